@@ -133,12 +133,9 @@ class Instructions:
 def load_instructions(
     path: str | Path, prompts: Sequence[GenerationPrompt], words: int | None
 ) -> Instructions:
-    """Read instructions, and check that each of their places can be filled for every prompt.
-
-    Raises:
-        InputError: the file cannot be read, has an unknown place or none for the prompt or its
-            context, or something to fill a place with is missing; lists every fault.
-    """
+    """Read instructions, and check that each of their places can be filled for every prompt. Raises
+    InputError: the file cannot be read, has an unknown place or none for the prompt or its context,
+    or something to fill a place with is missing; lists every fault."""
     instructions = Instructions(str(path), text_of_file(Path(path)).strip())
     text, places = instructions.text, instructions.places
     faults = []
@@ -303,12 +300,8 @@ def generation_plan(
     questions: bool = False,
 ) -> GenerationPlan:
     """Check the arguments, and make the plan; see `GenerationPlan`. `temperature` is that of the
-    targets, in place of their own.
-
-    Raises:
-        ConfigurationError: a target cannot be had, is there twice, or answers alike each time
-            where there are several samples.
-    """
+    targets, in place of their own. Raises ConfigurationError: a target cannot be had, is there
+    twice, or answers alike each time where there are several samples."""
     models: list[Any] = []
     for target in targets:
         config = config_of(target) if isinstance(target, str) else target
@@ -600,11 +593,8 @@ class Generation(Job[GeneratedTexts]):
         return GeneratedTexts(plan, done)
 
     def _held(self) -> set[str]:
-        """Return the digests of the texts that the file holds; refuse others.
-
-        Raises:
-            RunFolderError: there are some.
-        """
+        """Return the digests of the texts that the file holds; refuse others. Raises
+        RunFolderError: there are some."""
         if self.output.overwrite:
             return set()
         known = {wanted.digest for wanted in self.plan.wanted}

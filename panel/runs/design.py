@@ -264,11 +264,8 @@ def _of_the_same_systems(people: Ratings, ours: Ratings) -> Ratings:
 
 def composite_span(rubric: Rubric, scales: Mapping[str, tuple[float, float]]) -> float:
     """Return the width from the lowest to the highest composite that a rubric allows; infinite
-    where that is not known.
-
-    Args:
-        scales: the lowest and the highest value of each dimension that has numbers.
-    """
+    where that is not known. `scales`: the lowest and the highest value of each dimension that has
+    numbers."""
     rule = composite_rule(rubric)
     if rule is None:
         return inf

@@ -69,13 +69,9 @@ overwritten leaves."""
 class RunFolder:
     """One run's folder, open for writing.
 
-    `manifest` is what makes the run what it is, `texts` what it reads, and `start` what is to
-    be told of this start of it.
-
-    Raises:
-        RunFolderError: the folder holds another run, is being written by one, or cannot be
-            written.
-        InputError: a response's metadata cannot be written.
+    `manifest` is what makes the run what it is, `texts` what it reads, and `start` what is to be
+    told of this start of it. Raises RunFolderError: the folder holds another run, is being written
+    by one, or cannot be written; InputError: a response's metadata cannot be written.
     """
 
     def __init__(
@@ -134,10 +130,7 @@ class RunFolder:
         requests were sent.
 
         Gives whether that was done: a run that lacks judgments or, as `lacking` counts, other
-        results that the folder holds leaves it as it was.
-
-        Args:
-            summary: makes what summary.json holds.
+        results that the folder holds leaves it as it was. `summary`: makes what summary.json holds.
         """
         self._lacking = lacking + self._judgments.close()
         if self._lacking:
@@ -157,11 +150,8 @@ class RunFolder:
         self._judgments.discard()
 
     def require_whole(self) -> None:
-        """Check at the end of a run that it has all results.
-
-        Raises:
-            RunStopped: it lacks results that the folder holds.
-        """
+        """Check at the end of a run that it has all results. Raises RunStopped: it lacks results
+        that the folder holds."""
         if self._lacking:
             raise RunStopped(
                 f"{self.path} contains {self._lacking:,} results that this run did not reach "
@@ -172,11 +162,8 @@ class RunFolder:
 
 
 def count_results(path: Path) -> int:
-    """Count the judgments with a result in a run's folder; 0 where there is no such folder.
-
-    Raises:
-        RunFolderError: the file cannot be read.
-    """
+    """Count the judgments with a result in a run's folder; 0 where there is no such folder. Raises
+    RunFolderError: the file cannot be read."""
     with _writing(path):
         try:
             return len(results_in(path / _JUDGMENTS, _result))
@@ -193,11 +180,8 @@ def _result(line: Mapping[str, Any]) -> Hashable | None:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Raise an error that names the folder where writing it fails.
-
-    Raises:
-        RunFolderError: writing fails.
-    """
+    """Raise an error that names the folder where writing it fails. Raises RunFolderError: writing
+    fails."""
     try:
         yield
     except OSError as error:
@@ -211,11 +195,8 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def refuse_another(output: RunOutput, manifest: Mapping[str, Any], texts: KeptTexts) -> None:
-    """Check that a folder is free for this run, holds it already or is to be overwritten.
-
-    Raises:
-        RunFolderError: it holds another run, or something else, or cannot be written.
-    """
+    """Check that a folder is free for this run, holds it already or is to be overwritten. Raises
+    RunFolderError: it holds another run, or something else, or cannot be written."""
     path = output.folder
     with _writing(path):
         kept = _kept(path)
@@ -266,12 +247,8 @@ def _mapped(mappings: Sequence[Mapping[str, str]]) -> str:
 
 
 def _kept(path: Path) -> dict[str, Any] | None:
-    """Read the run.json of a folder; return None where there is none.
-
-    Raises:
-        RunFolderError: there is one, and it is not ours.
-        OSError: it cannot be read.
-    """
+    """Read the run.json of a folder; return None where there is none. Raises RunFolderError: there
+    is one, and it is not ours; OSError: it cannot be read."""
     try:
         kept = json_of(path / "run.json")
     except FileNotFoundError:
@@ -400,12 +377,8 @@ def held_for(
     output: RunOutput | OutputFile, n_done: int, models: Mapping[str, BoundModel], caps: Caps
 ) -> HeldRun:
     """Return what earlier runs have done and spent for an output, which holds `n_done` results.
-
-    Raises:
-        ConfigurationError: a model that was called before has no known price where `caps` are in
-            dollars.
-        RunFolderError: the record of what was spent cannot be read.
-    """
+    Raises ConfigurationError: a model that was called before has no known price where `caps` are in
+    dollars; RunFolderError: the record of what was spent cannot be read."""
     prices = with_batches({name: model.price for name, model in models.items()})
     spent, unsure = earlier_spending(output.spent, overwrite=output.overwrite)
     Budget(caps, prices).go_on_from(spent, unsure)
@@ -466,12 +439,8 @@ class OutputFile:
 
     def lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the objects that the file holds, with their line's number; none where there is no
-        file.
-
-        Raises:
-            RunFolderError: it cannot be read, or a line is no object. Half a line at its end, as
-                a kill leaves it, is passed over.
-        """
+        file. Raises RunFolderError: it cannot be read, or a line is no object. Half a line at its
+        end, as a kill leaves it, is passed over."""
         with self.writing():
             content = content_of(self.path) if self.path.exists() else b""
         for number, raw in enumerate(content.splitlines(keepends=True), start=1):
@@ -486,11 +455,8 @@ class OutputFile:
             yield number, line
 
     def prepare(self) -> None:
-        """Make the folder, and forget what a run that is replaced has spent.
-
-        Raises:
-            RunFolderError: it cannot be made.
-        """
+        """Make the folder, and forget what a run that is replaced has spent. Raises RunFolderError:
+        it cannot be made."""
         with self.writing():
             make_private_folder(self.path.parent)
             if self.overwrite:
@@ -528,11 +494,7 @@ class OutputFile:
             return [own]
 
     def refuse(self, why: str) -> NoReturn:
-        """Refuse to write over what the file holds.
-
-        Raises:
-            RunFolderError: always.
-        """
+        """Refuse to write over what the file holds. Raises RunFolderError: always."""
         raise self._foreign(why)
 
     def _foreign(self, why: str) -> RunFolderError:

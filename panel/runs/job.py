@@ -78,11 +78,8 @@ class Job(ABC, Generic[T]):
 
     @abstractmethod
     def estimate(self) -> list[CostEstimate]:
-        """Estimate the cost by model, the cache counted in; call nothing.
-
-        Raises:
-            InputError: something cannot be asked.
-        """
+        """Estimate the cost by model, the cache counted in; call nothing. Raises InputError:
+        something cannot be asked."""
 
     @abstractmethod
     async def run(
@@ -91,24 +88,15 @@ class Job(ABC, Generic[T]):
         execution: Execution = CALLED,
         on_event: Callable[[Any], None] | None = None,
     ) -> T:
-        """Ask what the cache does not answer, and write what comes of it.
-
-        Args:
-            on_event: called with each result as it comes.
-
-        Raises:
-            ConfigurationError: a model cannot be asked, or has no known price where `caps` are in
-                dollars.
-            RunFolderError: the output holds something else, is being written, or cannot be.
-            RunStopped: the job could not go on, or lacks what the output holds.
+        """Ask what the cache does not answer, and write what comes of it. `on_event`: called with
+        each result as it comes. Raises ConfigurationError: a model cannot be asked, or has no known
+        price where `caps` are in dollars; RunFolderError: the output holds something else, is being
+        written, or cannot be; RunStopped: the job could not go on, or lacks what the output holds.
         """
 
     def refuse_others(self) -> None:
         """Check that the output is free for this job, holds it already or is to be overwritten.
-
-        Raises:
-            RunFolderError: it holds something else, or cannot be written.
-        """
+        Raises RunFolderError: it holds something else, or cannot be written."""
 
     def n_done(self) -> int:
         """Count the results that the output holds."""
@@ -129,10 +117,8 @@ class Job(ABC, Generic[T]):
 
     async def export(self, files: RequestFiles) -> Exported:
         """Write the requests that the cache does not answer, to be answered elsewhere; call no
-        model that can be asked in this way.
-
-        Raises as `run` and `persona_panel.runs.request_files.export`.
-        """
+        model that can be asked in this way. Raises as `run` and
+        `persona_panel.runs.request_files.export`."""
         # Most runs need nothing of batches.
         from persona_panel.runs.provider_batches import batch_caller_factory
         from persona_panel.runs.request_files import export
@@ -177,12 +163,9 @@ class Job(ABC, Generic[T]):
     ) -> AsyncIterator[None]:
         """Keep count of what is spent while the job asks, and have what there is written once it
         ends, however it ends: `finish` is told whether it was stopped. What was made of answers
-        that were taken back is no result: `discard` closes the output without it.
-
-        Raises:
-            RunStopped: the job could not go on; because of `AnswersTakenBack` it can, if it is done
-                again.
-        """
+        that were taken back is no result: `discard` closes the output without it. Raises
+        RunStopped: the job could not go on; because of `AnswersTakenBack` it can, if it is done
+        again."""
         stopped = True
         try:
             try:
@@ -216,11 +199,8 @@ class Job(ABC, Generic[T]):
 
 async def with_own_answers(caller: Caller, work: Callable[[bool], Awaitable[T]]) -> T:
     """Do a job's work, and again, from the cache, as long as answers were taken back meanwhile;
-    `work` is told whether it is done again.
-
-    Raises:
-        RunStopped: answers were taken back each time, or the job could not go on.
-    """
+    `work` is told whether it is done again. Raises RunStopped: answers were taken back each time,
+    or the job could not go on."""
     for n_before in range(_MOST_PASSES):
         try:
             return await work(n_before > 0)
@@ -233,11 +213,8 @@ async def with_own_answers(caller: Caller, work: Callable[[bool], Awaitable[T]])
 
 
 async def at_once(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
-    """Do all of it at once, and return what comes of it, in its order.
-
-    Raises:
-        Abort: the run cannot go on.
-    """
+    """Do all of it at once, and return what comes of it, in its order. Raises Abort: the run cannot
+    go on."""
     try:
         async with asyncio.TaskGroup() as group:
             tasks = [group.create_task(each) for each in work]

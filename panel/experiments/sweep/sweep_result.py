@@ -423,11 +423,8 @@ def kept_sweep_result(
     titles: Mapping[str, str],
 ) -> Result:
     """Return the sweep in a run's folder, whose summary.json has it once it came to its end.
-
-    Args:
-        manifest, summary: run.json and summary.json.
-        titles: the beginnings of prompts, by their ids.
-    """
+    `manifest`, `summary`: run.json and summary.json; `titles`: the beginnings of prompts, by their
+    ids."""
     framings = (manifest.get("sweep") or {}).get("framings") or {}
     labels = {entry["id"]: entry["label"] for entry in framings.get("conditions", ())}
     of = _SweepTables(run, summary["sweep"], labels)

@@ -48,11 +48,8 @@ def context_of(plan: PanelPlan, **others: Any) -> GraphContext:
 
 
 def refuse_unpriced(models: Sequence[BoundModel], caps: Caps) -> None:
-    """Refuse a cap in dollars where a model has no price.
-
-    Raises:
-        ConfigurationError: one is not known.
-    """
+    """Refuse a cap in dollars where a model has no price. Raises ConfigurationError: one is not
+    known."""
     unknown = [model.id for model in models if model.price is None]
     if caps.usd is not None and unknown:
         raise ConfigurationError(
@@ -62,11 +59,8 @@ def refuse_unpriced(models: Sequence[BoundModel], caps: Caps) -> None:
 
 
 def refuse_unpriced_batches(models: Sequence[BoundModel], caps: Caps) -> None:
-    """Refuse a cap in dollars where a model that is asked by batches has no batch price.
-
-    Raises:
-        ConfigurationError: one is not known.
-    """
+    """Refuse a cap in dollars where a model that is asked by batches has no batch price. Raises
+    ConfigurationError: one is not known."""
     unpriced = [model.id for model in models if model.price is None or model.price.batched is None]
     # A sweep has a model in several parts.
     unknown = dict.fromkeys(unpriced)
@@ -101,11 +95,8 @@ def is_probed(model: BoundModel) -> bool:
 async def refuse_without_logprobs(models: Sequence[BoundModel], caller: Caller) -> None:
     """Refuse a model that does not give the probabilities it must, which one small call shows.
 
-    The call counts as one of the run.
-
-    Raises:
-        ConfigurationError: one does not.
-        RunStopped: one did not answer.
+    The call counts as one of the run. Raises ConfigurationError: one does not; RunStopped: one did
+    not answer.
     """
     for n_calls, model in enumerate(filter(is_probed, models), start=1):
         page = caller.page(model.id, PROBE_PAGE)
