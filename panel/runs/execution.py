@@ -56,12 +56,8 @@ Collect = Callable[[], Awaitable[None]]
 
 
 class AnsweredElsewhere(Protocol):
-    """A way to have requests answered without calling models.
-
-    Attributes:
-        probes: whether a model may be called to find out what it can do.
-        keeps_batches: whether provider batches that are open are gone on with.
-    """
+    """A way to have requests answered without calling models: whether one may be called to find out
+    what it can do (`probes`), and whether provider batches that are open are gone on with."""
 
     @property
     def probes(self) -> bool: ...
@@ -102,14 +98,9 @@ class Engine(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """The way in which a run is carried out.
-
-    Attributes:
-        on_start: see `OnStart`.
-        answered_by: who answers in rounds, before the run itself is made from the cache; None, the
-            models are called.
-        engine: where responses are judged; None, in this process.
-    """
+    """The way in which a run is carried out: who is told of its start (`OnStart`); who answers in
+    rounds, before the run itself is made from the cache (None, the models are called); where
+    responses are judged (None, in this process)."""
 
     on_start: OnStart | None = None
     answered_by: AnsweredElsewhere | None = None

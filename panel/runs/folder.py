@@ -356,15 +356,9 @@ def _pretty(document: dict[str, Any]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class HeldRun:
-    """The finished part of a run, as its folder holds it.
-
-    Attributes:
-        path: of the folder, which need not be there.
-        results: how many judgments are done, of those that are kept.
-        spent: by all earlier starts of the run.
-        usd: what that came to in US dollars; None where a price is not known.
-        unsure: what earlier starts that were killed may have spent besides.
-    """
+    """The finished part of a run, as its folder, which need not be there, holds it: how many
+    judgments are done, of those that are kept; what all earlier starts spent, in US dollars where
+    prices are known, and what those that were killed may have spent besides (`unsure`)."""
 
     path: Path
     results: int
@@ -397,18 +391,9 @@ _ENDING = ".jsonl"
 
 @dataclass(frozen=True, slots=True)
 class OutputFile:
-    """The file that a command writes.
-
-    Attributes:
-        path: of the file, which ends in .jsonl.
-        overwrite: whether what another command has written there is replaced.
-        inputs: the files that it is generated from, for the manifest.
-        mappings: by the names of such files, how their columns were mapped.
-
-    Raises:
-        ConfigurationError: the path ends otherwise, is that of an input, or of a file of a
-            run's folder.
-    """
+    """The file that a command writes, which ends in .jsonl; the inputs that it is generated from,
+    and how their columns were mapped, for the manifest. Raises ConfigurationError: the path ends
+    otherwise, is that of an input, or of a file of a run's folder."""
 
     path: Path
     overwrite: bool = False

@@ -49,18 +49,15 @@ _MOST_PASSES = 4
 
 
 class Job(ABC, Generic[T]):
-    """What asks models, and comes to a `T`.
+    """What asks models, by the names under which they are called, and comes to a `T`.
 
     Attributes:
-        models: that it asks, by the names under which they are called.
         output: where it is written; None, nowhere.
         probed: the models that are asked, before all else, whether they give log-probabilities.
         concurrency, patience_s: of models that say nothing of it themselves.
         others_too: whether what models without batches say decides what others are asked.
-        heading: says what is asked of whom.
-        what: what its results are called.
-        n_results: how many there are to be; None where nobody knows before.
-        most_results: how many there are at most.
+        heading: says what is asked of whom; `what` is what its results are called.
+        n_results: how many there are to be, if known; `most_results` at most.
         shares: in which proportion each model gives them.
     """
 

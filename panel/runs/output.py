@@ -332,12 +332,8 @@ def sent_to_address(
 
 
 class _KeptRun:
-    """A run for an address in a folder of this machine, with what was there when it began beside
-    it until it is sent.
-
-    Attributes:
-        path: of the folder. Passwords and tokens are no part of its name, and may change.
-    """
+    """A run for an address in a folder of this machine (its name has no passwords and tokens), with
+    what was there when it began beside it until it is sent."""
 
     def __init__(self, there: RemoteFolder) -> None:
         digest = hashlib.sha256(there.address.encode()).hexdigest()[:16]

@@ -115,12 +115,8 @@ class _LeftOut:
 
 
 class _Reading:
-    """One go through files of answers.
-
-    Attributes:
-        taken: how many answers were put into the cache.
-        lines: how many lines are not requests of ours.
-    """
+    """One go through files of answers: how many were taken, how many lines are not requests of
+    ours."""
 
     def __init__(
         self, caller: BatchCaller, rows: Mapping[str, RowMatch], asked: Mapping[str, str]
@@ -264,14 +260,8 @@ class RequestFiles:
 
 @dataclass(frozen=True)
 class Exported:
-    """Requests that were written to files.
-
-    Attributes:
-        files: those that were written.
-        requests: how many the files have.
-        taken: how many answers were read before.
-        left_out: what of the answers was not, in sentences.
-    """
+    """Requests that were written to files: how many; how many answers were read before, and what of
+    these was left out, in sentences."""
 
     files: tuple[Path, ...]
     requests: int

@@ -125,13 +125,13 @@ BY_CHARACTERS = "characters / 4"
 class CostEstimate:
     """The estimated calls, tokens and cost of one model's part of a run.
 
-    `judgments` are those that the cache does not answer, out of `of`. `calls`, the tokens and
-    `usd` are what is reckoned with; where nothing fails the calls are `calls_at_least` to
+    `judgments` are those that the cache does not answer, out of `of`. `calls`, the tokens and `usd`
+    are what is reckoned with; where nothing fails the calls are `calls_at_least` to
     `calls_at_most`, which differ only where the answers decide how many there are: how a panel
     deliberates, what stands behind a probability. `reasoning_tokens`, part of `output_tokens`, is
-    the room that a model which reasons has for thinking: the most that it may use. `tokenizer` says
-    how tokens were counted. `usd` is None where the price is not known; `prices_as_of` is the date
-    of the package's table where it is by that, and None where the price was given.
+    the most that a model which reasons may use for thinking. `tokenizer` says how tokens were
+    counted. `usd` is None where the price is not known; `prices_as_of` is the date of the package's
+    table where it is by that.
     """
 
     model: str
