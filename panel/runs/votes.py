@@ -51,9 +51,9 @@ class DimensionVotes:
 
 @dataclass(frozen=True, slots=True)
 class VotesReport:
-    """The result of `persona-panel votes`: the dimensions, the composite first, where there is one;
-    how many people and judges rated; whether judges saw each other's ratings, and so were no longer
-    independent; how many judgments there are; how people's ratings were read."""
+    """The result of `persona-panel people votes`: the dimensions, the composite first, where there
+    is one; how many people and judges rated; whether judges saw each other's ratings, and so were
+    no longer independent; how many judgments there are; how people's ratings were read."""
 
     dimensions: tuple[DimensionVotes, ...]
     n_people: int

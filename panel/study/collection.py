@@ -401,9 +401,9 @@ def write_tables(
     it, `-rankings.csv`, `-labels.csv` of dimensions that are categories, and the folder
     `-justifications` with responses.jsonl, rubric.yaml and ratings.csv. Of a text that a rater saw
     twice, the first answers are written. Items are called `prompt_id/id`, as those of a run. Scores
-    and labels of texts that `select` drew have its column `inclusion_probability`, for `calibrate`.
-    Raises InputError where such files are there with anything else, and not to be overwritten,
-    RunFolderError where one cannot be written.
+    and labels of texts that `select` drew have its column `inclusion_probability`, for `people
+    calibrate`. Raises InputError where such files are there with anything else, and not to be
+    overwritten, RunFolderError where one cannot be written.
     """
     kept = [rating for rating in ratings if rating.role != "repeat"]
     labels = set(key.rubric.categories)

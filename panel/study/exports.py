@@ -76,7 +76,7 @@ def packet_page(packet: Packet) -> str:
 def packet_in(page: Path) -> Packet:
     """Read the packet in a page, for whoever answers it by a program; raises InputError where the
     file cannot be read, or has no packet of this version."""
-    expected = "a packet of `study make`"
+    expected = "a packet of `people make`"
     reader = _DataReader()
     try:
         reader.feed(content_of(page).decode())
