@@ -13,7 +13,7 @@ import pytest
 
 from persona_panel import Dimension, ModelConfig, Panel, Persona, Response, Rubric, Scale
 from persona_panel.experiments.questions.asking import asking_questions, asking_which
-from persona_panel.experiments.sweep.library import framings_of
+from persona_panel.experiments.sweep.plan import framings_of
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.graphs.framing import Prompt
 from persona_panel.graphs.rewriting import Step, rewriting

@@ -90,7 +90,7 @@ def injection(
         shipped_rivals,
     )
     from persona_panel.experiments.audit.injection import audited, injection_job, plan_injection
-    from persona_panel.experiments.audit.injection_result import planned_injection
+    from persona_panel.experiments.audit.uplift import planned_injection
     from persona_panel.files.definitions import load_definition
     from persona_panel.files.responses import load_responses
     from persona_panel.results.requirements.of_result import result_figures
@@ -138,9 +138,12 @@ def bias(run: str, output: ResultOutput) -> None:
 
     Exit status: 0; 2, wrong input; 3, a requirement is not met.
     """
-    from persona_panel.experiments.audit.audited import load_audited_run
     from persona_panel.experiments.audit.bias import biases
-    from persona_panel.experiments.audit.bias_result import bias_result, write_biases
+    from persona_panel.experiments.audit.bias_result import (
+        bias_result,
+        load_audited_run,
+        write_biases,
+    )
     from persona_panel.files.wording import command_line
 
     found = load_audited_run(run)

@@ -121,10 +121,11 @@ def generate(
             "anew; leave out --overwrite, and remove the file or choose another --out."
         )
 
-    from persona_panel.experiments.generation.plan import generation_plan, load_instructions
-    from persona_panel.experiments.generation.running import (
+    from persona_panel.experiments.generation import (
         GeneratedTexts,
         Generation,
+        generation_plan,
+        load_instructions,
         texts_result,
     )
     from persona_panel.files.prompts import load_generation_prompts

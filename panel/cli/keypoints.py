@@ -64,13 +64,10 @@ def keypoints(
     input or configuration, no model was called; 4, no rationale could be read. The same command
     asks only what is missing.
     """
-    from persona_panel.experiments.keypoints.key_points_result import (
+    from persona_panel.experiments.keypoints.report import (
+        key_points_document,
         key_points_result,
         planned_key_points,
-    )
-    from persona_panel.experiments.keypoints.report import (
-        key_point_report,
-        key_points_document,
         rationales_of,
         write_key_points,
     )
@@ -89,24 +86,25 @@ def keypoints(
     )  # fmt: skip
     if summed_up is None:
         return
-    report = key_point_report(rationales, summed_up, model.id)
+    document = key_points_document(rationales, summed_up, model.id)
+    read = document["rationales"]
     told = f"Written to {run}/keypoints.json."
     page = None
     # What is of a part must not stand on the page for the whole, nor replace what is.
-    if limit is not None or not report.read:
+    if limit is not None or not read["read"]:
         told = f"Not written to {run}/keypoints.json: "
-        told += "no rationale could be read." if not report.read else "--limit leaves some out."
+        told += "no rationale could be read." if not read["read"] else "--limit leaves some out."
     else:
         remedy = (
             "check permissions. The answers are in the cache: the same command asks nothing again"
         )
         with writing(Path(run) / "keypoints.json", remedy):
-            write_key_points(report, Path(run))
+            write_key_points(document, Path(run))
         page = NextStep("show it on the page of the run", command_line("report", [run]))
     say(visible(told), err=True)
     # Which key points there are is not known before, and models were called.
     refusals_without_calls(output.show)(
-        key_points_result(key_points_document(report), source=run),
-        status=status_of(report.read, complete=not report.missing),
+        key_points_result(document, source=run),
+        status=status_of(read["read"], complete=not read["missing"]),
         next_step=page,
     )

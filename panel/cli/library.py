@@ -11,7 +11,7 @@ import persona_panel.personas as persona_library
 import persona_panel.rubrics as rubric_library
 from persona_panel.cli.failures import refusals_without_calls
 from persona_panel.cli.help import PanelGroup
-from persona_panel.experiments.sweep.library import framings_of, shipped_framings
+from persona_panel.experiments.sweep.plan import framings_of, shipped_framings
 from persona_panel.files.definitions import load_definition, resolve
 from persona_panel.graphs.framing import Framings
 from persona_panel.personas import PersonaSet

@@ -92,12 +92,9 @@ def match(
     from persona_panel.experiments.questions.match import (
         MatchByModel,
         match_by_measure,
-        references_of,
-    )
-    from persona_panel.experiments.questions.match_report import (
-        match_report,
         match_result,
         planned_matches,
+        references_of,
     )
     from persona_panel.files.responses import load_responses
     from persona_panel.results.requirements.of_result import result_figures
@@ -121,5 +118,5 @@ def match(
         limit = threshold if threshold is not None else {"similarity": 0.65, "chrf": 0.35}[by]
         matches = match_by_measure(batch, known, measure, limit)
     failed = any(match.error is not None for match in matches)
-    result = match_result(match_report(batch, matches))
+    result = match_result(batch, matches)
     output.show(result, status=INCOMPLETE if failed else COMPLETE)

@@ -279,11 +279,13 @@ def collect(
     be used.
     """
     from persona_panel.results.requirements.of_result import result_figures
-    from persona_panel.study.collection import collect_study
+    from persona_panel.study.collection import collect_study, write_tables
     from persona_panel.study.packet import read_key
-    from persona_panel.study.reliability import calibration_agreement, repeat_reliability
-    from persona_panel.study.study_result import collection_result
-    from persona_panel.study.tables import write_tables
+    from persona_panel.study.study_result import (
+        calibration_agreement,
+        collection_result,
+        repeat_reliability,
+    )
 
     if Path(out).suffix != ".csv":
         raise click.UsageError(f"--out {out}: expected the name of a file that ends in .csv")

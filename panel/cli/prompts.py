@@ -73,10 +73,10 @@ def build(
     left; 2, wrong input or configuration, no model was called; 130, 143, 129, stopped by a signal.
     The same command continues.
     """
-    from persona_panel.experiments.prompt_sets.building import PromptSetBuild
-    from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
-    from persona_panel.experiments.prompt_sets.prompt_set_result import (
-        planned_prompt_set,
+    from persona_panel.experiments.prompt_sets.building import (
+        BuiltPrompts,
+        PromptSetBuild,
+        prompt_set_plan,
         prompt_set_result,
     )
     from persona_panel.results.requirements.of_result import result_figures
@@ -89,7 +89,7 @@ def build(
     file = OutputFile(Path(out), overwrite, (*plan.files, *own))
     built = carried_out(
         PromptSetBuild(plan, file, calling.patience), calling, output,
-        lambda: result_figures(planned_prompt_set(plan)), watch=dialogues_counted,
+        lambda: result_figures(prompt_set_result(BuiltPrompts(plan))), watch=dialogues_counted,
     )  # fmt: skip
     if built is None:
         return

@@ -161,7 +161,7 @@ def sweep(
         if given_mapping and file is None:
             raise click.UsageError(f"{name} works only with {where}; leave it out.")
 
-    from persona_panel.experiments.sweep.library import framings_of
+    from persona_panel.experiments.sweep.plan import framings_of
     from persona_panel.files.prompts import load_framed_responses, load_prompts
 
     limit = options.limit

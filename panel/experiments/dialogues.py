@@ -41,16 +41,10 @@ class DialogueReply(Generic[T]):
 
 @dataclass(frozen=True, slots=True)
 class ModelDialogue(Generic[T]):
-    """A dialogue with a model, and what an estimate takes it to be where the cache does not say.
-
-    Attributes:
-        model: the name of the model.
-        steps: yields what it is asked, is sent its answers, and returns what they come to.
-        tokens: about how many an answer has.
-        expected: what the dialogue comes to.
-        hoped: an answer as it should be, in place of both.
-        time: for which time it is held, from 1 on: replies of another time are not taken for it.
-    """
+    """A dialogue with the model of a name: `steps` yields what it is asked and is sent its answers,
+    `time` (from 1 on) sets replies apart that are asked for several times. Where the cache does not
+    say, an estimate takes the answer to be of `tokens` and the dialogue to come to `expected`, or
+    the answer to be `hoped`."""
 
     model: str
     steps: Generator[ModelRequest, ModelResponse, T]
@@ -122,11 +116,8 @@ class DialogueJob(Job[R]):
 
 
 def models_of(model: ModelConfig) -> dict[str, BoundModel]:
-    """Return the model of a job that has one, by its name.
-
-    Raises:
-        ConfigurationError: it cannot be had.
-    """
+    """Return the model of a job that has one, by its name. Raises ConfigurationError where it
+    cannot be had."""
     return {bound.id: bound for bound in bind_writers([model], "model")}
 
 
@@ -181,8 +172,7 @@ class _CalledDialogues:
 
 
 class _ForeseenDialogues:
-    """Answers dialogues from the cache, and as is expected where it has nothing; counts these
-    calls in `parts`, by model."""
+    """Answers dialogues from the cache, else as is expected, and counts these calls by model."""
 
     def __init__(self, models: Mapping[str, BoundModel], predicted: PredictedCalls) -> None:
         self.parts = {name: ModelEstimate(bound) for name, bound in models.items()}

@@ -323,10 +323,8 @@ def judge_sample(
 ) -> JudgeSample | None:
     """Return which sample a run's judges are; None where its rubric has no composite.
 
-    Personas and models are crossed: each is a factor where there are several of it.
-
-    Args:
-        ratings: `(responses, judges, dimensions)`; a category is its place among `categories`.
+    Personas and models are crossed: each is a factor where there are several of it. `ratings`:
+    `(responses, judges, dimensions)`; a category is its place among `categories`.
     """
     terms = composite_terms(ratings, rubric, dimensions, categories)
     if terms is None:

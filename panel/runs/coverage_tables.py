@@ -24,11 +24,8 @@ _MISSING = [status for status in get_args(Status) if status not in ("scored", "a
 
 
 def coverage_tables(run: Run, expected: int | None = None) -> list[Table]:
-    """Return how many judgments there are, why others are missing, and what they took.
-
-    Args:
-        expected: how many there should be; those of the run's responses by default.
-    """
+    """Return how many judgments there are, why others are missing, and what they took. `expected`:
+    how many there should be; those of the run's responses by default."""
     coverage, calls = run.coverage, run.calls
     expected = coverage.expected if expected is None else expected
     there = coverage.scored + coverage.abstained

@@ -147,20 +147,12 @@ def humans_document(nearness: TowardHumans) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class DeliberationReport:
-    """The effect of deliberation on a run's ratings.
-
-    Attributes:
-        n_responses: how many there were, of which `n_deliberated` were deliberated.
-        judges: each judge's means before and after, in the panel's order.
-        dimensions: each dimension's.
-        spread: by dimension, the standard deviation across judges.
-        conformity: whether moves went toward the peers, with and without a stated reason.
-        influence: which persona moved which.
-        rankings: what changed in the order of responses and systems.
-        humans: by dimension (`all` for the mean of several), whether the panel came nearer
-            to people; None where no human ratings were given.
-        people: how their ratings were read, and how many of their items the run has.
-    """
+    """The effect of deliberation on a run's ratings: of `n_responses` how many were deliberated;
+    the means before and after of each judge and dimension; by dimension, the spread across judges;
+    whether moves went toward the peers, with and without a stated reason; which persona moved
+    which; what changed in the order of responses and systems; by dimension (`all` for the mean of
+    several), whether the panel came nearer to people, and how their ratings were read; None where
+    none were given."""
 
     n_responses: int
     n_deliberated: int

@@ -64,23 +64,12 @@ class PrecisionTarget:
 
 @dataclass(frozen=True, slots=True)
 class DesignReport:
-    """The result of `persona-panel plan`.
-
-    Attributes:
-        studies: of responses and of systems, the composite first.
-        n_systems: whose means a design is to give.
-        cost: of a judgment; None for a file of ratings.
-        target: what was asked for; None, nothing.
-        with_these_judges, cheapest: the design that reaches it by more prompts alone, and of all
-            the one with the fewest ratings; None where there is none.
-        deliberated: whether judges saw each other's ratings.
-        grouped: in how many groups raters are, of which one has several; 0 where they are not.
-        people: the same of people's ratings of these responses; None without any.
-        coverage: how many judgments the run has, and lacks; None of a file of ratings.
-        in_points: whether means are points of a scale, and no shares.
-        rescaled: whether the composite is of dimensions on different scales.
-        origin: of people, how their ratings were read, and how many of their items the run has.
-    """
+    """The result of `persona-panel plan`: studies of responses and of systems, the composite first,
+    and of people's ratings of them (None without any). `cost` is that of a judgment (None for a
+    file of ratings), `target` what was asked for, `with_these_judges` the design that reaches it by
+    more prompts alone, `cheapest` that with the fewest ratings. Raters are in `grouped` groups, 0
+    where they are not. `in_points`: means are points of a scale, and no shares; `rescaled`: the
+    composite is of dimensions on different scales; `origin`: how people's ratings were read."""
 
     studies: tuple[DesignStudy, ...]
     n_systems: int
@@ -266,11 +255,8 @@ def _of_the_same_systems(people: Ratings, ours: Ratings) -> Ratings:
 
 def composite_span(rubric: Rubric, scales: Mapping[str, tuple[float, float]]) -> float:
     """Return the width from the lowest to the highest composite that a rubric allows; infinite
-    where that is not known.
-
-    Args:
-        scales: the lowest and the highest value of each dimension that has numbers.
-    """
+    where that is not known. `scales`: the lowest and the highest value of each dimension that has
+    numbers."""
     rule = composite_rule(rubric)
     if rule is None:
         return inf

@@ -56,12 +56,8 @@ Collect = Callable[[], Awaitable[None]]
 
 
 class AnsweredElsewhere(Protocol):
-    """A way to have requests answered without calling models.
-
-    Attributes:
-        probes: whether a model may be called to find out what it can do.
-        keeps_batches: whether provider batches that are open are gone on with.
-    """
+    """A way to have requests answered without calling models: whether one may be called to find out
+    what it can do (`probes`), and whether provider batches that are open are gone on with."""
 
     @property
     def probes(self) -> bool: ...
@@ -72,24 +68,16 @@ class AnsweredElsewhere(Protocol):
     def caller_factory(
         self, models: Mapping[str, BoundModel], caps: Caps, *, others_too: bool
     ) -> CallerFactory:
-        """Return the function that makes the run's caller.
-
-        Args:
-            models: that the run asks, by the names under which they are called.
-            others_too: whether what models without batches say decides what others are asked.
-
-        Raises:
-            ConfigurationError: no model can be asked so, or caps cannot be held.
-        """
+        """Return the function that makes the run's caller. `models`: that the run asks, by the
+        names under which they are called; `others_too`: whether what models without batches say
+        decides what others are asked. Raises ConfigurationError: no model can be asked so, or caps
+        cannot be held."""
 
     async def answer(
         self, caller: BatchCaller, models: Mapping[str, BoundModel], collect: Collect
     ) -> None:
-        """Have requests answered until the cache lacks none that can be.
-
-        Raises:
-            RunStopped, RunFolderError, InputError, Abort: the run cannot go on.
-        """
+        """Have requests answered until the cache lacks none that can be. Raises RunStopped,
+        RunFolderError, InputError, Abort: the run cannot go on."""
 
 
 class Engine(Protocol):
@@ -105,22 +93,14 @@ class Engine(Protocol):
     ) -> AsyncGenerator[Verdict, None]:
         """Yield the verdicts on units of responses (see `Mode.units`), as they come, and each of
         their judgments before. Cache, limits and budget are the caller's, wherever calls are made.
-
-        Raises:
-            Abort, PanelError: the run cannot go on.
-        """
+        Raises Abort, PanelError: the run cannot go on."""
 
 
 @dataclass(frozen=True, slots=True)
 class Execution:
-    """The way in which a run is carried out.
-
-    Attributes:
-        on_start: see `OnStart`.
-        answered_by: who answers in rounds, before the run itself is made from the cache; None, the
-            models are called.
-        engine: where responses are judged; None, in this process.
-    """
+    """The way in which a run is carried out: who is told of its start (`OnStart`); who answers in
+    rounds, before the run itself is made from the cache (None, the models are called); where
+    responses are judged (None, in this process)."""
 
     on_start: OnStart | None = None
     answered_by: AnsweredElsewhere | None = None
@@ -134,14 +114,9 @@ CALLED = Execution()
 def refuse_open_batches(
     run: Path, answered_by: AnsweredElsewhere | None, *, overwrite: bool
 ) -> None:
-    """Refuse to send a request to its model again while it is in a provider's batch.
-
-    Args:
-        run: the run's folder, or the file of its texts.
-
-    Raises:
-        RunFolderError: it has open batches, and is to be overwritten or made without them.
-    """
+    """Refuse to send a request to its model again while it is in a provider's batch. `run`: the
+    run's folder, or the file of its texts. Raises RunFolderError: it has open batches, and is to be
+    overwritten or made without them."""
     place = journal_of(run).parent
     if not (place.is_dir() and os.access(place, os.R_OK | os.X_OK)):
         # That it cannot be written is said when it is opened for writing.

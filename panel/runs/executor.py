@@ -127,11 +127,7 @@ async def judged(
     order in which they are finished.
 
     Units are taken only as fast as they are judged, some at a time, beside those that wait for
-    nothing but a server that is down.
-
-    Args:
-        peers: as of `Scoring`.
-        collecting: as of `GraphContext`.
+    nothing but a server that is down. `peers`: as of `Scoring`; `collecting`: as of `GraphContext`.
     """
     mode, texts = mode_of(plan), dict[str, Response]()
     context = replace(graph_context(plan, texts, caller, on_judgment, peers), collecting=collecting)
@@ -198,12 +194,8 @@ J = TypeVar("J")
 
 
 class PanelJob(Job[J]):
-    """A job whose responses a panel judges, in a run's folder.
-
-    Args:
-        texts: what the panel judges, in words.
-        more: the models besides the panel's, by the names under which they are called.
-    """
+    """A job whose responses a panel judges, in a run's folder. `texts`: what the panel judges, in
+    words; `more`: the models besides the panel's, by the names under which they are called."""
 
     output: RunOutput | None
 
@@ -437,13 +429,9 @@ async def prepared(
     off_loop: bool = False,
 ) -> AsyncIterator[Caller]:
     """Open the way to a plan's models, and to `more` under other names, without a folder;
-    `off_loop`: see `open_caller`.
-
-    Raises:
-        ConfigurationError: a model cannot be asked in the way it is to be, or has no known price
-            where `caps` are in dollars.
-        RunStopped: a model did not answer whether it gives log-probabilities.
-    """
+    `off_loop`: see `open_caller`. Raises ConfigurationError: a model cannot be asked in the way it
+    is to be, or has no known price where `caps` are in dollars; RunStopped: a model did not answer
+    whether it gives log-probabilities."""
     models = {model.id: model for model in plan.models} | dict(more or {})
     refuse_unpriced(list(models.values()), caps)
     settings = plan.settings

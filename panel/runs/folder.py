@@ -69,13 +69,9 @@ overwritten leaves."""
 class RunFolder:
     """One run's folder, open for writing.
 
-    `manifest` is what makes the run what it is, `texts` what it reads, and `start` what is to
-    be told of this start of it.
-
-    Raises:
-        RunFolderError: the folder holds another run, is being written by one, or cannot be
-            written.
-        InputError: a response's metadata cannot be written.
+    `manifest` is what makes the run what it is, `texts` what it reads, and `start` what is to be
+    told of this start of it. Raises RunFolderError: the folder holds another run, is being written
+    by one, or cannot be written; InputError: a response's metadata cannot be written.
     """
 
     def __init__(
@@ -134,10 +130,7 @@ class RunFolder:
         requests were sent.
 
         Gives whether that was done: a run that lacks judgments or, as `lacking` counts, other
-        results that the folder holds leaves it as it was.
-
-        Args:
-            summary: makes what summary.json holds.
+        results that the folder holds leaves it as it was. `summary`: makes what summary.json holds.
         """
         self._lacking = lacking + self._judgments.close()
         if self._lacking:
@@ -157,11 +150,8 @@ class RunFolder:
         self._judgments.discard()
 
     def require_whole(self) -> None:
-        """Check at the end of a run that it has all results.
-
-        Raises:
-            RunStopped: it lacks results that the folder holds.
-        """
+        """Check at the end of a run that it has all results. Raises RunStopped: it lacks results
+        that the folder holds."""
         if self._lacking:
             raise RunStopped(
                 f"{self.path} contains {self._lacking:,} results that this run did not reach "
@@ -172,11 +162,8 @@ class RunFolder:
 
 
 def count_results(path: Path) -> int:
-    """Count the judgments with a result in a run's folder; 0 where there is no such folder.
-
-    Raises:
-        RunFolderError: the file cannot be read.
-    """
+    """Count the judgments with a result in a run's folder; 0 where there is no such folder. Raises
+    RunFolderError: the file cannot be read."""
     with _writing(path):
         try:
             return len(results_in(path / _JUDGMENTS, _result))
@@ -193,11 +180,8 @@ def _result(line: Mapping[str, Any]) -> Hashable | None:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Raise an error that names the folder where writing it fails.
-
-    Raises:
-        RunFolderError: writing fails.
-    """
+    """Raise an error that names the folder where writing it fails. Raises RunFolderError: writing
+    fails."""
     try:
         yield
     except OSError as error:
@@ -211,11 +195,8 @@ def _writing(path: Path) -> Iterator[None]:
 
 
 def refuse_another(output: RunOutput, manifest: Mapping[str, Any], texts: KeptTexts) -> None:
-    """Check that a folder is free for this run, holds it already or is to be overwritten.
-
-    Raises:
-        RunFolderError: it holds another run, or something else, or cannot be written.
-    """
+    """Check that a folder is free for this run, holds it already or is to be overwritten. Raises
+    RunFolderError: it holds another run, or something else, or cannot be written."""
     path = output.folder
     with _writing(path):
         kept = _kept(path)
@@ -266,12 +247,8 @@ def _mapped(mappings: Sequence[Mapping[str, str]]) -> str:
 
 
 def _kept(path: Path) -> dict[str, Any] | None:
-    """Read the run.json of a folder; return None where there is none.
-
-    Raises:
-        RunFolderError: there is one, and it is not ours.
-        OSError: it cannot be read.
-    """
+    """Read the run.json of a folder; return None where there is none. Raises RunFolderError: there
+    is one, and it is not ours; OSError: it cannot be read."""
     try:
         kept = json_of(path / "run.json")
     except FileNotFoundError:
@@ -379,15 +356,9 @@ def _pretty(document: dict[str, Any]) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class HeldRun:
-    """The finished part of a run, as its folder holds it.
-
-    Attributes:
-        path: of the folder, which need not be there.
-        results: how many judgments are done, of those that are kept.
-        spent: by all earlier starts of the run.
-        usd: what that came to in US dollars; None where a price is not known.
-        unsure: what earlier starts that were killed may have spent besides.
-    """
+    """The finished part of a run, as its folder, which need not be there, holds it: how many
+    judgments are done, of those that are kept; what all earlier starts spent, in US dollars where
+    prices are known, and what those that were killed may have spent besides (`unsure`)."""
 
     path: Path
     results: int
@@ -400,12 +371,8 @@ def held_for(
     output: RunOutput | OutputFile, n_done: int, models: Mapping[str, BoundModel], caps: Caps
 ) -> HeldRun:
     """Return what earlier runs have done and spent for an output, which holds `n_done` results.
-
-    Raises:
-        ConfigurationError: a model that was called before has no known price where `caps` are in
-            dollars.
-        RunFolderError: the record of what was spent cannot be read.
-    """
+    Raises ConfigurationError: a model that was called before has no known price where `caps` are in
+    dollars; RunFolderError: the record of what was spent cannot be read."""
     prices = with_batches({name: model.price for name, model in models.items()})
     spent, unsure = earlier_spending(output.spent, overwrite=output.overwrite)
     Budget(caps, prices).go_on_from(spent, unsure)
@@ -424,18 +391,9 @@ _ENDING = ".jsonl"
 
 @dataclass(frozen=True, slots=True)
 class OutputFile:
-    """The file that a command writes.
-
-    Attributes:
-        path: of the file, which ends in .jsonl.
-        overwrite: whether what another command has written there is replaced.
-        inputs: the files that it is generated from, for the manifest.
-        mappings: by the names of such files, how their columns were mapped.
-
-    Raises:
-        ConfigurationError: the path ends otherwise, is that of an input, or of a file of a
-            run's folder.
-    """
+    """The file that a command writes, which ends in .jsonl; the inputs that it is generated from,
+    and how their columns were mapped, for the manifest. Raises ConfigurationError: the path ends
+    otherwise, is that of an input, or of a file of a run's folder."""
 
     path: Path
     overwrite: bool = False
@@ -466,12 +424,8 @@ class OutputFile:
 
     def lines(self) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the objects that the file holds, with their line's number; none where there is no
-        file.
-
-        Raises:
-            RunFolderError: it cannot be read, or a line is no object. Half a line at its end, as
-                a kill leaves it, is passed over.
-        """
+        file. Raises RunFolderError: it cannot be read, or a line is no object. Half a line at its
+        end, as a kill leaves it, is passed over."""
         with self.writing():
             content = content_of(self.path) if self.path.exists() else b""
         for number, raw in enumerate(content.splitlines(keepends=True), start=1):
@@ -486,11 +440,8 @@ class OutputFile:
             yield number, line
 
     def prepare(self) -> None:
-        """Make the folder, and forget what a run that is replaced has spent.
-
-        Raises:
-            RunFolderError: it cannot be made.
-        """
+        """Make the folder, and forget what a run that is replaced has spent. Raises RunFolderError:
+        it cannot be made."""
         with self.writing():
             make_private_folder(self.path.parent)
             if self.overwrite:
@@ -528,11 +479,7 @@ class OutputFile:
             return [own]
 
     def refuse(self, why: str) -> NoReturn:
-        """Refuse to write over what the file holds.
-
-        Raises:
-            RunFolderError: always.
-        """
+        """Refuse to write over what the file holds. Raises RunFolderError: always."""
         raise self._foreign(why)
 
     def _foreign(self, why: str) -> RunFolderError:

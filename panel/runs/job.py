@@ -3,8 +3,18 @@ another system in files, and gone on with, in one way."""
 
 from __future__ import annotations
 
+import asyncio
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Coroutine,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import asynccontextmanager, closing, contextmanager
 from pathlib import Path
 from types import MappingProxyType
@@ -39,18 +49,15 @@ _MOST_PASSES = 4
 
 
 class Job(ABC, Generic[T]):
-    """What asks models, and comes to a `T`.
+    """What asks models, by the names under which they are called, and comes to a `T`.
 
     Attributes:
-        models: that it asks, by the names under which they are called.
         output: where it is written; None, nowhere.
         probed: the models that are asked, before all else, whether they give log-probabilities.
         concurrency, patience_s: of models that say nothing of it themselves.
         others_too: whether what models without batches say decides what others are asked.
-        heading: says what is asked of whom.
-        what: what its results are called.
-        n_results: how many there are to be; None where nobody knows before.
-        most_results: how many there are at most.
+        heading: says what is asked of whom; `what` is what its results are called.
+        n_results: how many there are to be, if known; `most_results` at most.
         shares: in which proportion each model gives them.
     """
 
@@ -68,11 +75,8 @@ class Job(ABC, Generic[T]):
 
     @abstractmethod
     def estimate(self) -> list[CostEstimate]:
-        """Estimate the cost by model, the cache counted in; call nothing.
-
-        Raises:
-            InputError: something cannot be asked.
-        """
+        """Estimate the cost by model, the cache counted in; call nothing. Raises InputError:
+        something cannot be asked."""
 
     @abstractmethod
     async def run(
@@ -81,24 +85,15 @@ class Job(ABC, Generic[T]):
         execution: Execution = CALLED,
         on_event: Callable[[Any], None] | None = None,
     ) -> T:
-        """Ask what the cache does not answer, and write what comes of it.
-
-        Args:
-            on_event: called with each result as it comes.
-
-        Raises:
-            ConfigurationError: a model cannot be asked, or has no known price where `caps` are in
-                dollars.
-            RunFolderError: the output holds something else, is being written, or cannot be.
-            RunStopped: the job could not go on, or lacks what the output holds.
+        """Ask what the cache does not answer, and write what comes of it. `on_event`: called with
+        each result as it comes. Raises ConfigurationError: a model cannot be asked, or has no known
+        price where `caps` are in dollars; RunFolderError: the output holds something else, is being
+        written, or cannot be; RunStopped: the job could not go on, or lacks what the output holds.
         """
 
     def refuse_others(self) -> None:
         """Check that the output is free for this job, holds it already or is to be overwritten.
-
-        Raises:
-            RunFolderError: it holds something else, or cannot be written.
-        """
+        Raises RunFolderError: it holds something else, or cannot be written."""
 
     def n_done(self) -> int:
         """Count the results that the output holds."""
@@ -119,10 +114,8 @@ class Job(ABC, Generic[T]):
 
     async def export(self, files: RequestFiles) -> Exported:
         """Write the requests that the cache does not answer, to be answered elsewhere; call no
-        model that can be asked in this way.
-
-        Raises as `run` and `persona_panel.runs.request_files.export`.
-        """
+        model that can be asked in this way. Raises as `run` and
+        `persona_panel.runs.request_files.export`."""
         # Most runs need nothing of batches.
         from persona_panel.runs.provider_batches import batch_caller_factory
         from persona_panel.runs.request_files import export
@@ -167,12 +160,9 @@ class Job(ABC, Generic[T]):
     ) -> AsyncIterator[None]:
         """Keep count of what is spent while the job asks, and have what there is written once it
         ends, however it ends: `finish` is told whether it was stopped. What was made of answers
-        that were taken back is no result: `discard` closes the output without it.
-
-        Raises:
-            RunStopped: the job could not go on; because of `AnswersTakenBack` it can, if it is done
-                again.
-        """
+        that were taken back is no result: `discard` closes the output without it. Raises
+        RunStopped: the job could not go on; because of `AnswersTakenBack` it can, if it is done
+        again."""
         stopped = True
         try:
             try:
@@ -206,11 +196,8 @@ class Job(ABC, Generic[T]):
 
 async def with_own_answers(caller: Caller, work: Callable[[bool], Awaitable[T]]) -> T:
     """Do a job's work, and again, from the cache, as long as answers were taken back meanwhile;
-    `work` is told whether it is done again.
-
-    Raises:
-        RunStopped: answers were taken back each time, or the job could not go on.
-    """
+    `work` is told whether it is done again. Raises RunStopped: answers were taken back each time,
+    or the job could not go on."""
     for n_before in range(_MOST_PASSES):
         try:
             return await work(n_before > 0)
@@ -220,6 +207,17 @@ async def with_own_answers(caller: Caller, work: Callable[[bool], Awaitable[T]])
                 raise
             caller.counts.cached = 0
     raise AssertionError
+
+
+async def at_once(work: Iterable[Coroutine[Any, Any, T]]) -> list[T]:
+    """Do all of it at once, and return what comes of it, in its order. Raises Abort: the run cannot
+    go on."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(each) for each in work]
+    except* Abort as stopped:
+        raise stopped.exceptions[0] from None
+    return [task.result() for task in tasks]
 
 
 @contextmanager

@@ -63,11 +63,8 @@ def usage_document(usage: Usage) -> dict[str, int]:
 
 
 def usage_in(document: Mapping[str, Any]) -> Usage:
-    """Read tokens in the form of `usage_document`.
-
-    Raises:
-        ValueError, LookupError, TypeError: it is something else.
-    """
+    """Read tokens in the form of `usage_document`. Raises ValueError, LookupError, TypeError: it is
+    something else."""
     try:
         read, cached, output, written, reasoning = (count_in(document[name]) for name in _COUNTS)
     except ValueError:
@@ -76,34 +73,22 @@ def usage_in(document: Mapping[str, Any]) -> Usage:
 
 
 def count_in(value: Any) -> int:
-    """Read a number of calls or tokens, as JSON has it.
-
-    Raises:
-        ValueError: it is something else.
-    """
+    """Read a number of calls or tokens, as JSON has it. Raises ValueError: it is something else."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ValueError(value)
     return value
 
 
 def seconds_in(value: Any) -> float:
-    """Read a duration, as JSON has it.
-
-    Raises:
-        ValueError: it is something else.
-    """
+    """Read a duration, as JSON has it. Raises ValueError: it is something else."""
     if not _is_number(value) or value < 0:
         raise ValueError(value)
     return float(value)
 
 
 def judgment_in(line: Mapping[str, Any]) -> Judgment:
-    """Read the judgment of a line in the form of `line_of`.
-
-    Raises:
-        ValueError, LookupError, TypeError, AttributeError: it is something else; says the field
-            where one is wrong.
-    """
+    """Read the judgment of a line in the form of `line_of`. Raises ValueError, LookupError,
+    TypeError, AttributeError: it is something else; says the field where one is wrong."""
     texts = ("prompt_id", "id", "system", "persona", "model", "elicitation", "raw")
     for name in texts:
         _require(isinstance(line[name], str), name)
@@ -158,13 +143,10 @@ def _is_number(value: Any) -> bool:
 class JudgmentFile:
     """The judgments of a run's folder, of all rounds, in the order in which they were made.
 
-    Each is read from the file when it is come to: a run's raw texts need not fit into memory.
-    `of` looks up those of one response. A last line that is not whole, as a kill may leave, is
-    left out.
-
-    Raises:
-        InputError: when gone through or looked up, the file cannot be read, or a line is none
-            that a run writes; says which.
+    Each is read from the file when it is come to: a run's raw texts need not fit into memory. `of`
+    looks up those of one response. A last line that is not whole, as a kill may leave, is left out.
+    Raises InputError: when gone through or looked up, the file cannot be read, or a line is none
+    that a run writes; says which.
     """
 
     def __init__(self, path: Path) -> None:

@@ -41,25 +41,15 @@ OF_A_RUN = "that of a run"
 
 
 def require_folder(path: Path, name: str) -> None:
-    """Refuse a path that is no folder.
-
-    Args:
-        name: what the user calls it.
-
-    Raises:
-        InputError: there is none.
-    """
+    """Refuse a path that is no folder. `name`: what the user calls it. Raises InputError: there is
+    none."""
     if not path.is_dir():
         actual = "a file" if path.is_file() else unreadable(path)
         raise InputError([Fault(name, actual, "a run's folder, as `score --out` writes it")])
 
 
 def kept_object(path: Path) -> dict[str, Any]:
-    """Read the object in a file of a run.
-
-    Raises:
-        InputError: it cannot be read, or holds none.
-    """
+    """Read the object in a file of a run. Raises InputError: it cannot be read, or holds none."""
     try:
         document = json_of(path)
     except OSError:
@@ -163,12 +153,9 @@ class KeptManifest(_Part):
 
 
 def kept_manifest(path: Path) -> tuple[dict[str, Any], KeptManifest]:
-    """Read the document of a run.json, and check the parts of it that commands read.
-
-    Raises:
-        InputError: it cannot be read, is no run's, or a field is missing or is not what a run
-            writes; names each such field.
-    """
+    """Read the document of a run.json, and check the parts of it that commands read. Raises
+    InputError: it cannot be read, is no run's, or a field is missing or is not what a run writes;
+    names each such field."""
     document = kept_object(path)
     if not {"rubric", "models"} & document.keys():
         raise InputError([Fault(str(path), "none that this version writes", OF_A_RUN)])
@@ -220,22 +207,15 @@ class KeptTexts:
         return {"file": self.name, "lines": len(self.items), "sha256": digest_of_all(digests)}
 
     def write(self, folder: Path, *, texts: bool) -> None:
-        """Write the texts into a run's folder, or, without `texts`, their digests.
-
-        Raises:
-            InputError: a response's metadata cannot be written as JSON.
-        """
+        """Write the texts into a run's folder, or, without `texts`, their digests. Raises
+        InputError: a response's metadata cannot be written as JSON."""
         with replacing(folder / self.name) as file:
             for place, line in enumerate(self.lines(), start=1):
                 file.write(json_line(line if texts else without_texts(line), place))
 
     def refuse_others(self, folder: Path, reason: str | None = None) -> None:
         """Check that all texts that a folder holds are among these; `reason` is what may be why
-        they are not.
-
-        Raises:
-            RunFolderError: some are not; says which.
-        """
+        they are not. Raises RunFolderError: some are not; says which."""
         places = {item[:2]: place for place, item in enumerate(self.items)}
         gone, changed, n_held = [], [], 0
         for key, digest in _held(folder, self.name):
@@ -269,11 +249,8 @@ class KeptTexts:
 
 
 def json_line(line: Mapping[str, Any], place: int) -> bytes:
-    """Return a line of JSON in UTF-8. `place` is that of the response, for the fault.
-
-    Raises:
-        InputError: something in it is nothing that JSON can hold.
-    """
+    """Return a line of JSON in UTF-8. `place` is that of the response, for the fault. Raises
+    InputError: something in it is nothing that JSON can hold."""
     try:
         content = orjson.dumps(line)
     except TypeError:
@@ -339,12 +316,9 @@ _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
 
 
 def kept_lines(path: Path) -> Iterator[tuple[int, int, dict[str, Any]]]:
-    """Yield the whole lines of a file of JSON lines: the offset, number and object of each.
-
-    Raises:
-        InputError: it cannot be read, or a line is no object with a prompt's id, and of responses
-            with theirs and a system's.
-    """
+    """Yield the whole lines of a file of JSON lines: the offset, number and object of each. Raises
+    InputError: it cannot be read, or a line is no object with a prompt's id, and of responses with
+    theirs and a system's."""
     offset = 0
     try:
         for number, text in enumerate(lines_of(path), start=1):
@@ -371,12 +345,9 @@ def _no_line(path: Path, number: int) -> InputError:
 
 
 def kept_responses(folder: Path, items: Sequence[Item]) -> Iterator[Response]:
-    """Return the responses of a run in the order of `items`; see `Run.responses`.
-
-    Raises:
-        RunFolderError: the folder keeps no texts.
-        InputError: its file cannot be read, or lacks a response.
-    """
+    """Return the responses of a run in the order of `items`; see `Run.responses`. Raises
+    RunFolderError: the folder keeps no texts; InputError: its file cannot be read, or lacks a
+    response."""
     path = folder / RESPONSES
     response_in = _reader(folder)
     offsets = {}
@@ -391,11 +362,8 @@ def kept_responses(folder: Path, items: Sequence[Item]) -> Iterator[Response]:
 
 
 def kept_metadata(folder: Path, items: Sequence[Item]) -> list[dict[str, Any]]:
-    """Return the further columns of each response of a run; none of a folder without texts.
-
-    Raises:
-        InputError: its file cannot be read.
-    """
+    """Return the further columns of each response of a run; none of a folder without texts. Raises
+    InputError: its file cannot be read."""
     columns = {
         (line["prompt_id"], line["id"]): metadata_in(line)
         for _, _, line in kept_lines(folder / RESPONSES)

@@ -169,11 +169,8 @@ class AppendedFile:
             self._take_place()
 
     def flush(self) -> None:
-        """Hand what was appended to the operating system.
-
-        Raises:
-            OSError: it cannot be written; no part of a line is.
-        """
+        """Hand what was appended to the operating system. Raises OSError: it cannot be written; no
+        part of a line is."""
         end = self._file.seek(0, os.SEEK_END)
         try:
             rest = memoryview(b"".join(self._lines))
@@ -188,11 +185,7 @@ class AppendedFile:
     def close(self) -> int:
         """Close the file, and return how many results it held that were not added again. If there
         are any, or nothing has come to take the place of what was to stay until then, it is what it
-        was before.
-
-        Raises:
-            OSError: the last lines cannot be written.
-        """
+        was before. Raises OSError: the last lines cannot be written."""
         try:
             self.flush()
             sync(self._file)
@@ -228,12 +221,8 @@ class AppendedFile:
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Keep a file, which is made if need be, for this run; what it holds stays.
-
-    Raises:
-        RunFolderError: another run has it.
-        OSError: it cannot be made.
-    """
+    """Keep a file, which is made if need be, for this run; what it holds stays. Raises
+    RunFolderError: another run has it; OSError: it cannot be made."""
     with open_private(path, "ab", buffered=False) as file:
         _lock(file, path)
         yield
@@ -255,10 +244,7 @@ def results_in(path: Path, key_of: KeyOf) -> set[int]:
 
 def _lock(file: IO[bytes], shown: Path) -> None:
     """Keep a file for this run while it is open; that ends with the process, however it ends.
-
-    Raises:
-        RunFolderError: another process, or another run of this one, writes there.
-    """
+    Raises RunFolderError: another process, or another run of this one, writes there."""
     if fcntl is None:
         return
     try:
@@ -346,12 +332,8 @@ def sent_to_address(
 
 
 class _KeptRun:
-    """A run for an address in a folder of this machine, with what was there when it began beside
-    it until it is sent.
-
-    Attributes:
-        path: of the folder. Passwords and tokens are no part of its name, and may change.
-    """
+    """A run for an address in a folder of this machine (its name has no passwords and tokens), with
+    what was there when it began beside it until it is sent."""
 
     def __init__(self, there: RemoteFolder) -> None:
         digest = hashlib.sha256(there.address.encode()).hexdigest()[:16]
@@ -361,11 +343,8 @@ class _KeptRun:
 
     @contextmanager
     def locked(self) -> Iterator[None]:
-        """Keep the folder for this run.
-
-        Raises:
-            RunFolderError: another run has it, or it cannot be made.
-        """
+        """Keep the folder for this run. Raises RunFolderError: another run has it, or it cannot be
+        made."""
         lock = self._below / "lock"
         show_as(lock, self._there)
         with ExitStack() as held:
@@ -375,12 +354,9 @@ class _KeptRun:
             yield
 
     def copy(self) -> RunCopy:
-        """Return the run as this machine left it before it was sent, or else as it is there.
-
-        Raises:
-            RunFolderError: what is there cannot be copied or written, is of no run, or of another
-                one since.
-        """
+        """Return the run as this machine left it before it was sent, or else as it is there. Raises
+        RunFolderError: what is there cannot be copied or written, is of no run, or of another one
+        since."""
         with self._reached("used"):
             self._there.try_to_write()
         if (copy := self._interrupted()) is not None and not copy.was_sent():
@@ -396,11 +372,8 @@ class _KeptRun:
         return RunCopy(self._there, self.path, original, stamps_of(self.path), self._below)
 
     def copy_to_read(self, path: Path) -> Path:
-        """Copy the run to another path, with nothing changed here or there; return the path.
-
-        Raises:
-            RunFolderError: as `copy`.
-        """
+        """Copy the run to another path, with nothing changed here or there; return the path. Raises
+        RunFolderError: as `copy`."""
         if (copy := self._interrupted()) is not None:
             shutil.copytree(copy.path, path)
         else:

@@ -126,11 +126,8 @@ def _required(state: Mapping[str, Any], name: str) -> Any:
 
 
 def _response(value: Any) -> Response:
-    """Return a response of a graph's input, which may be JSON's.
-
-    Raises:
-        InputError: it is none; lists every fault.
-    """
+    """Return a response of a graph's input, which may be JSON's. Raises InputError: it is none;
+    lists every fault."""
     try:
         return Response.model_validate(value)
     except ValidationError as error:
@@ -147,12 +144,8 @@ async def _context_of(
     plan: PanelPlan, responses: Sequence[Response], runtime: Runtime[None]
 ) -> AsyncIterator[GraphContext]:
     """Open the context of the graphs for responses that are judged together. Judgments go, as they
-    are made, to whoever streams the graph's `custom` output.
-
-    Raises:
-        InputError: a response is too long for a model, or cannot be compared.
-        RunStopped: the panel cannot go on.
-    """
+    are made, to whoever streams the graph's `custom` output. Raises InputError: a response is too
+    long for a model, or cannot be compared; RunStopped: the panel cannot go on."""
     batch = Batch(responses, one_prompt_each=True)
     mode_of(plan).check(batch)
     texts = {str(place): response for place, response in enumerate(batch)}

@@ -89,14 +89,8 @@ def remember(servers: Iterable[SubmittedTo]) -> None:
 
 
 def require_known(journal: Path, servers: Iterable[SubmittedTo]) -> None:
-    """Check that keys go only to servers that are this user's.
-
-    Args:
-        journal: whose servers they are, for the message.
-
-    Raises:
-        ConfigurationError: one is not known as such.
-    """
+    """Check that keys go only to servers that are this user's. `journal`: whose servers they are,
+    for the message. Raises ConfigurationError: one is not known as such."""
     remembered = _remembered()
     for server in servers:
         if _digest(server) not in remembered and not _is_usual(server):
@@ -155,12 +149,8 @@ def _digest(server: SubmittedTo) -> bytes:
 @dataclass(frozen=True)
 class ByBatches:
     """The answering of requests by the batches of models' providers; models without such are called
-    as usual.
-
-    Args:
-        run: the run's folder, or the file of its texts: the journal of its batches is there.
-        tell: shows a user a line.
-    """
+    as usual. `run`: the run's folder, or the file of its texts: the journal of its batches is
+    there; `tell`: shows a user a line."""
 
     run: Path
     tell: Callable[[str], None]
@@ -203,12 +193,8 @@ class ByBatches:
 
 
 async def _settled(rounds: BatchRounds) -> None:
-    """Wait for the open batches.
-
-    Raises:
-        RunStopped: one was cancelled, so that what it left is not wanted.
-        Others: as `BatchRounds.settle`.
-    """
+    """Wait for the open batches. Raises RunStopped: one was cancelled, so that what it left is not
+    wanted; Others: as `BatchRounds.settle`."""
     await rounds.settle()
     if rounds.cancelled:
         raise RunStopped(
@@ -221,11 +207,8 @@ def batch_caller_factory(
     models: Mapping[str, BoundModel], *, others_too: bool
 ) -> tuple[CallerFactory, Mapping[str, BatchApi]]:
     """Return the function that makes a caller that can collect requests, and the batches of the
-    models that it collects them of; `others_too`: see `BatchCaller`.
-
-    Raises:
-        ConfigurationError: no model can be asked by batches.
-    """
+    models that it collects them of; `others_too`: see `BatchCaller`. Raises ConfigurationError: no
+    model can be asked by batches."""
     apis = {
         name: model.client.batches()
         for name, model in models.items()
@@ -262,17 +245,10 @@ class BatchNow:
 
 
 async def look(run: Path, *, trusted: bool = False) -> list[BatchNow]:
-    """Return the state of all batches of a run, the oldest first.
-
-    Args:
-        trusted: whether keys may go where the run's journal has them sent, whatever that is; see
-            the top of this module.
-
-    Raises:
-        RunFolderError: the run has none, or its journal cannot be read.
-        ConfigurationError: a key is missing, or would be sent to a server that is not known.
-        RunStopped: a provider does not say.
-    """
+    """Return the state of all batches of a run, the oldest first. `trusted`: whether keys may go
+    where the run's journal has them sent, whatever that is; see the top of this module. Raises
+    RunFolderError: the run has none, or its journal cannot be read; ConfigurationError: a key is
+    missing, or would be sent to a server that is not known; RunStopped: a provider does not say."""
     batches = _batches(run)
     async with _clients(run, [batch for batch in batches if batch.open], trusted) as clients:
         return [
@@ -312,17 +288,10 @@ async def take_answers(
     ending: bool = False,
     trusted: bool = False,
 ) -> None:
-    """Wait for the open batches of a run, and put their answers into the cache.
-
-    Args:
-        ending: whether they are to be ended; see `BatchRounds.ending`.
-        trusted: see `look`.
-
-    Raises:
-        InUse: another process does.
-        RunFolderError, ConfigurationError, RunStopped: as `look`.
-        Abort: the cache cannot be written.
-    """
+    """Wait for the open batches of a run, and put their answers into the cache. `ending`: whether
+    they are to be ended; see `BatchRounds.ending`; `trusted`: see `look`. Raises InUse: another
+    process does; RunFolderError, ConfigurationError, RunStopped: as `look`; Abort: the cache cannot
+    be written."""
     open_ = [batch for batch in _batches(run) if batch.open]
     async with _clients(run, open_, trusted) as clients:
         with closing(BatchJournal(run)) as journal, closing(open_reply_store()) as cache:

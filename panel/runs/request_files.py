@@ -38,12 +38,8 @@ _SHOWN = 3
 
 @dataclass(frozen=True)
 class ByFiles:
-    """The answering of requests by files of answers that another system has written.
-
-    Args:
-        answers: the folder that has them.
-        tell: shows a user a line.
-    """
+    """The answering of requests by files of answers that another system has written. `answers`: the
+    folder that has them; `tell`: shows a user a line."""
 
     answers: Path
     tell: Callable[[str], None]
@@ -54,10 +50,7 @@ class ByFiles:
         self, models: Mapping[str, BoundModel], caps: Caps, *, others_too: bool
     ) -> CallerFactory:
         """Return the function that makes the run's caller; see `AnsweredElsewhere.caller_factory`.
-
-        Raises:
-            InputError: there are no files, found out before a run's folder is made.
-        """
+        Raises InputError: there are no files, found out before a run's folder is made."""
         files_of_answers(self.answers)
         return batch_caller_factory(models, others_too=others_too)[0]
 
@@ -80,11 +73,8 @@ class AnswersRead(NamedTuple):
 
 
 def files_of_answers(folder: Path) -> list[Path]:
-    """Return the files of a folder that may hold answers, in the order of their names.
-
-    Raises:
-        InputError: there are none.
-    """
+    """Return the files of a folder that may hold answers, in the order of their names. Raises
+    InputError: there are none."""
     files = sorted(path for path in folder.glob("*") if path.name.endswith(_ENDINGS))
     if not files:
         _refuse(folder, "no file *.jsonl or *.jsonl.gz")
@@ -94,11 +84,8 @@ def files_of_answers(folder: Path) -> list[Path]:
 async def read_answer_files(
     caller: BatchCaller, models: Mapping[str, BoundModel], collect: Collect, folder: Path
 ) -> AnswersRead:
-    """Take answers from a folder's files until they answer nothing more.
-
-    Raises:
-        InputError: there are no files, they cannot be read, or hold no answers.
-    """
+    """Take answers from a folder's files until they answer nothing more. Raises InputError: there
+    are no files, they cannot be read, or hold no answers."""
     files, n = files_of_answers(folder), 0
     asked = {name: models[name].config.model.partition(":")[2] for name in caller.apis}
     while True:
@@ -128,12 +115,8 @@ class _LeftOut:
 
 
 class _Reading:
-    """One go through files of answers.
-
-    Attributes:
-        taken: how many answers were put into the cache.
-        lines: how many lines are not requests of ours.
-    """
+    """One go through files of answers: how many were taken, how many lines are not requests of
+    ours."""
 
     def __init__(
         self, caller: BatchCaller, rows: Mapping[str, RowMatch], asked: Mapping[str, str]
@@ -235,11 +218,7 @@ _SENTENCES = {
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
     """Yield the lines of a file with their numbers, from 1; None for one that is too long to be
-    read.
-
-    Raises:
-        InputError: it cannot be read.
-    """
+    read. Raises InputError: it cannot be read."""
     try:
         with path.open("rb") as raw:
             file = unpacked_file(raw) if path.suffix == ".gz" else raw
@@ -272,12 +251,8 @@ _REQUESTS = "requests-"
 
 @dataclass(frozen=True)
 class RequestFiles:
-    """The folder where requests are written to be answered elsewhere, in place of a run.
-
-    Args:
-        to: a folder.
-        answers: a folder with answers, which are read before; None, there are none.
-    """
+    """The folder where requests are written to be answered elsewhere, in place of a run. `to`: a
+    folder; `answers`: a folder with answers, which are read before; None, there are none."""
 
     to: Path
     answers: Path | None = None
@@ -285,14 +260,8 @@ class RequestFiles:
 
 @dataclass(frozen=True)
 class Exported:
-    """Requests that were written to files.
-
-    Attributes:
-        files: those that were written.
-        requests: how many the files have.
-        taken: how many answers were read before.
-        left_out: what of the answers was not, in sentences.
-    """
+    """Requests that were written to files: how many; how many answers were read before, and what of
+    these was left out, in sentences."""
 
     files: tuple[Path, ...]
     requests: int
@@ -304,12 +273,8 @@ async def export(
     caller: Caller, models: Mapping[str, BoundModel], collect: Collect, files: RequestFiles
 ) -> Exported:
     """Write what the cache lacks, once the answers that are there are in it, as JSON lines of
-    provider batches; a file of an earlier export goes, and no other.
-
-    Raises:
-        RunFolderError: a file cannot be written, or its name is taken by another.
-        InputError: answers cannot be read.
-    """
+    provider batches; a file of an earlier export goes, and no other. Raises RunFolderError: a file
+    cannot be written, or its name is taken by another; InputError: answers cannot be read."""
     assert isinstance(caller, BatchCaller)  # noqa: S101
     taken, left_out = 0, tuple[str, ...]()
     if files.answers is not None:

@@ -25,21 +25,13 @@ SHARE: Limits = (0.0, 1.0)
 
 def are_preferences(rubric: Rubric) -> bool:
     """Return whether ratings are no points of a scale, but the share of the other responses to
-    which one is preferred.
-
-    Args:
-        rubric: as the ratings come.
-    """
+    which one is preferred. `rubric`: as the ratings come."""
     return rubric.dimensions == (PREFERRED,)
 
 
 def in_points(rubric: Rubric, name: str = COMPOSITE) -> bool:
     """Return whether composites, or the means of this name, are points of a scale, and no shares:
-    of responses, or of judges.
-
-    Args:
-        name: the composite, a dimension, or the share of a category.
-    """
+    of responses, or of judges. `name`: the composite, a dimension, or the share of a category."""
     if are_preferences(rubric):
         return False
     if name != COMPOSITE:
@@ -54,11 +46,8 @@ def on_one_scale(rubric: Rubric) -> bool:
 
 
 def composite_limits(rubric: Rubric) -> Limits:
-    """Return the lowest and highest composite; infinite where the rubric has no bounds.
-
-    Args:
-        rubric: as the ratings come.
-    """
+    """Return the lowest and highest composite; infinite where the rubric has no bounds. `rubric`:
+    as the ratings come."""
     rule = composite_rule(rubric)
     if rule is None:
         return UNLIMITED
@@ -116,12 +105,8 @@ SHARES_OF_WIDTH = FigureUnit(
 
 
 def unit_of(rubric: Rubric, name: str = COMPOSITE) -> FigureUnit:
-    """Return the unit of composites, or of the means of this name.
-
-    Args:
-        rubric: as the ratings come.
-        name: the composite, a dimension, or the share of a category.
-    """
+    """Return the unit of composites, or of the means of this name. `rubric`: as the ratings come;
+    `name`: the composite, a dimension, or the share of a category."""
     if are_preferences(rubric):
         return SHARES_OF_RESPONSES
     if name == COMPOSITE and rubric.rescaled:

@@ -39,21 +39,13 @@ _SECONDS_PER_WRITE = 0.2
 
 def spent_in(folder: Path) -> Spending:
     """Read what was spent for a run's folder so far; nothing where there is no record, or no
-    folder.
-
-    Raises:
-        RunFolderError: the record cannot be read.
-    """
+    folder. Raises RunFolderError: the record cannot be read."""
     return record_in(folder / SPENT)[0]
 
 
 def record_in(path: Path) -> tuple[Spending, Spending]:
     """Read what was spent by a record, and what runs that were killed may have spent besides;
-    nothing where there is none.
-
-    Raises:
-        RunFolderError: it cannot be read.
-    """
+    nothing where there is none. Raises RunFolderError: it cannot be read."""
     try:
         content = content_of(path)
     except (FileNotFoundError, NotADirectoryError):
@@ -74,11 +66,7 @@ def record_in(path: Path) -> tuple[Spending, Spending]:
 
 def earlier_spending(spent: Path, *, overwrite: bool) -> tuple[Spending, Spending]:
     """Read what earlier runs spent, as `record_in`, for one that is to be written; a run that is
-    replaced does not count.
-
-    Raises:
-        RunFolderError: the record cannot be read.
-    """
+    replaced does not count. Raises RunFolderError: the record cannot be read."""
     return (NOTHING_SPENT, NOTHING_SPENT) if overwrite else record_in(spent)
 
 
@@ -86,11 +74,9 @@ def earlier_spending(spent: Path, *, overwrite: bool) -> tuple[Spending, Spendin
 def spending_kept(caller: Caller, path: Path | None) -> Iterator[None]:
     """Have a caller go on from what was spent by a record, and write down what it spends.
 
-    The record is this run's alone, by a lock; None, there is none to write to.
-
-    Raises:
-        RunFolderError: the record cannot be read or written.
-        ConfigurationError: as `Budget.go_on_from`.
+    The record is this run's alone, by a lock; None, there is none to write to. Raises
+    RunFolderError: the record cannot be read or written; ConfigurationError: as
+    `Budget.go_on_from`.
     """
     if path is None:
         yield

@@ -35,17 +35,10 @@ MODELS = "models"
 @dataclass(frozen=True, slots=True)
 class DimensionVotes:
     """The votes on one dimension, on the `composite`, or on `all`: the only dimension, or the mean
-    over dimensions, of people who name none.
-
-    Attributes:
-        sources: personas first; those of which the run has two or more.
-        differences: of each two sources.
-        distance: of the panel and its best judge from people; None without people.
-        best: the judge that was best on the other prompts; None without people.
-        reliability: of people's mean, for whose noise the correlation of errors is corrected; NaN
-            without people, or where it cannot be estimated.
-        in_points: whether `distance` is in points of a scale, and no share of the other responses.
-    """
+    over dimensions, of people who name none. Sources of which the run has two or more, personas
+    first, and their differences; with people, the distance of the panel and its best judge from
+    them (in points, and no share, where `in_points`), the judge that was best on the other prompts,
+    and the reliability of people's mean, NaN where it cannot be estimated."""
 
     dimension: str
     sources: tuple[Votes, ...]
@@ -58,16 +51,9 @@ class DimensionVotes:
 
 @dataclass(frozen=True, slots=True)
 class VotesReport:
-    """The result of `persona-panel people votes`.
-
-    Attributes:
-        dimensions: the composite first, where there is one.
-        n_people: how many people rated; 0 without people.
-        n_judges: of the panel.
-        deliberated: whether judges saw each other's ratings, and so were no longer independent.
-        coverage: how many judgments the run has, and lacks; see `Ratings`.
-        people: how people's ratings were read, and how many of their items the run has.
-    """
+    """The result of `persona-panel people votes`: the dimensions, the composite first, where there
+    is one; how many people and judges rated; whether judges saw each other's ratings, and so were
+    no longer independent; how many judgments there are; how people's ratings were read."""
 
     dimensions: tuple[DimensionVotes, ...]
     n_people: int

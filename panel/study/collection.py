@@ -1,30 +1,31 @@
 """Answers collected: a rater's file checked against its packet, and unblinded: whose text each
-rating is of, what is missing, what attention checks found.
-"""
+rating is of, what is missing, what attention checks found."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
 
+import orjson
+import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from persona_panel.files.errors import Fault
+from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.limits import json_of
+from persona_panel.files.outputs import cell_of, csv_of, make_private_folder, replace_file, writing
+from persona_panel.files.selections import PROBABILITY
 from persona_panel.files.wording import explain, printable, shown, unreadable
-from persona_panel.rubrics import Rubric, Scale
+from persona_panel.rubrics import ItemForm, Rubric, Scale
 from persona_panel.rubrics.rubric import CategoryScale
 from persona_panel.study.design import SetRole
 from persona_panel.study.packet import (
     NOT_ASSESSABLE,
     KeyedPacket,
-    KeyedSet,
-    KeyedText,
     Packet,
     ShownDimension,
     ShownText,
@@ -76,13 +77,8 @@ class StudyAnswers(_Answered):
 
 @dataclass(frozen=True, slots=True)
 class ReadAnswers:
-    """The files that can be used, one a packet, and what is wrong with the others.
-
-    Attributes:
-        found: the packets that were answered, with their answers and the file's name.
-        faults: of files that cannot be used.
-        replaced: files that were left aside for a later one of the same packet.
-    """
+    """The packets that were answered, one file each, with the answers and the file's name; faults
+    of files that cannot be used; files left aside for a later one of the same packet."""
 
     found: tuple[tuple[KeyedPacket, StudyAnswers, str], ...]
     faults: tuple[Fault, ...]
@@ -99,11 +95,9 @@ def answers_by(
     """Make a file of answers to a packet by a program in place of a person: to try a study out
     before anybody is asked.
 
-    Args:
-        score: of a text on a dimension, in whole numbers, as a text on a scale of real numbers, or
-            as a category's name.
-        merit: of a text; the larger, the nearer to the first rank, equal ones share one.
-        reason: for the scores of a text; of a ranking that of the text that is first.
+    `score` is of a text on a dimension: whole numbers, a text on a scale of real numbers, or a
+    category's name; `merit` of a text: the larger, the nearer to the first rank, equal ones share
+    one; `reason` for the scores of a text, of a ranking that of the text that is first.
     """
     rankings, ratings = [], []
     for text_set in packet.sets:
@@ -115,47 +109,32 @@ def answers_by(
         rankings.append(
             {"set": text_set.id, "ranks": ranks, "reason": reason(first), "milliseconds": 60_000}
         )
-        ratings += [
-            {
-                "text": text.id,
-                "scores": {each.id: score(text, each) for each in packet.dimensions},
-                "reason": reason(text),
-                "milliseconds": 60_000,
-            }
-            for text in text_set.texts
-        ]
+        for text in text_set.texts:
+            scores = {each.id: score(text, each) for each in packet.dimensions}
+            own = {"text": text.id, "scores": scores, "reason": reason(text)}
+            ratings.append(own | {"milliseconds": 60_000})
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return sealed(
         {
-            "schema": ANSWERS_SCHEMA,
-            "study": packet.study,
-            "packet": packet.packet,
-            "packet_sha256": packet.digest,
-            "consented": True,
-            "started": now,
-            "exported": now,
+            "schema": ANSWERS_SCHEMA, "study": packet.study, "packet": packet.packet,
+            "packet_sha256": packet.digest, "consented": True, "started": now, "exported": now,
             "rankings": rankings if "rank" in packet.tasks else [],
             "ratings": ratings if "rate" in packet.tasks else [],
         }
-    )
+    )  # fmt: skip
 
 
 def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
-    """Return answers with their digest, as the page writes them.
-
-    Args:
-        document: all fields of the file but `sha256`.
-    """
+    """Return answers, all fields of the file but `sha256`, with their digest, as the page writes
+    them."""
     return {**document, "sha256": digest_of_json(document)}
 
 
 def read_answers(files: Iterable[Path], key: StudyKey) -> ReadAnswers:
-    """Read files of answers; each that cannot be used is left out with its fault.
-
-    A file is refused where it is another study's or packet's, where its rater was shown something
-    else, where its digest is not that of its answers, where there is no consent, and where an
-    answer is none of its scale. Of two files of a packet the later one counts.
-    """
+    """Read files of answers; each that cannot be used is left out with its fault: another study's
+    or packet's, one whose rater was shown something else or did not consent, whose digest is not
+    that of its answers, or with an answer that is none of its scale. Of two of a packet the later
+    counts."""
     latest: dict[str, tuple[KeyedPacket, StudyAnswers, str]] = {}
     faults: list[Fault] = []
     replaced: list[str] = []
@@ -199,11 +178,9 @@ def _read(path: Path, key: StudyKey) -> tuple[KeyedPacket, StudyAnswers] | Fault
     except (UnicodeEncodeError, RecursionError):
         own = ""
     if digest != own:
+        actual = "answers that are not those of its digest"
         return Fault(
-            file,
-            "answers that are not those of its digest",
-            "the file as the page saved it, not changed since",
-            field="sha256",
+            file, actual, "the file as the page saved it, not changed since", field="sha256"
         )
     document["schema_"] = document.pop("schema")
     try:
@@ -219,12 +196,9 @@ def _read(path: Path, key: StudyKey) -> tuple[KeyedPacket, StudyAnswers] | Fault
             field="study" if answers.study != key.study else "packet",
         )  # fmt: skip
     if answers.packet_sha256 != packet.sha256:
-        return Fault(
-            file,
-            f"answers to another version of the packet of {packet.rater}",
-            "answers to the packet that is in the study",
-            field="packet_sha256",
-        )
+        actual = f"answers to another version of the packet of {packet.rater}"
+        expected = "answers to the packet that is in the study"
+        return Fault(file, actual, expected, field="packet_sha256")
     if not answers.consented:
         return Fault(file, "no consent", "answers of a rater who consented", field="consented")
     return _odd_answer(file, answers, packet, key.rubric) or (packet, answers)
@@ -279,19 +253,10 @@ def score_of(rubric: Rubric, dimension: str, value: int | str) -> float | str | 
 
 @dataclass(frozen=True, slots=True)
 class TextRating:
-    """A rater's answers on a text.
-
-    Attributes:
-        rater: the rater's name in the study.
-        set: the id of the set that the text was shown in.
-        role: why the set was shown.
-        prompt_id, response, system: which text it is.
-        scores: by dimension, a number or the name of a category; what was not answered, or not
-            assessable, is left out.
-        rank: among the set's texts, 1 the first; None where it was not ranked.
-        reason: of the scores; of a study without ratings, that of the ranking.
-        label: what the text was called in the packet.
-    """
+    """A rater's answers on a text, called `label` in the packet and shown in a set for this role.
+    `scores` are by dimension, a number or the name of a category, without what was not answered or
+    not assessable; `rank` is among the set's texts, 1 the first. `reason` is that of the scores; of
+    a study without ratings, of the ranking."""
 
     rater: str
     set: str
@@ -307,18 +272,10 @@ class TextRating:
 
 @dataclass(frozen=True, slots=True)
 class RaterProgress:
-    """The progress of a rater; repeated sets and attention checks are counted with the others.
-
-    Attributes:
-        rater: the rater's name in the study.
-        file: the answers' file; None where none was read.
-        expected, given: how many scores and ranks there are to give, and how many there are.
-        not_assessable: how many of those given say that a dimension cannot be assessed.
-        reasons_expected, reasons: the same of written reasons.
-        minutes: how long the pages were in view.
-        attention, attention_failed: how many attention sets were answered, and how many of them
-            otherwise than they asked.
-    """
+    """The progress of a rater, repeated sets and attention checks counted with the others: how many
+    scores and ranks are expected and given (so many of them not assessable), the same of written
+    reasons, the minutes that pages were in view, how many attention sets were answered, and how
+    many otherwise than they asked. `file` is None where none was read."""
 
     rater: str
     file: str | None
@@ -339,12 +296,8 @@ class RaterProgress:
 
 @dataclass(frozen=True, slots=True)
 class CollectedStudy:
-    """The answers that a study's raters sent back.
-
-    Attributes:
-        progress: of every rater, in the order of the packets.
-        ratings: of every text that was shown to a rater whose answers are there.
-    """
+    """The progress of every rater, in the order of the packets, and the ratings of every text that
+    was shown to a rater whose answers are there."""
 
     progress: tuple[RaterProgress, ...]
     ratings: tuple[TextRating, ...]
@@ -375,17 +328,13 @@ def _progress_of(
     values = [value for rating in scored for value in rating.scores.values()]
     checks = [] if answers is None else list(_attention(packet, answers))
     return RaterProgress(
-        rater=packet.rater,
-        file=file,
-        expected=expected,
+        rater=packet.rater, file=file, expected=expected,
         given=sum(len(ranking.ranks) for ranking in rankings) + len(values),
-        not_assessable=sum(value == "not_assessable" for value in values),
-        reasons_expected=reasons_expected,
+        not_assessable=values.count(NOT_ASSESSABLE), reasons_expected=reasons_expected,
         reasons=sum(bool(answer.reason.strip()) for answer in answered),
         minutes=sum(answer.milliseconds for answer in answered) / 60_000,
-        attention=len(checks),
-        attention_failed=checks.count(False),
-    )
+        attention=len(checks), attention_failed=checks.count(False),
+    )  # fmt: skip
 
 
 def _by_id(
@@ -416,34 +365,187 @@ def _attention(packet: KeyedPacket, answers: StudyAnswers) -> Iterator[bool]:
 
 def _ratings_of(key: StudyKey, packet: KeyedPacket, answers: StudyAnswers) -> list[TextRating]:
     rankings, scored = _by_id(answers)
+    ratings = []
+    for text_set in packet.sets:
+        if text_set.role == "attention":
+            continue
+        ranking = rankings.get(text_set.id)
+        for text in text_set.texts:
+            rating = scored.get(text.id)
+            scores = {} if rating is None else rating.scores
+            read = {name: score_of(key.rubric, name, value) for name, value in scores.items()}
+            said = rating or ranking
+            ratings.append(
+                TextRating(
+                    packet.rater, text_set.id, text_set.role, str(text_set.prompt_id),
+                    str(text.response), str(text.system),
+                    {name: value for name, value in read.items() if value is not None},
+                    None if ranking is None else ranking.ranks.get(text.id),
+                    "" if said is None else said.reason.strip(), text.label,
+                )
+            )  # fmt: skip
+    return ratings
+
+
+_COLUMNS = ("item", "rater", "dimension", "score", "prompt", "source")
+_RANK_COLUMNS: tuple[str, ...] = ("item", "rater", "rank", "prompt", "source")
+_LABEL_COLUMNS: tuple[str, ...] = ("item", "rater", "dimension", "label", "prompt", "source")
+
+
+def write_tables(
+    key: StudyKey, ratings: Sequence[TextRating], out: Path, *, overwrite: bool = False
+) -> list[Path]:
+    """Write what was collected; return the files written.
+
+    `out` has the scores, and where nothing was to be scored the ranks; next to it are, named after
+    it, `-rankings.csv`, `-labels.csv` of dimensions that are categories, and the folder
+    `-justifications` with responses.jsonl, rubric.yaml and ratings.csv. Of a text that a rater saw
+    twice, the first answers are written. Items are called `prompt_id/id`, as those of a run. Scores
+    and labels of texts that `select` drew have its column `inclusion_probability`, for `people
+    calibrate`. Raises InputError where such files are there with anything else, and not to be
+    overwritten, RunFolderError where one cannot be written.
+    """
+    kept = [rating for rating in ratings if rating.role != "repeat"]
+    labels = set(key.rubric.categories)
+    scores = list(_rows(kept, {dimension.id for dimension in key.rubric.numeric}))
+    ranks = _ranks(kept)
+    ranks_at = _next_to(out, "-rankings.csv") if "rate" in key.tasks else out
+    files: dict[Path, bytes] = {}
+    if scores:
+        files[out] = _csv(*_with_inclusion(key, _COLUMNS, scores))
+    if ranks:
+        files[ranks_at] = _csv(_RANK_COLUMNS, ranks)
+    if labels and (rows := list(_rows(kept, labels))):
+        labels_at = _next_to(out, "-labels.csv")
+        files[labels_at] = _csv(*_with_inclusion(key, _LABEL_COLUMNS, rows))
+    if any(rating.reason for rating in kept):
+        files |= _justifications(key, kept, _next_to(out, "-justifications"))
+    # What an earlier collection has written must not stand for this one.
+    endings = ("-rankings.csv", "-labels.csv")
+    stale = {out, *(_next_to(out, ending) for ending in endings)} - set(files)
+    with writing(out):
+        if not overwrite:
+            _refuse_others(files, stale)
+        for path in stale:
+            path.unlink(missing_ok=True)
+        for path, content in files.items():
+            make_private_folder(path.parent)
+            replace_file(path, content)
+    return list(files)
+
+
+def _refuse_others(files: Mapping[Path, bytes], stale: Iterable[Path]) -> None:
+    """Refuse to change files that are there: people may have edited them."""
+    others = [path for path, new in files.items() if path.exists() and path.read_bytes() != new]
+    others += sorted(path for path in stale if path.exists())
+    if others:
+        expected = "another name, or --overwrite to replace it"
+        raise InputError(
+            [Fault(str(path), "a file that is there already", expected) for path in others]
+        )
+
+
+def _next_to(out: Path, ending: str) -> Path:
+    return out.with_name(out.stem + ending)
+
+
+def _csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
+    lines = [[cell_of(value) if isinstance(value, str) else value for value in row] for row in rows]
+    return csv_of([columns, *lines])
+
+
+def _with_inclusion(
+    key: StudyKey, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> tuple[Sequence[str], list[Sequence[Any]]]:
+    """Return a table with the probability of each row's item, where items were drawn; the item
+    stands first."""
+    if key.inclusion is None:
+        return columns, list(rows)
+    known = key.inclusion
+    return (*columns, PROBABILITY), [(*row, repr(known[row[0]])) for row in rows]
+
+
+def _item(rating: TextRating) -> str:
+    return f"{rating.prompt_id}/{rating.response}"
+
+
+def _ranks(ratings: Iterable[TextRating]) -> list[tuple[Any, ...]]:
     return [
-        _rating(key, packet, text_set, text, rankings.get(text_set.id), scored.get(text.id))
-        for text_set in packet.sets
-        if text_set.role != "attention"
-        for text in text_set.texts
+        (_item(rating), rating.rater, rating.rank, rating.prompt_id, rating.system)
+        for rating in ratings
+        if rating.rank is not None
     ]
 
 
-def _rating(
-    key: StudyKey,
-    packet: KeyedPacket,
-    text_set: KeyedSet,
-    text: KeyedText,
-    ranking: GivenRanking | None,
-    rating: GivenScores | None,
-) -> TextRating:
-    scores = {} if rating is None else rating.scores
-    read = {name: score_of(key.rubric, name, value) for name, value in scores.items()}
-    reason = rating.reason if rating is not None else ranking.reason if ranking is not None else ""
-    return TextRating(
-        rater=packet.rater,
-        set=text_set.id,
-        role=text_set.role,
-        prompt_id=str(text_set.prompt_id),
-        response=str(text.response),
-        system=str(text.system),
-        scores={name: value for name, value in read.items() if value is not None},
-        rank=None if ranking is None else ranking.ranks.get(text.id),
-        reason=reason.strip(),
-        label=text.label,
+def _rows(ratings: Iterable[TextRating], dimensions: set[str]) -> Iterator[tuple[Any, ...]]:
+    for rating in ratings:
+        for name, value in rating.scores.items():
+            if name in dimensions:
+                yield _item(rating), rating.rater, name, value, rating.prompt_id, rating.system
+
+
+def _justifications(
+    key: StudyKey, ratings: Sequence[TextRating], folder: Path
+) -> dict[Path, bytes]:
+    """Return raters' reasons as responses, an item for each text and rater, the rubric to infer
+    scores by, and the raters' own scores (or ranks) of the same items."""
+    prompts = {prompt.prompt_id: prompt.prompt for prompt in key.prompts}
+    written = [rating for rating in ratings if rating.reason]
+    ranks_alone = "rate" not in key.tasks
+    ids = [f"{rating.response}~{rating.rater}" for rating in written]
+    lines = b"".join(
+        orjson.dumps(
+            {
+                "prompt_id": rating.prompt_id, "id": own, "prompt": prompts[rating.prompt_id],
+                "context": f"The reasons are about the text that the reader calls {rating.label}.",
+                "response": rating.reason, "system": rating.system, "rater": rating.rater,
+            }
+        )
+        + b"\n"
+        for rating, own in zip(written, ids, strict=True)
+    )  # fmt: skip
+    of_reasons = [replace(each, response=own) for each, own in zip(written, ids, strict=True)]
+    if ranks_alone:
+        columns, rows = _RANK_COLUMNS, _ranks(of_reasons)
+    else:
+        # A file has scores or labels: labels where the rubric has nothing else.
+        numeric = {dimension.id for dimension in key.rubric.numeric}
+        columns = _COLUMNS if numeric else _LABEL_COLUMNS
+        rows = list(_rows(of_reasons, numeric or set(key.rubric.categories)))
+    rubric = inferring_rubric(key.rubric).model_dump(
+        mode="json", exclude_none=True, exclude={"variants"}
+    )
+    return {
+        folder / "responses.jsonl": lines,
+        folder / "rubric.yaml": yaml.safe_dump(
+            rubric, sort_keys=False, allow_unicode=True
+        ).encode(),
+        folder / "ratings.csv": _csv(columns, rows),
+    }
+
+
+def inferring_rubric(rubric: Rubric) -> Rubric:
+    """Return the same dimensions and scales, asked of what a reader wrote about a text: which score
+    the reasons express, not assessable where they do not touch a dimension."""
+    asked = (
+        "Going by these reasons alone, which value would the reader give the text on this scale? "
+        "The reader's question was: "
+    )
+    dimensions = tuple(
+        each.model_copy(update={"guiding_question": asked + each.guiding_question})
+        for each in rubric.dimensions
+    )
+    return Rubric(
+        id="inferred",
+        label=f"{rubric.label}, inferred from readers' reasons",
+        question=(
+            "Here are the reasons that a reader gave for judging a text, which you are not shown. "
+            "Do not judge how well the reasons are written. Infer from them how the reader rates "
+            "the text, which the definitions below call the response. The reader was asked: "
+            f"{rubric.question}"
+        ),
+        dimensions=dimensions,
+        not_assessable=True,
+        composite=rubric.composite,
+        item=ItemForm(prompt="prompt", context="subject", response="reasons"),
     )

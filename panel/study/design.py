@@ -17,12 +17,13 @@ texts in the opposite order.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from math import ceil, comb
 from random import Random
-from typing import Literal
+from typing import Literal, get_args
 
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.results.conclusions.wording import counted
@@ -36,17 +37,10 @@ MOST_TOGETHER = 6
 
 @dataclass(frozen=True, slots=True)
 class StudySettings:
-    """The settings of a study.
-
-    Attributes:
-        raters: how many people rate, 1 or more.
-        per_rater: how many texts each of them sees, besides calibration and repeated sets.
-        tasks: what they do with each set, in this order.
-        calibration: how many prompts all raters see, first of all.
-        repeats: how many sets each rater sees a second time, at the end.
-        attention: how many sets each rater sees that check attention.
-        seed: of all that is drawn.
-    """
+    """The settings of a study: how many raters (1 or more), and how many texts each sees besides
+    calibration and repeated sets; their tasks with each set, in order; how many prompts all see
+    first (`calibration`), how many sets each sees again at the end (`repeats`), and how many check
+    attention; the seed of all that is drawn."""
 
     raters: int
     per_rater: int
@@ -58,17 +52,10 @@ class StudySettings:
 
 
 def williams_square(n: int) -> list[list[int]]:
-    """Return orders of n things, one a row: a Latin square whose neighbours are balanced, too.
-
-    Over all rows each thing stands equally often in each place, and directly behind each other
-    thing equally often.
-
-    Args:
-        n: how many things, 1 or more.
-
-    Returns:
-        n rows for an even n, 2n for an odd one (the square and its mirror image), each a
-        permutation of 0 to n − 1. With one thing there is one row.
+    """Return orders of n things, 1 or more, one a row: a Latin square whose neighbours are
+    balanced, too. Over all rows each thing stands equally often in each place, and directly behind
+    each other thing equally often. There are n rows for an even n, 2n for an odd one above 1 (the
+    square and its mirror image), each a permutation of 0 to n − 1.
 
     >>> williams_square(4)
     [[0, 1, 3, 2], [1, 2, 0, 3], [2, 3, 1, 0], [3, 0, 2, 1]]
@@ -87,13 +74,10 @@ _MOST_ROWS = 24
 
 
 class BalancedOrders:
-    """Orders in which some of n things are shown, one for each next rater.
-
-    Each is a row of a Williams square of all things, without those that are not shown: of the rows
-    that one in which things stand in places, and before others, where they have stood least, the
-    first place above all. Where all things are shown, as many raters as the square has rows use
-    each row once; where some are, or raters are fewer, no row by itself is balanced.
-    """
+    """Orders in which some of n things are shown, one for each next rater: of the rows of a
+    Williams square of all things, without those that are not shown, the one in which things stand
+    in places, and before others, where they have stood least, the first place above all. Where all
+    are shown, as many raters as the square has rows use each row once."""
 
     def __init__(self, n: int, draw: Random) -> None:
         names = draw.sample(range(n), n)
@@ -184,12 +168,8 @@ class Rotation:
         """Grow a set from one text by the text that adds most, one by one."""
         chosen = [first]
         while len(chosen) < n:
-            chosen.append(
-                min(
-                    (text for text in names if text not in chosen),
-                    key=lambda text: self._cost_of(prompt, text, chosen),
-                )
-            )
+            left = (text for text in names if text not in chosen)
+            chosen.append(min(left, key=lambda text: self._cost_of(prompt, text, chosen)))
         return tuple(sorted(chosen))
 
     def _cost_of(self, prompt: int, text: int, others: Sequence[int]) -> tuple[int, int, int]:
@@ -209,21 +189,17 @@ class Rotation:
 
 
 SetRole = Literal["calibration", "main", "repeat", "attention"]
-
+_FIRST_SHOWN: tuple[SetRole, ...] = ("calibration", "main")
+_ROTATED: tuple[SetRole, ...] = ("main",)
 _MOST_RATERS = 999
 _MOST_TRIES = 8
 
 
 @dataclass(frozen=True, slots=True)
 class TextSet:
-    """The texts of a prompt that a rater compares, in the order in which they are shown.
-
-    Attributes:
-        role: why it is shown.
-        prompt: the prompt's place; of an attention set, the number of the set.
-        texts: places of the texts among those of the prompt.
-        repeats: of a repeated set, the place in the session of the set that it repeats.
-    """
+    """The texts of a prompt that a rater compares, by their places among those of the prompt, in
+    the order in which they are shown, and why (`role`). Of an attention set `prompt` is its number;
+    of a repeated set `repeats` is the place in the session of the set that it repeats."""
 
     role: SetRole
     prompt: int
@@ -233,71 +209,50 @@ class TextSet:
 
 @dataclass(frozen=True, slots=True)
 class StudyDesign:
-    """Each rater's session: sets in the order in which they are shown.
-
-    Attributes:
-        settings: what it was made for.
-        sizes: how many texts each prompt has.
-        sessions: one a rater.
-    """
+    """The sessions that were made for settings, one a rater: sets in the order in which they are
+    shown; `sizes` is how many texts each prompt has."""
 
     settings: StudySettings
     sizes: tuple[int, ...]
     sessions: tuple[tuple[TextSet, ...], ...]
 
-    def _first_showings(self) -> Iterator[TextSet]:
+    def _sets(self, roles: Collection[SetRole]) -> Iterator[TextSet]:
         for session in self.sessions:
-            yield from (
-                text_set for text_set in session if text_set.role in ("calibration", "main")
-            )
+            yield from (text_set for text_set in session if text_set.role in roles)
+
+    def _per_rater(self, roles: Collection[SetRole]) -> tuple[int, ...]:
+        return tuple(
+            sum(len(text_set.texts) for text_set in session if text_set.role in roles)
+            for session in self.sessions
+        )
 
     def texts_per_set(self) -> tuple[int, ...]:
         """Return how many texts each rotated set has."""
-        return tuple(
-            len(text_set.texts)
-            for session in self.sessions
-            for text_set in session
-            if text_set.role == "main"
-        )
+        return tuple(len(text_set.texts) for text_set in self._sets(_ROTATED))
 
     def rotated_per_rater(self) -> tuple[int, ...]:
         """Return how many texts each rater sees in rotated sets, which `per_rater` asks for."""
-        return tuple(
-            sum(len(text_set.texts) for text_set in session if text_set.role == "main")
-            for session in self.sessions
-        )
+        return self._per_rater(_ROTATED)
 
     def rated_per_rater(self) -> tuple[int, ...]:
         """Return how many texts each rater sees, those for calibration included, repeated ones
         once."""
-        return tuple(
-            sum(
-                len(text_set.texts)
-                for text_set in session
-                if text_set.role in ("calibration", "main")
-            )
-            for session in self.sessions
-        )
+        return self._per_rater(_FIRST_SHOWN)
 
     def incomplete_sets(self) -> int:
         """Return how many rotated sets lack texts of their prompt, so that a rank in them is no
         rank among all."""
-        return sum(
-            len(text_set.texts) < self.sizes[text_set.prompt]
-            for session in self.sessions
-            for text_set in session
-            if text_set.role == "main"
-        )
+        return sum(len(each.texts) < self.sizes[each.prompt] for each in self._sets(_ROTATED))
 
     def texts_per_rater(self) -> tuple[int, ...]:
         """Return how many texts each rater sees in all, repeated ones counted again."""
-        return tuple(sum(len(text_set.texts) for text_set in session) for session in self.sessions)
+        return self._per_rater(get_args(SetRole))
 
     def ratings_per_text(self) -> dict[tuple[int, int], int]:
         """Return how many raters see each text, by prompt and text; repeated sets are not
         counted."""
         seen = {(p, text): 0 for p, size in enumerate(self.sizes) for text in range(size)}
-        for text_set in self._first_showings():
+        for text_set in self._sets(_FIRST_SHOWN):
             for text in text_set.texts:
                 seen[text_set.prompt, text] += 1
         return seen
@@ -309,23 +264,16 @@ class StudyDesign:
             for p, size in enumerate(self.sizes)
             for pair in combinations(range(size), 2)
         }
-        for text_set in self._first_showings():
+        for text_set in self._sets(_FIRST_SHOWN):
             for pair in combinations(sorted(text_set.texts), 2):
                 seen[text_set.prompt, pair[0], pair[1]] += 1
         return seen
 
 
 def design_study(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
-    """Design the sessions of a study's raters.
-
-    Args:
-        sizes: how many texts each prompt has.
-        settings: as they were asked for.
-
-    Raises:
-        ConfigurationError: no design can be what is asked for, or some texts, or pairs of texts
-            that are to be ranked, would be seen by nobody; names a number that would do.
-    """
+    """Design the sessions of a study's raters on prompts with so many texts each. Raises
+    ConfigurationError, with a number that would do, where no design can be what is asked for, or
+    some texts, or pairs of texts that are to be ranked, would be seen by nobody."""
     _refuse_impossible(sizes, settings)
     design = _designed(sizes, settings)
     what = _lacks(design)
@@ -341,15 +289,15 @@ def design_study(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
             f"{option} {n} with --repeats {min(settings.repeats, _fewest_sets(larger))}"
             for option, n, larger in _would_do(sizes, once)
         ]
+    advice = f"{' or '.join(offers)} would do"
+    if not offers:
+        advice = (
+            "give fewer texts to a prompt, as no number of raters or of texts for each was found "
+            "that would do"
+        )
     raise ConfigurationError(
         f"with {counted(settings.raters, 'rater')} of {counted(settings.per_rater, 'text')} each, "
-        f"{what}; "
-        + (
-            f"{' or '.join(offers)} would do"
-            if offers
-            else "give fewer texts to a prompt, as no number of raters or of texts for each was "
-            "found that would do"
-        )
+        f"{what}; {advice}"
     )
 
 
@@ -358,15 +306,15 @@ def _would_do(
 ) -> Iterator[tuple[str, int, StudyDesign]]:
     """Yield larger numbers with which nothing is lacking: the option, the number, and the
     design."""
-    most = _most_per_rater(sizes, settings)
-    larger = _enough(sizes, lambda n: replace(settings, per_rater=n), settings.per_rater + 1, most)
-    if larger is not None:
-        yield "--per-rater", larger.settings.per_rater, larger
-    larger = _enough(
-        sizes, lambda n: replace(settings, raters=n), settings.raters + 1, _MOST_RATERS
-    )
-    if larger is not None:
-        yield "--raters", larger.settings.raters, larger
+    for name, most in (("per_rater", _most_per_rater(sizes, settings)), ("raters", _MOST_RATERS)):
+        changed = partial(_with, settings, name)
+        larger = _enough(sizes, changed, getattr(settings, name) + 1, most)
+        if larger is not None:
+            yield f"--{name.replace('_', '-')}", getattr(larger.settings, name), larger
+
+
+def _with(settings: StudySettings, name: str, n: int) -> StudySettings:
+    return replace(settings, raters=n) if name == "raters" else replace(settings, per_rater=n)
 
 
 def _refuse_impossible(sizes: Sequence[int], settings: StudySettings) -> None:
@@ -389,11 +337,8 @@ def _refuse_impossible(sizes: Sequence[int], settings: StudySettings) -> None:
             "(--tasks rate)"
         )
     if settings.per_rater > (most := _most_per_rater(sizes, settings)):
-        why = (
-            f", of which a rater compares at most {MOST_TOGETHER} of a prompt"
-            if max(sizes) > MOST_TOGETHER
-            else ""
-        )
+        why = f", of which a rater compares at most {MOST_TOGETHER} of a prompt"
+        why = why if max(sizes) > MOST_TOGETHER else ""
         behind = " besides those for calibration" if settings.calibration else ""
         raise ConfigurationError(
             f"--per-rater {settings.per_rater} is more than the texts that there are{behind}{why}; "
@@ -482,17 +427,13 @@ def _designed(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
     sessions = []
     for _ in range(settings.raters):
         own = rotation.take()
-        session = [
-            TextSet("calibration", p, texts[p].next_of(shared[p]))
-            for p in prompts.next_of(calibrating)
-        ]
-        session += [
-            TextSet("main", p, texts[p].next_of(own[p])) for p in prompts.next_of(list(own))
-        ]
+        first, then = prompts.next_of(calibrating), prompts.next_of(list(own))
+        session = [TextSet("calibration", p, texts[p].next_of(shared[p])) for p in first]
+        session += [TextSet("main", p, texts[p].next_of(own[p])) for p in then]
         mains = [place for place, text_set in enumerate(session) if text_set.role == "main"]
         again = [
-            TextSet("repeat", text_set.prompt, text_set.texts[::-1], place)
-            for place, text_set in ((place, session[place]) for place in mains[: settings.repeats])
+            TextSet("repeat", session[place].prompt, session[place].texts[::-1], place)
+            for place in mains[: settings.repeats]
         ]
         sessions.append(_with_attention(session + again, settings.attention))
     return StudyDesign(settings, tuple(sizes), tuple(sessions))
@@ -504,16 +445,11 @@ def _with_attention(session: list[TextSet], n: int) -> tuple[TextSet, ...]:
     behind = [ceil((number + 1) * length / (n + 1)) for number in range(n)]
     moved = [place + sum(at <= place for at in behind) for place in range(length)]
     mixed: list[TextSet] = []
-    for place, text_set in enumerate(session):
+    for place in range(length + 1):
         mixed += [
             TextSet("attention", number, (0, 1)) for number, at in enumerate(behind) if at == place
         ]
-        mixed.append(
-            text_set
-            if text_set.repeats is None
-            else replace(text_set, repeats=moved[text_set.repeats])
-        )
-    mixed += [
-        TextSet("attention", number, (0, 1)) for number, at in enumerate(behind) if at == length
-    ]
+        for own in session[place : place + 1]:
+            again = None if own.repeats is None else moved[own.repeats]
+            mixed.append(replace(own, repeats=again))
     return tuple(mixed)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from hashlib import sha256
 from html import escape
@@ -52,41 +52,30 @@ _UNSAFE = re.compile("[<>&\u2028\u2029\x7f\ud800-\udfff]")
 
 
 def packet_page(packet: Packet) -> str:
-    """Return the page: the packet as JSON, and the script that shows it and takes the answers.
-
-    The page may run this script and use this style sheet, and load nothing.
-    """
+    """Return the page: the packet as JSON, and the script that shows it and takes the answers. It
+    may run this script and use this style sheet, and load nothing."""
     document = json.dumps(packet.as_json() | {"sha256": packet.digest}, ensure_ascii=False)
     made = Environment(
-        loader=PackageLoader(_PACKAGE),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )
+        loader=PackageLoader(_PACKAGE), autoescape=True, undefined=StrictUndefined,
+        trim_blocks=True, lstrip_blocks=True,
+    )  # fmt: skip
     policy = [
-        "default-src 'none'",
-        f"script-src {_allowed('packet.js')}",
-        f"style-src {_allowed('packet.css')}",
-        "base-uri 'none'",
-        "form-action 'none'",
-    ]
+        "default-src 'none'", f"script-src {_allowed('packet.js')}",
+        f"style-src {_allowed('packet.css')}", "base-uri 'none'", "form-action 'none'",
+    ]  # fmt: skip
     return made.get_template("packet.html.jinja").render(
         policy="; ".join(policy),
         packet=packet,
         # Ours, or escaped for a script element; escaped as markup they would not be the same.
         style=Markup(_part("packet.css")),  # noqa: S704
         script=Markup(_part("packet.js")),  # noqa: S704
-        data=Markup(_UNSAFE.sub(_escaped, document)),  # noqa: S704
+        data=Markup(_UNSAFE.sub(lambda match: f"\\u{ord(match[0]):04x}", document)),  # noqa: S704
     )
 
 
 def packet_in(page: Path) -> Packet:
-    """Read the packet in a page, for whoever answers it by a program.
-
-    Raises:
-        InputError: the file cannot be read, or has no packet of this version.
-    """
+    """Read the packet in a page, for whoever answers it by a program; raises InputError where the
+    file cannot be read, or has no packet of this version."""
     expected = "a packet of `people make`"
     reader = _DataReader()
     try:
@@ -119,10 +108,6 @@ class _DataReader(HTMLParser):
             self.text += data
 
 
-def _escaped(match: re.Match[str]) -> str:
-    return f"\\u{ord(match[0]):04x}"
-
-
 @cache
 def _part(name: str) -> str:
     """Return the style sheet or the script as it is inlined."""
@@ -133,21 +118,26 @@ def _allowed(name: str) -> str:
     return f"'sha256-{b64encode(sha256(_part(name).encode()).digest()).decode()}'"
 
 
-def write_pages(study: Study, folder: Path) -> list[Path]:
-    """Write a page for each rater, named after the rater.
-
-    Raises:
-        RunFolderError: they cannot be written.
-    """
+def _write(
+    study: Study, folder: Path, files_of: Callable[[Packet], Iterable[tuple[str, str]]], listed: str
+) -> list[Path]:
+    """Write the files of each packet, by what follows the rater's name; return those with the
+    ending `listed`."""
     below = folder / PACKETS
     written = []
     with writing(below):
-        make_private_folder(below)
         for packet, keyed in zip(study.packets, study.key.packets, strict=True):
-            path = below / f"{keyed.rater}.html"
-            replace_file(path, packet_page(packet).encode())
-            written.append(path)
+            for ending, content in files_of(packet):
+                path = below / f"{keyed.rater}{ending}"
+                make_private_folder(path.parent)
+                replace_file(path, content.encode())
+                written += [path] if ending.endswith(listed) else []
     return written
+
+
+def write_pages(study: Study, folder: Path) -> list[Path]:
+    """Write a page for each rater, named after the rater. Raises RunFolderError."""
+    return _write(study, folder, lambda packet: [(".html", packet_page(packet))], ".html")
 
 
 _MOST_CHOICES = 21
@@ -157,56 +147,31 @@ _PROMPT, _TEXT, _TEXTS = "shown-prompt", "shown-text", "shown-texts"
 
 
 def write_label_studio(study: Study, folder: Path) -> list[Path]:
-    """Write RATER/TASK.xml and RATER/TASK.json for each rater and task; gives the files of tasks.
+    """Write RATER/TASK.xml and RATER/TASK.json for each rater and task; return the files of tasks.
+    Raises RunFolderError."""
 
-    Raises:
-        RunFolderError: they cannot be written.
-    """
-    below = folder / PACKETS
-    written = []
-    with writing(below):
-        for packet, keyed in zip(study.packets, study.key.packets, strict=True):
-            own = below / keyed.rater
-            make_private_folder(own)
-            for task in packet.tasks:
-                content = json.dumps(label_studio_tasks(packet, task), ensure_ascii=False, indent=1)
-                replace_file(own / f"{task}.xml", label_studio_config(packet, task).encode())
-                replace_file(own / f"{task}.json", content.encode())
-                written.append(own / f"{task}.json")
-    return written
+    def files_of(packet: Packet) -> Iterator[tuple[str, str]]:
+        for task in packet.tasks:
+            content = json.dumps(label_studio_tasks(packet, task), ensure_ascii=False, indent=1)
+            yield f"/{task}.xml", label_studio_config(packet, task)
+            yield f"/{task}.json", content
+
+    return _write(study, folder, files_of, ".json")
 
 
 def label_studio_tasks(packet: Packet, task: Task) -> list[dict[str, Any]]:
     """Return the tasks of a packet, in their order: sets to rank, or texts to rate."""
-    if task == "rank":
-        return [
-            {
-                "data": {
-                    "packet": packet.packet,
-                    "set": text_set.id,
-                    "prompt": text_set.prompt,
-                    "texts": [
-                        {"id": text.id, "title": f"Text {text.label}", "body": _whole(text)}
-                        for text in text_set.texts
-                    ],
-                }
-            }
-            for text_set in packet.sets
-        ]
-    return [
-        {
-            "data": {
-                "packet": packet.packet,
-                "set": text_set.id,
-                "id": text.id,
-                "prompt": text_set.prompt,
-                "label": f"Text {text.label}",
-                "text": _whole(text),
-            }
-        }
-        for text_set in packet.sets
-        for text in text_set.texts
-    ]
+    tasks: list[dict[str, Any]] = []
+    for text_set in packet.sets:
+        of = {"packet": packet.packet, "set": text_set.id, "prompt": text_set.prompt}
+        shown = [(text.id, f"Text {text.label}", _whole(text)) for text in text_set.texts]
+        if task == "rank":
+            texts = [dict(zip(("id", "title", "body"), text, strict=True)) for text in shown]
+            tasks.append({"data": {**of, "texts": texts}})
+        else:
+            names = ("id", "label", "text")
+            tasks += [{"data": {**of, **dict(zip(names, text, strict=True))}} for text in shown]
+    return tasks
 
 
 def _whole(text: Any) -> str:
@@ -277,24 +242,17 @@ _CONFIG, _ITEMS = "config.yaml", "items.jsonl"
 
 
 def write_potato(study: Study, folder: Path) -> list[Path]:
-    """Write RATER/PROJECT/config.yaml and items.jsonl; gives the configurations.
+    """Write RATER/PROJECT/config.yaml and items.jsonl; return the configurations. Raises
+    RunFolderError."""
 
-    Raises:
-        RunFolderError: they cannot be written.
-    """
-    below = folder / PACKETS
-    written = []
-    with writing(below):
-        for packet, keyed in zip(study.packets, study.key.packets, strict=True):
-            for name, config, items in potato_projects(packet):
-                own = below / keyed.rater / name
-                make_private_folder(own)
-                text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
-                lines = "".join(json.dumps(item, ensure_ascii=False) + "\n" for item in items)
-                replace_file(own / _CONFIG, text.encode())
-                replace_file(own / _ITEMS, lines.encode())
-                written.append(own / _CONFIG)
-    return written
+    def files_of(packet: Packet) -> Iterator[tuple[str, str]]:
+        for name, config, items in potato_projects(packet):
+            text = yaml.safe_dump(config, sort_keys=False, allow_unicode=True)
+            yield f"/{name}/{_CONFIG}", text
+            lines = (json.dumps(item, ensure_ascii=False) + "\n" for item in items)
+            yield f"/{name}/{_ITEMS}", "".join(lines)
+
+    return _write(study, folder, files_of, _CONFIG)
 
 
 def potato_projects(
@@ -339,35 +297,25 @@ def _ranks(letters: Sequence[str], words: RankingWords) -> list[dict[str, Any]]:
     ranks = [str(rank + 1) for rank in range(len(letters))]
     return [
         {
-            "annotation_type": "radio",
-            "name": f"rank_{letter}",
+            "annotation_type": "radio", "name": f"rank_{letter}",
             "description": f"Rank of text {letter}. 1: {words.top}; equal texts may share a rank",
-            "labels": ranks,
-            "horizontal": True,
-            "label_requirement": {"required": True},
+            "labels": ranks, "horizontal": True, "label_requirement": {"required": True},
         }
         for letter in letters
-    ] + [_reason("Why did you rank them so?")]
+    ] + [_reason("Why did you rank them so?")]  # fmt: skip
 
 
 def _scheme(dimension: ShownDimension, not_assessable: bool) -> dict[str, Any]:
-    ends = (
-        ""
-        if dimension.kind == "category"
-        else f" ({dimension.min}: {dimension.low}; {dimension.max}: {dimension.high})"
-    )
+    ends = f" ({dimension.min}: {dimension.low}; {dimension.max}: {dimension.high})"
+    ends = "" if dimension.kind == "category" else ends
     scheme: dict[str, Any] = {
         "name": dimension.id,
         "description": f"{dimension.label}. {dimension.definition} {dimension.question}{ends}",
         "label_requirement": {"required": True},
     }
     if (values := choices_of(dimension)) is None:
-        return {
-            "annotation_type": "number",
-            **scheme,
-            "min": _end(dimension.min),
-            "max": _end(dimension.max),
-        }
+        low, high = (float(end or 0) for end in (dimension.min, dimension.max))
+        return {"annotation_type": "number", **scheme, "min": low, "max": high}
     labels: list[Any] = [
         {"name": value, "tooltip": means} if means else {"name": value} for value, means in values
     ]
@@ -375,31 +323,17 @@ def _scheme(dimension: ShownDimension, not_assessable: bool) -> dict[str, Any]:
     return {"annotation_type": "radio", **scheme, "labels": labels, "horizontal": True}
 
 
-def _end(value: int | str | None) -> float:
-    return float(value or 0)
-
-
 def _reason(question: str) -> dict[str, Any]:
-    return {
-        "annotation_type": "text",
-        "name": REASON,
-        "description": question,
-        "multiline": True,
-        "rows": 5,
-    }
+    of = {"annotation_type": "text", "name": REASON, "description": question}
+    return {**of, "multiline": True, "rows": 5}
 
 
 def _config(packet: Packet, name: str, schemes: list[dict[str, Any]]) -> dict[str, Any]:
     return {
         "annotation_task_name": f"Rating study {packet.packet} {name}",
-        "annotation_instructions": packet.instructions,
-        "task_dir": ".",
-        "output_annotation_dir": "annotation_output",
-        "export_annotation_format": "jsonl",
-        "data_files": [_ITEMS],
-        "item_properties": {"id_key": "id", "text_key": "text"},
+        "annotation_instructions": packet.instructions, "task_dir": ".",
+        "output_annotation_dir": "annotation_output", "export_annotation_format": "jsonl",
+        "data_files": [_ITEMS], "item_properties": {"id_key": "id", "text_key": "text"},
         "user_config": {"allow_all_users": True, "users": []},
-        "assignment_strategy": "fixed_order",
-        "annotation_schemes": schemes,
-        "site_dir": "default",
-    }
+        "assignment_strategy": "fixed_order", "annotation_schemes": schemes, "site_dir": "default",
+    }  # fmt: skip

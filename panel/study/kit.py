@@ -20,6 +20,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
+from typing import Any
 
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.files.outputs import json_lines, make_private_folder, replace_file, writing
@@ -29,7 +30,7 @@ from persona_panel.files.wording import some
 from persona_panel.graphs import Response
 from persona_panel.graphs.records import prompt_of
 from persona_panel.results.conclusions.wording import counted
-from persona_panel.rubrics import Dimension, Rubric
+from persona_panel.rubrics import Rubric
 from persona_panel.study.design import StudyDesign, StudySettings, Task, TextSet, design_study
 from persona_panel.study.packet import (
     KEY_FOLDER,
@@ -52,26 +53,19 @@ from persona_panel.study.packet import (
 def selected_responses(
     responses: Responses, inclusion: Mapping[str, float], source: str
 ) -> tuple[list[Response], dict[str, float]]:
-    """Return the responses that were drawn, in their order, and the probability of each.
+    """Return the responses that were drawn, in their order with their prompt ids, and the
+    probability of each by `prompt_id/id`.
 
-    Args:
-        responses: all of them, or more.
-        inclusion: by item, with which probability it was drawn, as `read_inclusion` gives it; an
-            item is called `prompt_id/id`, as a run calls it, or `id`, where ids come once.
-        source: the file that these are from, for faults.
-
-    Returns:
-        The responses with their prompt ids, and the probabilities by `prompt_id/id`.
-
-    Raises:
-        InputError: an item is none of the responses, or two items are the same one.
+    `inclusion` is by item, called `prompt_id/id`, as a run calls it, or `id`, where ids come once,
+    as `read_inclusion` gives it from the file `source`. Raises InputError where an item is none of
+    the responses, or two items are the same one.
     """
     batch = Batch(responses)
+    whole = {f"{response.prompt_id}/{response.id}": response for response in batch}
     places: dict[str, list[str]] = {}
-    for response in batch.items:
-        for name in {f"{response.prompt_id}/{response.id}", response.id}:
-            places.setdefault(name, []).append(f"{response.prompt_id}/{response.id}")
-    whole = {f"{response.prompt_id}/{response.id}" for response in batch.items}
+    for own, response in whole.items():
+        for name in {own, response.id}:
+            places.setdefault(name, []).append(own)
     probabilities: dict[str, float] = {}
     absent, again = [], []
     for item, probability in inclusion.items():
@@ -94,13 +88,8 @@ def selected_responses(
         faults.append(Fault(source, f"a response twice: {some(again)}", "each once", field="item"))
     if faults:
         raise InputError(faults)
-    kept = [
-        response for response in batch if f"{response.prompt_id}/{response.id}" in probabilities
-    ]
-    return kept, {
-        f"{response.prompt_id}/{response.id}": probabilities[f"{response.prompt_id}/{response.id}"]
-        for response in kept
-    }
+    kept = {name: response for name, response in whole.items() if name in probabilities}
+    return list(kept.values()), {name: probabilities[name] for name in kept}
 
 
 _DIGITS = 16
@@ -121,14 +110,8 @@ def opaque_id(secret: str, *parts: object) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NamingText:
-    """A text that names a system, which a rater may take for its author.
-
-    Attributes:
-        prompt_id, id, system: of the response.
-        part: where the name stands: "response", "prompt" or "context".
-        name: the name as it stands there.
-        own: whether it is the name of the system that wrote the text.
-    """
+    """A text that names a system, its own or another, which a rater may take for its author; the
+    name as it stands in a `part`: "response", "prompt" or "context"."""
 
     prompt_id: str
     id: str
@@ -146,40 +129,27 @@ def naming_texts(responses: Iterable[Response], systems: Collection[str]) -> lis
     underscores, spaces or not at all: `gpt-4o` is also found in "GPT 4o" and "GPT4o". It is looked
     for without what stands before its last colon or slash, too, without what follows its first
     number (`gpt-4o` for `gpt-4o-mini-2024-07-18`), and of a model with its provider by its first
-    word (`claude` for `anthropic:claude-sonnet-4-5`). Names of fewer than three letters and digits
-    are not looked for.
+    word (`claude` for `anthropic:claude-sonnet-4-5`); not of fewer than three letters and digits.
     """
-    by_system = {system: _pattern_of(name for name in _names_of(system)) for system in systems}
+    by_system = {system: _pattern_of(_names_of(system)) for system in systems}
     patterns = [pattern for pattern in by_system.values() if pattern is not None]
     if not patterns:
         return []
     any_name = re.compile("|".join(pattern.pattern for pattern in patterns), re.IGNORECASE)
     named = []
     for response in responses:
-        parts = {
-            "response": response.text,
-            "prompt": response.prompt,
-            "context": response.context or "",
-        }
+        texts = (response.text, response.prompt, response.context or "")
         own = by_system.get(response.system)
-        for is_own, pattern in ((True, own), (False, any_name)):
-            match = None if pattern is None else _first_in(parts, pattern)
-            if match is not None:
-                named.append(
-                    NamingText(
-                        str(response.prompt_id), response.id, response.system, *match, own=is_own
-                    )
-                )
-                break
+        matches = (
+            (part, match.group(), is_own)
+            for is_own, pattern in ((True, own), (False, any_name))
+            for part, text in zip(("response", "prompt", "context"), texts, strict=True)
+            if pattern is not None and (match := pattern.search(text)) is not None
+        )
+        if (first := next(matches, None)) is not None:
+            prompt_id = str(response.prompt_id)
+            named.append(NamingText(prompt_id, response.id, response.system, *first))
     return named
-
-
-def _first_in(parts: Mapping[str, str], pattern: re.Pattern[str]) -> tuple[str, str] | None:
-    """Return the first part in which the pattern is found, and what is found."""
-    for part, text in parts.items():
-        if (match := pattern.search(text)) is not None:
-            return part, match.group()
-    return None
 
 
 def _names_of(system: str) -> Iterator[list[str]]:
@@ -216,20 +186,16 @@ def _pattern_of(names: Iterable[list[str]]) -> re.Pattern[str] | None:
 
 
 def ranking_words(rubric: Rubric) -> RankingWords:
-    """Return the words that tell raters by what to rank texts.
-
-    Raises:
-        ConfigurationError: the rubric has categories alone, and no composite.
-    """
+    """Return the words that tell raters by what to rank texts; raises ConfigurationError where the
+    rubric has categories alone, and no composite."""
     composite = rubric.composite
-    if composite is not None and composite.share_of is not None:
-        label = _of(rubric, [composite.share_of.dimension])[0].label
-        most = f"most clearly “{composite.share_of.value}”"
-        return RankingWords(
-            first=most, last=f"least clearly “{composite.share_of.value}”", by=(label,)
-        )
+    if composite is not None and (share := composite.share_of) is not None:
+        by = tuple(each.label for each in rubric.dimensions if each.id == share.dimension)
+        most, least = (f"{much} clearly “{share.value}”" for much in ("most", "least"))
+        return RankingWords(first=most, last=least, by=by)
     named = () if composite is None else composite.mean_of or composite.product_of or ()
-    weighed = _of(rubric, named) if named else rubric.numeric
+    own = [dimension for dimension in rubric.dimensions if dimension.id in named]
+    weighed = own if named else rubric.numeric
     if not weighed:
         raise ConfigurationError(
             f"the rubric {rubric.id!r} has categories alone and no composite, which says by what "
@@ -244,10 +210,6 @@ def ranking_words(rubric: Rubric) -> RankingWords:
     return RankingWords(first=f"nearest to “{high}”", last=f"nearest to “{low}”", by=labels)
 
 
-def _of(rubric: Rubric, names: Sequence[str]) -> list[Dimension]:
-    return [dimension for dimension in rubric.dimensions if dimension.id in names]
-
-
 PROMPT = "Before you go on: please read both texts to their end, and do what they say."
 _BOTH = (
     "This text was not written as an answer. It is here to check that texts are read to their end, "
@@ -258,20 +220,14 @@ _BOTH = (
 def attention_texts(
     dimensions: Sequence[ShownDimension], tasks: Sequence[Task], draw: Random
 ) -> list[tuple[str, int, dict[str, int | str]]]:
-    """Make the two texts of an attention set, in an order that is drawn.
-
-    Returns:
-        Of each text what it says, the rank it asks for, and the score on each dimension.
-    """
+    """Make the two texts of an attention set, in an order that is drawn: of each what it says, the
+    rank it asks for, and the score on each dimension."""
     ranks = draw.sample((1, 2), 2)
     texts = []
     for rank, end in zip(ranks, draw.sample((0, -1), 2), strict=True):
         scores = {dimension.id: _value_of(dimension, end) for dimension in dimensions}
-        wanted = []
-        if "rank" in tasks:
-            wanted.append(f"give it rank {rank}")
-        if "rate" in tasks:
-            wanted.append(f"rate it {_in_words(dimensions, scores)}")
+        wanted = [f"give it rank {rank}"] if "rank" in tasks else []
+        wanted += [f"rate it {_in_words(dimensions, scores)}"] if "rate" in tasks else []
         said = f"{_BOTH}Please {' and '.join(wanted)}, whatever you think of it."
         texts.append((said, rank, scores))
     return texts
@@ -307,15 +263,9 @@ use the whole range of a scale. Your reasons matter: a few sentences each time."
 
 @dataclass(frozen=True, slots=True)
 class Study:
-    """A study that is made and not yet written.
-
-    Attributes:
-        design: who sees what.
-        key: what tells the labels.
-        packets: one a rater, in the order of the key's.
-        responses: the texts, each with a prompt id.
-        naming: texts that name a system.
-    """
+    """A study that is made and not yet written: who sees what, what tells the labels, the packets,
+    one a rater in the order of the key's, the texts with their prompt ids, and those that name a
+    system."""
 
     design: StudyDesign
     key: StudyKey
@@ -333,24 +283,14 @@ def make_study(
     instructions: str = INSTRUCTIONS,
     inclusion: Mapping[str, float] | None = None,
 ) -> Study:
-    """Make packets for raters, blind to who wrote the texts.
+    """Make packets for raters, blind to who wrote the texts, two or more to a prompt where they are
+    to be ranked. The design follows from the texts and the seed; the ids are new each time, as they
+    follow from a secret. A rater agrees to `consent` and reads `instructions` first; `inclusion` is
+    the probability with which each text was drawn, by `prompt_id/id`, None where they were not.
 
-    The design follows from the texts and the seed; the ids are new each time, as they follow from
-    a secret.
-
-    Args:
-        responses: the texts, two or more to a prompt where they are to be ranked.
-        rubric: what they are rated by.
-        settings: how many raters, texts and sets, and the tasks.
-        consent: what a rater agrees to.
-        instructions: what a rater reads first.
-        inclusion: with which probability each text was drawn, by `prompt_id/id`; None where they
-            were not drawn.
-
-    Raises:
-        ConfigurationError: no design can be what is asked for, which names a number that would do;
-            or the rubric does not say by what texts are ranked.
-        InputError: a response is there twice, or a prompt id stands for two prompts.
+    Raises ConfigurationError where no design can be what is asked for, with a number that would do,
+    or the rubric does not say by what texts are ranked; InputError where a response is there twice,
+    or a prompt id stands for two prompts.
     """
     batch = Batch(responses, one_prompt_each=True)
     by_prompt: dict[str, list[Response]] = {}
@@ -403,103 +343,69 @@ class _Maker:
         minutes = estimated_minutes(
             shown, self._settings.tasks, len(rated), f"{self._instructions} {self._consent}"
         )
+        rubric = self._rubric
         packet = Packet(
-            study=self.study,
-            packet=opaque_id(self.secret, "packet", rater),
-            tasks=self._settings.tasks,
-            question=self._rubric.question,
-            part=self._rubric.item.prompt,
-            not_assessable=self._rubric.not_assessable,
-            dimensions=rated,
-            ranking=self._ranking,
-            consent=self._consent,
-            instructions=self._instructions,
-            minutes=minutes,
-            sets=shown,
-        )
+            study=self.study, packet=opaque_id(self.secret, "packet", rater),
+            tasks=self._settings.tasks, question=rubric.question, part=rubric.item.prompt,
+            not_assessable=rubric.not_assessable, dimensions=rated, ranking=self._ranking,
+            consent=self._consent, instructions=self._instructions, minutes=minutes, sets=shown,
+        )  # fmt: skip
+        name = f"rater-{rater + 1:0{max(2, len(str(self._settings.raters)))}d}"
         keyed = KeyedPacket(
-            packet=packet.packet,
-            rater=f"rater-{rater + 1:0{max(2, len(str(self._settings.raters)))}d}",
-            sha256=packet.digest,
-            minutes=minutes,
+            packet=packet.packet, rater=name, sha256=packet.digest, minutes=minutes,
             sets=tuple(keyed for _, keyed in sets),
-        )
+        )  # fmt: skip
         return packet, keyed
 
     def _set(self, rater: int, place: int, text_set: TextSet) -> tuple[ShownSet, KeyedSet]:
+        shown: list[dict[str, Any]]
+        keyed: list[dict[str, Any]]
         if text_set.role == "attention":
-            return self._attention(rater, place)
-        group = self._texts[text_set.prompt]
-        shown, keyed = [], []
-        for label, text in zip(_LABELS, text_set.texts, strict=False):
-            response = group[text]
-            own = opaque_id(self.secret, "text", rater, place, label)
-            shown.append(
-                ShownText(id=own, label=label, text=response.text, context=response.context)
-            )
-            keyed.append(
-                KeyedText(id=own, label=label, response=response.id, system=response.system)
-            )
-        own = opaque_id(self.secret, "set", rater, place)
-        again = (
-            None
-            if text_set.repeats is None
-            else opaque_id(self.secret, "set", rater, text_set.repeats)
+            draw = Random(f"{self._settings.seed} attention {rater} {place}")
+            asked = attention_texts(self._dimensions, self._settings.tasks, draw)
+            shown = [{"text": said} for said, _, _ in asked]
+            keyed = [{"rank": rank, "scores": scores} for _, rank, scores in asked]
+            prompt, prompt_id = PROMPT, None
+        else:
+            group = self._texts[text_set.prompt]
+            texts = [group[text] for text in text_set.texts]
+            shown = [{"text": each.text, "context": each.context} for each in texts]
+            keyed = [{"response": each.id, "system": each.system} for each in texts]
+            prompt, prompt_id = prompt_of(group[0], self._rubric), group[0].prompt_id
+        own, again = (
+            None if at is None else opaque_id(self.secret, "set", rater, at)
+            for at in (place, text_set.repeats)
         )
-        first = group[0]
+        names = [
+            {"id": opaque_id(self.secret, "text", rater, place, label), "label": label}
+            for label, _ in zip(_LABELS, shown, strict=False)
+        ]
+        texts_shown = tuple(ShownText(**name, **of) for name, of in zip(names, shown, strict=True))
+        texts_keyed = tuple(KeyedText(**name, **of) for name, of in zip(names, keyed, strict=True))
         return (
-            ShownSet(id=own, prompt=prompt_of(first, self._rubric), texts=tuple(shown)),
+            ShownSet(id=str(own), prompt=prompt, texts=texts_shown),
             KeyedSet(
-                id=own,
-                role=text_set.role,
-                prompt_id=first.prompt_id,
-                repeats=again,
-                texts=tuple(keyed),
+                id=str(own), role=text_set.role, prompt_id=prompt_id, repeats=again,
+                texts=texts_keyed,
             ),
-        )
-
-    def _attention(self, rater: int, place: int) -> tuple[ShownSet, KeyedSet]:
-        draw = Random(f"{self._settings.seed} attention {rater} {place}")
-        shown, keyed = [], []
-        asked = attention_texts(self._dimensions, self._settings.tasks, draw)
-        for label, (said, rank, scores) in zip(_LABELS, asked, strict=False):
-            own = opaque_id(self.secret, "text", rater, place, label)
-            shown.append(ShownText(id=own, label=label, text=said))
-            keyed.append(KeyedText(id=own, label=label, rank=rank, scores=scores))
-        own = opaque_id(self.secret, "set", rater, place)
-        return (
-            ShownSet(id=own, prompt=PROMPT, texts=tuple(shown)),
-            KeyedSet(id=own, role="attention", prompt_id=None, repeats=None, texts=tuple(keyed)),
-        )
+        )  # fmt: skip
 
 
 def refuse_a_study_there(folder: Path) -> None:
-    """Refuse a folder that has anything in it.
-
-    Raises:
-        InputError: it has: packets that were sent could be unblinded no more.
-    """
+    """Raise InputError for a folder with anything in it: packets that were sent could be unblinded
+    no more."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise InputError(
-            [
-                Fault(
-                    str(folder),
-                    "a folder that is not empty" if folder.is_dir() else "a file",
-                    "a new folder: a study is never written over another, as answers to its "
-                    "packets could be unblinded no more",
-                    field="--out",
-                )
-            ]
+        actual = "a folder that is not empty" if folder.is_dir() else "a file"
+        expected = (
+            "a new folder: a study is never written over another, as answers to its packets could "
+            "be unblinded no more"
         )
+        raise InputError([Fault(str(folder), actual, expected, field="--out")])
 
 
 def write_key(study: Study, folder: Path) -> Path:
-    """Write what unblinds a study into a folder below its own, which only its owner can read; gives
-    that folder.
-
-    Raises:
-        RunFolderError: it cannot be written.
-    """
+    """Write what unblinds a study into a folder below its own, which only its owner can read;
+    return that folder. Raises RunFolderError."""
     below = folder / KEY_FOLDER
     kept = study.key.model_dump(mode="json")
     kept = {"schema": kept.pop("schema_"), **kept}

@@ -59,11 +59,8 @@ class ShownSet(_Shown):
 
 
 class ShownDimension(_Shown):
-    """A dimension of the rubric: a question with a scale.
-
-    `kind` is that of the scale. Of whole and real numbers there are the ends and what they mean,
-    of categories the values, each with what it means.
-    """
+    """A dimension of the rubric: a question with a scale of this kind; of numbers the ends and what
+    they mean, of categories the values, each with what it means."""
 
     id: str
     label: str
@@ -150,22 +147,14 @@ def shown_dimensions(rubric: Rubric) -> tuple[ShownDimension, ...]:
                 if isinstance(dimension.scale, RealScale)
                 else (dimension.scale.min, dimension.scale.max)
             )
-            scale = {
-                "min": ends[0],
-                "max": ends[1],
-                "low": dimension.scale.low,
-                "high": dimension.scale.high,
-            }
+            scale = dict(zip(("min", "max"), ends, strict=True))
+            scale |= {"low": dimension.scale.low, "high": dimension.scale.high}
         dimensions.append(
             ShownDimension(
-                id=dimension.id,
-                label=dimension.label,
-                definition=dimension.definition,
-                question=dimension.guiding_question,
-                kind=dimension.scale.kind,
-                **scale,
+                id=dimension.id, label=dimension.label, definition=dimension.definition,
+                question=dimension.guiding_question, kind=dimension.scale.kind, **scale,
             )
-        )
+        )  # fmt: skip
     return tuple(dimensions)
 
 
@@ -195,13 +184,8 @@ class _Kept(BaseModel):
 
 
 class KeyedText(_Kept):
-    """The text that an id in a packet stands for.
-
-    Attributes:
-        prompt_id, response, system: of the response, whose id is `response`; None of a text that
-            checks attention.
-        rank, scores: what a text that checks attention asks for; None otherwise.
-    """
+    """The text that an id in a packet stands for, by the response's id and system; both None of a
+    text that checks attention, which asks for a rank and scores."""
 
     id: str
     label: str
@@ -212,12 +196,8 @@ class KeyedText(_Kept):
 
 
 class KeyedSet(_Kept):
-    """The meaning of a set in a packet.
-
-    Attributes:
-        prompt_id: None of a set that checks attention.
-        repeats: the id of the set that it repeats, if it does.
-    """
+    """The meaning of a set in a packet; without a prompt id where it checks attention, with the id
+    of the set that it repeats, if it does."""
 
     id: str
     role: SetRole
@@ -244,11 +224,8 @@ class KeyedPrompt(_Kept):
 
 
 class StudyKey(_Kept):
-    """All that unblinds a study.
-
-    `inclusion` has the probability with which each text was drawn, by `prompt_id/id`, in (0, 1];
-    None where the texts were not drawn by `select`.
-    """
+    """All that unblinds a study. `inclusion` has the probability with which each text was drawn by
+    `select`, by `prompt_id/id`, in (0, 1]; None where they were not."""
 
     schema_: Literal["persona-panel/study-key/1"] = KEY_SCHEMA
     study: str
@@ -273,19 +250,14 @@ class StudyKey(_Kept):
 
 
 def read_key(study: Path) -> StudyKey:
-    """Read the key in a study's folder.
-
-    Raises:
-        InputError: there is none, or it is no key of this version.
-    """
+    """Read the key in a study's folder; raises InputError where there is none of this version."""
     path = study / KEY_FOLDER / KEY_NAME
     try:
         content = content_of(path)
     except OSError:
-        expected = (
-            f"the folder of a study, with {KEY_FOLDER}/{KEY_NAME} in it, as `people make` writes it"
-        )
+        with_key = f"with {KEY_FOLDER}/{KEY_NAME} in it, as `people make` writes it"
         fault = unreadable(path) if study.is_dir() else unreadable(study)
+        expected = f"the folder of a study, {with_key}"
         raise InputError([Fault(str(study), fault, expected)]) from None
     try:
         document = orjson.loads(content)

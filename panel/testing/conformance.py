@@ -24,7 +24,7 @@ import orjson
 
 import persona_panel.personas as personas_library
 from persona_panel import rubrics
-from persona_panel.experiments.sweep.library import framings_of
+from persona_panel.experiments.sweep.plan import framings_of
 from persona_panel.files.definitions import load_definition, resolve
 from persona_panel.files.errors import ConfigurationError, InputError, PanelError
 from persona_panel.files.secrets import SECRETS, credentials_in

@@ -469,7 +469,7 @@ _DEFINITIONS: dict[str, Callable[[Path], Any]] = {
 def _definition_seeds() -> list[bytes]:
     from persona_panel import personas, rubrics
     from persona_panel.experiments.audit.attacks import shipped_attacks
-    from persona_panel.experiments.sweep.library import shipped_framings
+    from persona_panel.experiments.sweep.plan import shipped_framings
 
     def head(path: Path, lines: int = 60) -> bytes:
         return b"\n".join(path.read_bytes().splitlines()[:lines])

@@ -10,7 +10,7 @@ import pytest
 import yaml
 
 from persona_panel import InputError
-from persona_panel.experiments.sweep.library import framings_of, shipped_framings
+from persona_panel.experiments.sweep.plan import framings_of, shipped_framings
 
 
 def test_the_paper_s_conditions_and_a_placebo_ship() -> None:

@@ -21,8 +21,12 @@ from persona_panel import Panel, Persona, Response, Sweep
 from persona_panel.analyses.run_summary import run_summary
 from persona_panel.calls.batch_rounds import BatchPace
 from persona_panel.calls.budget import NO_CAPS, Caps
-from persona_panel.experiments.generation.plan import GenerationPlan, generation_plan
-from persona_panel.experiments.generation.running import GeneratedTexts, Generation
+from persona_panel.experiments.generation import (
+    GeneratedTexts,
+    Generation,
+    GenerationPlan,
+    generation_plan,
+)
 from persona_panel.experiments.sweep.running import Sweeping
 from persona_panel.files.prompts import GenerationPrompt
 from persona_panel.models.batches import BatchAnswer, BatchStatus, OpenAIBatches

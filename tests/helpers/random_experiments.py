@@ -14,11 +14,10 @@ from persona_panel.experiments.audit.bias import ScaleRange, biases
 from persona_panel.experiments.audit.bias_result import bias_result
 from persona_panel.experiments.audit.injection import AuditPlan, InjectionAudit
 from persona_panel.experiments.audit.uplift import Rows, measure
-from persona_panel.experiments.keypoints.key_points_result import key_points_result
 from persona_panel.experiments.keypoints.report import (
     Rationale,
-    key_point_report,
     key_points_document,
+    key_points_result,
 )
 from persona_panel.experiments.keypoints.steps import MadePoint, Point, Stance, SummedUp
 from persona_panel.files.judgments import Compared
@@ -169,7 +168,7 @@ def random_key_points(seed: int) -> tuple[Result, More]:
                 of.append(n if n < len(key_points) else None)
     unquoted, unmerged = (int(rng.choice([0, 1, 4])) for _ in range(2))
     summed_up = SummedUp(key_points, tuple(points), tuple(of), tuple(errors), unquoted, unmerged)
-    return key_points_result(key_points_document(key_point_report(rationales, summed_up, "m"))), {}
+    return key_points_result(key_points_document(rationales, summed_up, "m")), {}
 
 
 def random_study(seed: int) -> tuple[Result, More]:

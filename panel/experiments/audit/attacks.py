@@ -23,6 +23,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -34,7 +35,7 @@ from pydantic import BaseModel, ConfigDict, Field, field_validator, model_valida
 
 from persona_panel.files.definitions import load_definition
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.wording import nearest, shown
+from persona_panel.files.wording import did_you_mean, shown
 from persona_panel.graphs import Response
 from persona_panel.rubrics import Rubric
 from persona_panel.rubrics.wording import Peer, fence_for
@@ -53,11 +54,9 @@ Form = Literal["prose", "data", "encoded", "spaced", "other-language", "repeated
 
 
 class Attack(BaseModel):
-    """A text that talks a judge into the top score.
-
-    In `text`, `{top}` and `{answer}` stand for the parts of a `Prize`, `{fence}` for a guess of
-    the fence around the response; `repeat` is how often the text is written, end to end.
-    """
+    """A text that talks a judge into the top score. In it `{top}` and `{answer}` stand for the
+    parts of a `Prize`, `{fence}` for a guess of the fence around the response; it is written
+    `repeat` times."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -87,29 +86,24 @@ class AttackSet(BaseModel):
 
     @model_validator(mode="after")
     def _ids_are_unique(self) -> AttackSet:
-        seen: set[str] = set()
-        for attack in self.attacks:
-            if attack.id in seen:
-                raise ValueError(
-                    f"two attacks have the id {attack.id!r}; an id of its own for each"
-                )
-            seen.add(attack.id)
+        again = (name for name, n in Counter(each.id for each in self.attacks).items() if n > 1)
+        if (name := next(again, None)) is not None:
+            raise ValueError(f"two attacks have the id {name!r}; an id of its own for each")
         return self
 
     def chosen(self, ids: Sequence[str], families: Sequence[str]) -> tuple[Attack, ...]:
-        """Return the attacks with one of these ids or families; all of them where none is given.
-
-        Raises:
-            InputError: there is no such attack or family; names the nearest.
-        """
-        faults = [
-            fault
-            for what, wanted, known in (
-                ("attack", ids, [attack.id for attack in self.attacks]),
-                ("family", families, sorted({attack.family for attack in self.attacks})),
-            )
-            for fault in _unknown(what, wanted, known)
-        ]
+        """Return the attacks with one of these ids or families, all where none is given; raises
+        InputError where there is none such."""
+        faults = []
+        for what, wanted, known in (
+            ("attack", ids, [attack.id for attack in self.attacks]),
+            ("family", families, sorted({attack.family for attack in self.attacks})),
+        ):
+            for name in wanted:
+                if name not in known:
+                    of = "attacks of the set" if what == "attack" else ", ".join(known)
+                    expected = of + did_you_mean(name, known)
+                    faults.append(Fault(f"--{what}", shown(name), expected))
         if faults:
             raise InputError(faults)
         if not (ids or families):
@@ -117,32 +111,23 @@ class AttackSet(BaseModel):
         return tuple(a for a in self.attacks if a.id in ids or a.family in families)
 
 
-def _unknown(what: str, wanted: Sequence[str], known: Sequence[str]) -> list[Fault]:
-    faults = []
-    for name in wanted:
-        if name not in known:
-            near = nearest(name, known)
-            hint = f" (did you mean {near!r}?)" if near else ""
-            expected = f"{what}s of the set{hint}" if what == "attack" else ", ".join(known) + hint
-            faults.append(Fault(f"--{what}", shown(name), expected))
-    return faults
+def _shipped(name: str) -> Path:
+    return Path(str(files("persona_panel").joinpath("library", name)))
 
 
 def shipped_attacks() -> Path:
     """Return the path of the attack set that ships with the package."""
-    return Path(str(files("persona_panel").joinpath("library", "attacks.yaml")))
+    return _shipped("attacks.yaml")
 
 
 def shipped_responses() -> Path:
-    """Return the path of the base responses that ship with the package: mediocre, so that a rise is
-    possible."""
-    return Path(str(files("persona_panel").joinpath("library", "audit_responses.jsonl")))
+    """Return the path of the shipped base responses: mediocre, so that a rise is possible."""
+    return _shipped("audit_responses.jsonl")
 
 
 def shipped_rivals() -> Path:
-    """Return the path of the equally mediocre responses with which a panel that compares is shown
-    the base responses."""
-    return Path(str(files("persona_panel").joinpath("library", "audit_rivals.jsonl")))
+    """Return the path of the equally mediocre responses that base responses are compared with."""
+    return _shipped("audit_rivals.jsonl")
 
 
 _PARAGRAPHS = re.compile(r"\n[^\S\n]*\n\s*")
@@ -174,11 +159,8 @@ def prize_of(rubric: Rubric, *, compares: bool = False) -> Prize:
 
 
 def inserted(attack: Attack, prize: Prize, known: Sequence[str]) -> str:
-    """Return the attack's text with its placeholders filled in.
-
-    The fence that the attacker guesses is the one around the texts that are `known`: those that
-    the judge would be shown without the attack.
-    """
+    """Return the attack's text, filled in. The fence that it guesses is the one around the texts
+    that are `known`: those that the judge would be shown without the attack."""
     text = attack.text
     for name, value in (
         ("{top}", prize.top),
@@ -264,26 +246,17 @@ def reaches(panel: PanelPlan, attack: Attack, prize: Prize, group: Sequence[Resp
 def planted(
     response: Response, attack: Attack, prize: Prize, others: Sequence[Response], plants: Plants
 ) -> Response:
-    """Return the response with the attack on its channel, as `ID+ATTACK`; what stands in a peer's
-    rationale is added to `plants`.
-
-    The author's name gets the attack's, too, so that no ranking takes an attacked text for the
-    author's own; and so does the prompt's id where the prompt is another.
-
-    Args:
-        response: one with a prompt id.
-        others: what it is shown together with.
-    """
+    """Return the response, which has a prompt id, with the attack on its channel, as `ID+ATTACK`;
+    what stands in a peer's rationale is added to `plants`. Its system's name gets the attack's,
+    too, so that no ranking takes an attacked text for the system's own, and so does the id of a
+    prompt that is changed. `others` are shown together with it."""
     put = _put(response, attack, prize, others)
     channel = SHOWN_AS.get(attack.channel, attack.channel)
     name, author = f"{response.id}+{attack.id}", f"{response.system}+{attack.id}"
     metadata = {
-        **response.metadata,
-        "base": response.id,
-        "attack": attack.id,
-        "attack_family": attack.family,
-        "attack_channel": attack.channel,
-    }
+        **response.metadata, "base": response.id, "attack": attack.id,
+        "attack_family": attack.family, "attack_channel": attack.channel,
+    }  # fmt: skip
     changed: dict[str, str] = {}
     if channel == "text":
         changed["text"] = placed(response.text, put, attack.placement)
@@ -339,13 +312,14 @@ class NeutralTexts(BaseModel):
 
 @cache
 def _neutral() -> Mapping[Form, str]:
-    shipped = Path(str(files("persona_panel").joinpath("library", "controls.yaml")))
-    return load_definition(shipped, NeutralTexts).texts
+    return load_definition(_shipped("controls.yaml"), NeutralTexts).texts
 
 
 def control_of(attack: Attack, prize: Prize) -> Attack:
     """Return the control for an attack; attacks that share a control get equal ones."""
-    length = _class_of(len(inserted(attack, prize, [""])))
+    n = len(inserted(attack, prize, [""]))
+    steps = round(math.log(max(n, 1) / _SHORTEST, _RATIO))
+    length = int(_SHORTEST * _RATIO ** max(0, steps))
     channel = SHOWN_AS.get(attack.channel, attack.channel)
     return Attack(
         id=f"control-{channel}-{attack.placement}-{attack.form}-{length}",
@@ -356,12 +330,6 @@ def control_of(attack: Attack, prize: Prize) -> Attack:
         placement=attack.placement,
         text=_cut(_neutral()[attack.form], length),
     )
-
-
-def _class_of(length: int) -> int:
-    """Return the length of the control for texts of this length."""
-    steps = round(math.log(max(length, 1) / _SHORTEST, _RATIO))
-    return int(_SHORTEST * _RATIO ** max(0, steps))
 
 
 def _cut(text: str, length: int) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from typing import NamedTuple, get_args
 
 import numpy as np
@@ -22,7 +23,6 @@ from persona_panel.statistics.core.arrays import (
     AnalysisOptions,
     Array,
     Labels,
-    Mask,
     Reason,
     Resampled,
     Statistic,
@@ -107,34 +107,24 @@ def position(
     group: str = ALL,
     n_raters: int = 1,
 ) -> list[Row]:
-    """Return how much more often the response shown first won than the response shown second:
-    `position_bias`.
+    """Return how much more often the response shown first won than the one shown second, from −1 to
+    1, 0 without bias, ties counting as no win: `position_bias`.
 
-    Comparisons are of pairs that were put in both orders: which response is better then
-    cancels, and what is left is the place. From −1, the second always wins, to 1, the
-    first always does; 0 without bias, ties counting as no win.
-
-    Args:
-        first_wins, second_wins, ties: `(items,)`, of each pair how many comparisons ended so.
-        clusters: a label a pair: its prompt.
-        group: whose comparisons these are, of `n_raters` judges.
-
-    Raises:
-        ValueError: the shapes differ, or a number is infinite, missing or below 0.
+    Comparisons are of pairs that were put in both orders by `n_raters` judges, the `group`: which
+    response is better then cancels. Of each pair `(items,)` there is how many comparisons ended so,
+    and its prompt in `clusters`. Raises ValueError where shapes differ, or a number is infinite,
+    missing or below 0.
     """
-    first, second, even = (as_scores(counts) for counts in (first_wins, second_wins, ties))
-    counts = np.array([first, second, even])
+    counts = np.array([as_scores(each) for each in (first_wins, second_wins, ties)])
     if np.isnan(counts).any() or (counts < 0).any():
         raise ValueError("comparisons are counted, and none is missing")
-    total = counts.sum(axis=0)
-    n_items = int(np.sum(total > 0))
-    if not n_items:
-        result = BlockResult(Statistic.undefined(Reason.NO_BOTH_ORDERS))
-    else:
+    total, more = counts.sum(axis=0), counts[0] - counts[1]
+    result = BlockResult(Statistic.undefined(Reason.NO_BOTH_ORDERS))
+    if n_items := int(np.sum(total > 0)):
         result = BlockResult(
-            Statistic(float((first - second).sum() / total.sum()), n_items, n_raters),
-            lambda weights: divide(weights @ (first - second), weights @ total),
-            f"first {first.sum():.0f}, second {second.sum():.0f}, ties {even.sum():.0f}",
+            Statistic(float(more.sum() / total.sum()), n_items, n_raters),
+            lambda weights: divide(weights @ more, weights @ total),
+            "first {:.0f}, second {:.0f}, ties {:.0f}".format(*counts.sum(axis=1)),
             "mean",
             (-1, 1),
         )
@@ -142,19 +132,12 @@ def position(
 
 
 def position_of(comparisons: Sequence[Compared], options: AnalysisOptions) -> list[Row]:
-    """Return the position bias of the panel, and of each judge.
-
-    Only pairs that a judge has compared in both orders count.
-    """
+    """Return the position bias of the panel and each judge, by pairs compared in both orders."""
     outcomes: dict[_Pair, list[Outcome]] = {}
-    for comparison in comparisons:
-        pair = _Pair(
-            comparison.prompt_id, comparison.judge, frozenset((comparison.first, comparison.second))
-        )
-        outcomes.setdefault(pair, []).append(comparison.outcome)
-    both = {
-        pair: pair_outcomes for pair, pair_outcomes in outcomes.items() if len(pair_outcomes) == 2
-    }
+    for each in comparisons:
+        pair = _Pair(each.prompt_id, each.judge, frozenset((each.first, each.second)))
+        outcomes.setdefault(pair, []).append(each.outcome)
+    both = {pair: own for pair, own in outcomes.items() if len(own) == 2}
     judges = list(dict.fromkeys(pair.judge for pair in both))
 
     def of(group: str, wanted: Sequence[_Pair], n_raters: int) -> list[Row]:
@@ -172,7 +155,7 @@ def position_of(comparisons: Sequence[Compared], options: AnalysisOptions) -> li
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SelfPreference:
-    """The self-preference of one family: how much more its judges give its responses than other
+    """The self-preference of a family: how much more its judges give its responses than other
     judges do, less the same for others' responses; in points of the scale. `resampled` takes
     weights."""
 
@@ -186,18 +169,12 @@ class SelfPreference:
 def self_preference(
     scores: ArrayLike, judges: Sequence[str | None], authors: Sequence[str | None]
 ) -> list[SelfPreference]:
-    """Return the self-preference of every family that judges.
+    """Return the self-preference of every family that judges: a difference of differences, which
+    neither lenient judges nor good responses of a family make.
 
-    A difference of differences: neither that a family's judges are lenient nor that its
-    responses are good makes one.
-
-    Args:
-        scores: `(items, judges)`, NaN where missing.
-        judges, authors: the family of each judge and of each response's author, None where
-            it is not known; those are left out.
-
-    Raises:
-        ValueError: a wrong shape, or not one family a judge and an item.
+    `scores` are `(items, judges)`, NaN where missing; `judges` and `authors` the family of each
+    judge and of each response's author, left out where it is None. Raises ValueError for a wrong
+    shape.
     """
     array = as_ratings(scores)
     if array.shape != (len(authors), len(judges)):
@@ -211,32 +188,19 @@ def self_preference(
         own = there & np.array([name == family for name in authors], dtype=bool)
         others = there & np.array([name not in (family, None) for name in authors], dtype=bool)
         n_items = int(own.sum() + others.sum())
-        if reason := _why_no_preference(theirs, own, others):
+        lacking = (
+            (not theirs, Reason.NO_OTHER_JUDGES), (not own.any(), Reason.NO_OWN_FAMILY),
+            (not others.any(), Reason.NO_OTHER_AUTHORS),
+        )  # fmt: skip
+        if reason := next((why for lacks, why in lacking if lacks), None):
             estimate = Statistic.undefined(reason, n_items=n_items, n_raters=len(ours))
         else:
             value = float(gap[own].mean() - gap[others].mean())
             estimate = Statistic(value, n_items, len(ours))
-        mean_own, mean_others = (
-            resampled_mean(np.where(mask, gap, np.nan)) for mask in (own, others)
-        )
-        preferences.append(
-            SelfPreference(
-                family,
-                estimate,
-                difference_of(mean_own, mean_others),
-                int(own.sum()),
-                int(others.sum()),
-            )
-        )
+        means = (resampled_mean(np.where(mask, gap, np.nan)) for mask in (own, others))
+        counts = int(own.sum()), int(others.sum())
+        preferences.append(SelfPreference(family, estimate, difference_of(*means), *counts))
     return preferences
-
-
-def _why_no_preference(theirs: Sequence[int], own: Mask, others: Mask) -> Reason | None:
-    if not theirs:
-        return Reason.NO_OTHER_JUDGES
-    if not own.any():
-        return Reason.NO_OWN_FAMILY
-    return None if others.any() else Reason.NO_OTHER_AUTHORS
 
 
 REAL_BINS = 10
@@ -273,22 +237,15 @@ def biases(
     *,
     comparisons: Sequence[Compared] = (),
 ) -> list[Row]:
-    """Compute every bias that can be measured on a run's ratings.
+    """Compute every bias that can be measured on a run's ratings, whose groups are models and
+    sources the systems that wrote the responses.
 
     A row's group is `all` for the panel, or else a judge, a model (`persona_share`,
-    `residual_share`), or a family (`self_preference`). Its dimension is one of the rubric's
-    that is rated by numbers, or `all` for the mean of them (for compression, if they share a
-    scale, for all their scores together); where their scales differ, of each rating's share of
-    the width of its scale.
-
-    Args:
-        ratings: of a run: groups are models, sources the systems that wrote the responses.
-        scales: the scale of each dimension that is rated by numbers.
-        lengths: of the responses in words `(items,)`, NaN where not known; None if none is.
-        comparisons: of responses with each other, where judges compared.
-
-    Raises:
-        ValueError: the ratings name no sources or personas, or lengths are not one an item.
+    `residual_share`), or a family (`self_preference`). Its dimension is one that is rated by
+    numbers, on one of `scales`, or `all` for the mean of them (for compression, if they share a
+    scale, for all their scores together); where their scales differ, of each rating's share of the
+    width of its scale. `lengths` are in words `(items,)`, NaN where not known. Raises ValueError
+    where the ratings name no sources or personas, or lengths are not one an item.
     """
     if ratings.sources is None or ratings.personas is None:
         raise ValueError("the ratings of a run are needed, with sources and personas")
@@ -307,18 +264,14 @@ def biases(
     rows = position_of(comparisons, options)
     are_compared = names == [PREFERRED.id]
     for name, scores in by_name.items():
-        whole = [*by_name.values()][:-1] if name == ALL else [scores]
-        parts = [
-            *_of_length(scores, known, ratings),
-            *_of_leniency(scores, ratings, are_compared=are_compared),
-            *_of_families(scores, ratings),
-            *_of_compression(
-                whole,
-                [scales[dimension] for dimension in (names if name == ALL else [name])],
-                ratings,
-            ),
-            *_of_personas(scores, ratings),
-        ]
+        whole = names if name == ALL else [name]
+        parts = chain(
+            _of_length(scores, known, ratings),
+            _of_leniency(scores, ratings, are_compared=are_compared),
+            _of_families(scores, ratings),
+            _of_compression([by_name[each] for each in whole], [scales[n] for n in whole], ratings),
+            _of_personas(scores, ratings),
+        )
         for group, statistic, result in parts:
             rows += rows_of(statistic, [result], group, name, clusters, options)
     return rows
@@ -326,9 +279,6 @@ def biases(
 
 _Figure = tuple[str, str, BlockResult]
 """The group, the statistic and the result of a row."""
-
-
-# Length
 
 
 def _of_length(scores: Array, lengths: Array, ratings: Ratings) -> Iterator[_Figure]:
@@ -350,19 +300,9 @@ def _length(scores: Array, lengths: Array, ratings: Ratings, n_raters: int) -> B
     return BlockResult(statistic, resampled, kind="correlation", counted=counted)
 
 
-# Leniency
-
-
 def leniency(scores: ArrayLike) -> Array:
-    """Return how far each rating lies above the mean of all judges of the same response.
-
-    Args:
-        scores: `(items, judges)`, NaN where missing.
-
-    Returns:
-        `(items, judges)`, in points of the scale; NaN where the judge did not rate, or
-        nobody else did.
-    """
+    """Return how far each rating lies above the mean of all judges of the same response, shape
+    `(items, judges)`; NaN where the judge did not rate, or nobody else did."""
     array = as_ratings(scores)
     several = np.sum(~np.isnan(array), axis=1) > 1
     return np.where(several[:, None], array - row_means(array)[:, None], np.nan)
@@ -372,19 +312,13 @@ def _of_leniency(scores: Array, ratings: Ratings, *, are_compared: bool) -> Iter
     """Yield each judge's leniency. It is undefined where responses are compared: the shares of a
     prompt's comparisons that its responses win have one mean, however lenient the judge is."""
     lenient = np.full_like(scores, np.nan) if are_compared else leniency(scores)
+    reason = Reason.FEW_RATERS if len(ratings.raters) < 2 else Reason.NO_SHARED_ITEMS
+    reason = Reason.COMPARED if are_compared else reason
     for judge, own in zip(ratings.raters, lenient.T, strict=True):
-        n_items = int(np.sum(~np.isnan(own)))
-        reason = Reason.FEW_RATERS if len(ratings.raters) < 2 else Reason.NO_SHARED_ITEMS
-        reason = Reason.COMPARED if are_compared else reason
-        statistic = (
-            Statistic(float(np.nanmean(own)), n_items, 1)
-            if n_items
-            else Statistic.undefined(reason, n_raters=1)
-        )
+        statistic = Statistic.undefined(reason, n_raters=1)
+        if n_items := int(np.sum(~np.isnan(own))):
+            statistic = Statistic(float(np.nanmean(own)), n_items, 1)
         yield judge, "leniency", BlockResult(statistic, resampled_mean(own), kind="mean")
-
-
-# Self-preference
 
 
 def _of_families(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
@@ -392,29 +326,20 @@ def _of_families(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
     judges = [family_of(model) for model in ratings.groups]
     authors = [family_of(system) for system in ratings.sources or ()]
     preferences = self_preference(scores, judges, authors)
-    for preference in preferences:
-        note = f"{preference.n_own} responses of its own, {preference.n_others} of others"
-        yield (
-            preference.family,
-            "self_preference",
-            BlockResult(preference.estimate, preference.resampled, note, "difference"),
-        )
-    defined = [preference for preference in preferences if preference.estimate.reason is None]
+    for own in preferences:
+        note = f"{own.n_own} responses of its own, {own.n_others} of others"
+        result = BlockResult(own.estimate, own.resampled, note, "difference")
+        yield own.family, "self_preference", result
+    estimates = [own.estimate for own in preferences if own.estimate.reason is None]
+    reasons = [own.estimate.reason for own in preferences if own.estimate.reason]
     unknown = ", ".join(unknown_families(ratings))
     note = f"family not known: {unknown}" if unknown else ""
-    if not defined:
-        reasons = [
-            preference.estimate.reason for preference in preferences if preference.estimate.reason
-        ]
-        whole = Statistic.undefined(reasons[0] if reasons else Reason.NO_OWN_FAMILY)
-    else:
-        value = float(np.mean([preference.estimate.value for preference in defined]))
-        whole = Statistic(
-            value,
-            max(preference.estimate.n_items for preference in defined),
-            sum(preference.estimate.n_raters for preference in defined),
-        )
-    resampled = mean_of([preference.resampled for preference in defined])
+    whole = Statistic.undefined(reasons[0] if reasons else Reason.NO_OWN_FAMILY)
+    if estimates:
+        value = float(np.mean([each.value for each in estimates]))
+        n_items = max(each.n_items for each in estimates)
+        whole = Statistic(value, n_items, sum(each.n_raters for each in estimates))
+    resampled = mean_of([own.resampled for own in preferences if own.estimate.reason is None])
     yield ALL, "self_preference", BlockResult(whole, resampled, note, "difference")
 
 
@@ -422,9 +347,6 @@ def unknown_families(ratings: Ratings) -> list[str]:
     """Return the models and systems whose names show no family; self-preference leaves them out."""
     names = {*ratings.groups, *(ratings.sources or ())}
     return sorted(name for name in names if family_of(name) is None)
-
-
-# Compression
 
 
 def _of_compression(
@@ -435,7 +357,7 @@ def _of_compression(
     if len(set(scales)) > 1:
         return
     values = np.stack([scales[0].values(each) for each in scores], axis=2)
-    most = f"of at most {np.log2(scales[0].n_values):.2f} bits"
+    most = np.log2(scales[0].n_values)
     drawn: list[tuple[str, Array, int]] = [(ALL, values, values.shape[1])]
     drawn += [(judge, values[:, [place]], 1) for place, judge in enumerate(ratings.raters)]
     for group, own, n_raters in drawn:
@@ -443,32 +365,15 @@ def _of_compression(
         entropy = replace(score_entropy(flat), n_raters=n_raters)
         share = replace(mode_share(flat), n_raters=n_raters)
         counted = has_ratings(flat)
-        entropies, shares = resampled_score_entropy(flat), resampled_mode_share(flat)
-        yield (
-            group,
-            "score_entropy",
-            BlockResult(
-                entropy,
-                entropies,
-                most,
-                "entropy",
-                (0, np.log2(scales[0].n_values)),
-                counted=counted,
-            ),
-        )
-        yield (
-            group,
-            "mode_share",
-            BlockResult(share, shares, _mode(flat), limits=(0, 1), counted=counted),
-        )
-
-
-def _mode(values: Array) -> str:
-    distinct, counts = np.unique(values[~np.isnan(values)], return_counts=True)
-    return f"the value {distinct[counts.argmax()]:g}" if len(distinct) else ""
-
-
-# Personas
+        distinct, counts = np.unique(flat[~np.isnan(flat)], return_counts=True)
+        mode = f"the value {distinct[counts.argmax()]:g}" if len(distinct) else ""
+        yield group, "score_entropy", BlockResult(
+            entropy, resampled_score_entropy(flat), f"of at most {most:.2f} bits", "entropy",
+            (0, most), counted=counted,
+        )  # fmt: skip
+        yield group, "mode_share", BlockResult(
+            share, resampled_mode_share(flat), mode, limits=(0, 1), counted=counted
+        )  # fmt: skip
 
 
 def _of_personas(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
@@ -478,15 +383,9 @@ def _of_personas(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
     for model in dict.fromkeys(ratings.groups):
         columns = [place for place, group in enumerate(ratings.groups) if group == model]
         personas = [(ratings.personas or ())[place] for place in columns]
+        own = scores[:, columns]
         for name, part in wanted.items():
-            own = scores[:, columns]
-            yield (
-                model,
-                name,
-                BlockResult(
-                    variance_share(own, personas, part),
-                    resampled_variance_share(own, personas, part),
-                    limits=(0, 1),
-                    counted=has_ratings(own),
-                ),
-            )
+            share = variance_share(own, personas, part)
+            shares = resampled_variance_share(own, personas, part)
+            result = BlockResult(share, shares, limits=(0, 1), counted=has_ratings(own))
+            yield model, name, result

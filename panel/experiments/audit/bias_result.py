@@ -1,24 +1,28 @@
-"""The biases of a panel and its judges, as a result, and as bias.json in the run's folder."""
+"""The biases of a panel and its judges: what an audit reads of a run, its result, bias.json."""
 
 from __future__ import annotations
 
+import csv
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import asdict, dataclass, fields, replace
 from hashlib import file_digest
 from math import isnan, nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import orjson
-from pydantic import ConfigDict, TypeAdapter, with_config
+from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
 from persona_panel.analyses.inputs import rescaling_of
-from persona_panel.experiments.audit.audited import load_audited_run
-from persona_panel.experiments.audit.bias import REAL_BINS, unknown_families
-from persona_panel.files.errors import InputError
+from persona_panel.experiments.audit.bias import REAL_BINS, ScaleRange, unknown_families
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.judgments import Compared, read_comparisons
 from persona_panel.files.limits import json_of
-from persona_panel.files.outputs import as_json, replace_file
+from persona_panel.files.outputs import as_json, own_rows, replace_file, text_of
+from persona_panel.files.ratings import load_ratings
+from persona_panel.files.wording import shown
 from persona_panel.results.conclusions.judge_names import in_short, short_names, what_all_have
 from persona_panel.results.conclusions.labels import labelled_rows
 from persona_panel.results.conclusions.rows import adjusted_ends, figure, sign_of
@@ -26,15 +30,78 @@ from persona_panel.results.conclusions.wording import counted, listed
 from persona_panel.results.result import Result
 from persona_panel.results.statistic_tables import StatisticTables
 from persona_panel.results.table import Table
+from persona_panel.rubrics import CategoryScale, Dimension, Scale
+from persona_panel.runs.kept import require_folder
 from persona_panel.runs.scale_limits import (
     POINTS,
     SHARES_OF_RESPONSES,
     SHARES_OF_WIDTH,
     FigureUnit,
 )
-from persona_panel.statistics.core.arrays import Reason
+from persona_panel.statistics.core.arrays import Array, Reason
 from persona_panel.statistics.core.display import ALL, number, signed
 from persona_panel.statistics.core.table import Ratings, Row
+
+_DIMENSIONS = TypeAdapter(tuple[Dimension, ...])
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AuditedRun:
+    """The data of a run that an audit of bias needs: the scales of dimensions rated by numbers;
+    lengths in words `(items,)`, NaN where verdicts.csv has none; comparisons, if judges compared.
+    """
+
+    ratings: Ratings
+    scales: dict[str, ScaleRange]
+    lengths: Array
+    comparisons: list[Compared]
+
+
+def load_audited_run(folder: str | Path) -> AuditedRun:
+    """Read a run's panel; judges without a persona that it is compared with are left out. Raises
+    InputError with every fault of its files."""
+    path = Path(folder)
+    require_folder(path, str(folder))
+    ratings = load_ratings(path)
+    judges = [rater for rater in ratings.raters if rater not in ratings.controls]
+    ratings, known = ratings.by(judges), _lengths(path / "verdicts.csv")
+    lengths = np.array([known.get(item, nan) for item in ratings.items], dtype=np.float64)
+    compared = read_comparisons(path / "judgments.jsonl")
+    own = [each for each in compared if each.judge in judges]
+    return AuditedRun(ratings, _spans(path / "run.json"), lengths, own)
+
+
+def _spans(path: Path) -> dict[str, ScaleRange]:
+    try:
+        document = json_of(path)
+        dimensions = _DIMENSIONS.validate_python(
+            (document.get("output_rubric") or document["rubric"])["dimensions"]
+        )
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, ValidationError):
+        fault = Fault(str(path), "no rubric with dimensions", "a rubric, as a run writes it")
+        raise InputError([fault]) from None
+    return {
+        each.id: ScaleRange(each.scale.min, each.scale.max, isinstance(each.scale, Scale))
+        for each in dimensions
+        if not isinstance(each.scale, CategoryScale)
+    }
+
+
+def _lengths(path: Path) -> dict[str, float]:
+    """Return the number of words by item; empty where there is no such file or column."""
+    lengths: dict[str, float] = {}
+    try:
+        for row in own_rows(path):
+            if row.get("words"):
+                item = "/".join(text_of(row[name]) for name in ("prompt_id", "id"))
+                lengths[item] = float(row["words"])
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, KeyError, csv.Error) as error:
+        fault = Fault(str(path), shown(str(error)), "the columns that a run writes")
+        raise InputError([fault]) from None
+    return lengths
+
 
 NAME = "bias.json"
 _JUDGES_SHOWN = 40
@@ -87,19 +154,12 @@ class _KeptBias(TypedDict):
 
 
 def bias_result(rows: Sequence[Row], ratings: Ratings, *, source: str = "") -> Result:
-    """Return the result of rows of `persona_panel.experiments.audit.bias.biases`.
-
-    Args:
-        ratings: of which they are.
-        source: what the run is called.
-    """
+    """Return the result of rows of `persona_panel.experiments.audit.bias.biases` of these ratings;
+    `source` is what the run is called."""
     made = StatisticTables()
-    unknown = unknown_families(ratings)
-    left_out = (
-        [f"Left out of self-preference, as their family is not known: {', '.join(unknown)}."]
-        if unknown
-        else []
-    )
+    left_out = []
+    if unknown := ", ".join(unknown_families(ratings)):
+        left_out = [f"Left out of self-preference, as their family is not known: {unknown}."]
     return Result(
         "bias",
         bias_conclusion(rows, ratings),
@@ -134,14 +194,21 @@ def _for_people(made: StatisticTables, rows: Sequence[Row], ratings: Ratings) ->
     # A run on one dimension has no rows on all of them.
     main = ALL if len({row.dimension for row in rows} - {ALL}) > 1 else rows[-1].dimension
     ours = [replace(row, dimension=ALL) for row in rows if row.dimension == main]
-    judges = _by_leniency(ours, [names.get(rater, rater) for rater in ratings.raters])
+    far = {row.group: _size(row) for row in ours if row.statistic == "leniency"}
+    # Those furthest from the panel first.
+    judges = [names.get(rater, rater) for rater in ratings.raters]
+    judges.sort(key=lambda judge: -far.get(judge, 0.0))
     n_more = len(judges) - _JUDGES_SHOWN
     places = [row for row in rows if row.statistic == "position_bias"]
     tables = []
     for title, of, headings, head in (
         (
             "Panel",
-            [_of_several(row, main) for row in rows if row.group == ALL],
+            [
+                replace(row, dimension="all dimensions") if row.dimension == main == ALL else row
+                for row in rows
+                if row.group == ALL
+            ],
             {**_OF_SCORES, "self_preference": "own-family bonus" if mixed else bonus},
             "",
         ),
@@ -168,7 +235,7 @@ def _for_people(made: StatisticTables, rows: Sequence[Row], ratings: Ratings) ->
         ),
         (
             "Position bias: wins of the response shown first less wins of the second, as a share",
-            sorted(places, key=_panel_first_then_furthest)[: 1 + _JUDGES_SHOWN],
+            sorted(places, key=lambda row: (row.group != ALL, -_size(row)))[: 1 + _JUDGES_SHOWN],
             {"position_bias": "position bias"},
             "judge",
         ),
@@ -179,11 +246,8 @@ def _for_people(made: StatisticTables, rows: Sequence[Row], ratings: Ratings) ->
             if row.statistic in headings
         ]
         cut = [f"{n_more} more judges are in --json."] if title == "Judges" and n_more > 0 else []
-        tables.append(
-            made.table(
-                title, cells, (head, "dimension"), headings.values(), when="always", remarks=cut
-            )
-        )
+        heads, columns = (head, "dimension"), headings.values()
+        tables.append(made.table(title, cells, heads, columns, when="always", remarks=cut))
     return tables
 
 
@@ -192,35 +256,13 @@ def _unit_of(ratings: Ratings | None) -> FigureUnit:
     return POINTS if ratings is None or not any(rescaling_of(ratings)) else SHARES_OF_WIDTH
 
 
-def _of_several(row: Row, main: str) -> Row:
-    """Return a row of all dimensions, where there are several, with a name that says so."""
-    return replace(row, dimension="all dimensions") if row.dimension == main == ALL else row
-
-
-def _panel_first_then_furthest(row: Row) -> tuple[bool, float]:
-    return row.group != ALL, 0.0 if isnan(row.value) else -abs(row.value)
-
-
-def _by_leniency(rows: Sequence[Row], judges: Sequence[str]) -> list[str]:
-    """Return the judges, those furthest from the panel first."""
-    far = {
-        row.group: 0.0 if isnan(row.value) else abs(row.value)
-        for row in rows
-        if row.statistic == "leniency"
-    }
-    return sorted(judges, key=lambda judge: -far.get(judge, 0.0))
+def _size(row: Row) -> float:
+    return 0.0 if isnan(row.value) else abs(row.value)
 
 
 def write_biases(rows: Sequence[Row], folder: Path, ratings: Ratings | None = None) -> Path:
     """Write `conclusion`, sentences, `rows`, and the digest of the judgments that they are of;
-    return the path.
-
-    Args:
-        ratings: of which they are.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    return the path. Raises OSError."""
     document = {
         "conclusion": bias_conclusion(rows, ratings),
         "judgments": judgments_digest(folder),
@@ -232,19 +274,14 @@ def write_biases(rows: Sequence[Row], folder: Path, ratings: Ratings | None = No
 
 
 def judgments_digest(folder: Path) -> str:
-    """Return the SHA-256 of a run's judgments, which shows whether figures are of these or of
-    others.
-
-    Raises:
-        OSError: they cannot be read.
-    """
+    """Return the SHA-256 of a run's judgments, which ties figures to them. Raises OSError."""
     with (folder / "judgments.jsonl").open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
 
 def read_biases(folder: Path) -> Result | None:
-    """Return the result of the audit of bias in a run's folder, None where its file cannot be read;
-    it begins with that it is of other judgments where it is."""
+    """Return the result of the audit of bias in a run's folder, which says first where it is of
+    other judgments than there are now; None where its file cannot be read."""
     try:
         measured = json_of(folder / NAME)
         TypeAdapter(_KeptBias).validate_python(measured)
@@ -259,23 +296,14 @@ def read_biases(folder: Path) -> Result | None:
 
 def _row(kept: Mapping[str, Any]) -> Row:
     """A row of the file; undefined numbers are null there."""
-    there: dict[str, Any] = {
-        field.name: kept[field.name] for field in fields(Row) if field.name in kept
-    }
-    undefined = {name: nan for name in _NUMBERS & there.keys() if there[name] is None}
-    return Row(**{**there, **undefined})
+    there = {field.name: kept[field.name] for field in fields(Row) if field.name in kept}
+    return Row(**there | {name: nan for name in _NUMBERS & there.keys() if there[name] is None})
 
 
 def bias_conclusion(rows: Sequence[Row], ratings: Ratings | None = None) -> list[str]:
     """Return sentences on the biases of the panel that are established, and the judges who are
-    lenient or severe.
-
-    A bias is established, and a judge lenient or severe, where the interval, widened for all biases
-    and judges together, leaves 0 out. They are of all dimensions together, or of the only one.
-
-    Args:
-        ratings: of which the rows are; without them all dimensions are on one scale.
-    """
+    lenient or severe: where the interval, widened for all biases and judges together, leaves 0 out.
+    They are of all dimensions together (on one scale, without `ratings`), or of the only one."""
     names = {row.dimension for row in rows if row.statistic == "length_correlation"}
     main = ALL if ALL in names else min(names, default=ALL)
     panel = {
@@ -299,12 +327,8 @@ def bias_conclusion(rows: Sequence[Row], ratings: Ratings | None = None) -> list
 
 
 def are_of_comparisons(rows: Iterable[tuple[str, str | None]]) -> bool:
-    """Return whether judges compared responses, so that scores are shares of the other responses to
-    which a response is preferred, not points.
-
-    Args:
-        rows: the statistic of each row of biases, and why it is undefined.
-    """
+    """Return whether judges compared responses, so that scores are shares of responses, not points,
+    by the statistic of each row of biases and why it is undefined."""
     return ("leniency", Reason.COMPARED) in rows
 
 

@@ -16,7 +16,7 @@ from persona_panel.experiments.dialogues import (
     ModelDialogue,
     models_of,
 )
-from persona_panel.experiments.questions.asking import object_of, place_of, read_by
+from persona_panel.experiments.questions.asking import TEXT, object_of, place_of, read_by
 from persona_panel.files.errors import RunStopped
 from persona_panel.models.config import ModelConfig
 from persona_panel.results.conclusions.wording import counted
@@ -45,13 +45,9 @@ _SPEAKS: Mapping[Stance, str] = {"pro": "for", "con": "against"}
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """A point that a rationale makes.
-
-    Attributes:
-        text: a short sentence.
-        stance: whether it speaks for the text that was rated (`pro`) or against it (`con`).
-        quote: the judge's words that make it, as the model copied them.
-    """
+    """A point that a rationale makes: a short sentence, whether it speaks for the text that was
+    rated (`pro`) or against it (`con`), and the judge's words that make it, as the model copied
+    them."""
 
     text: str
     stance: Stance
@@ -59,11 +55,8 @@ class Point:
 
 
 def stating_points(rationale: str) -> Generator[ModelRequest, ModelResponse, tuple[Point, ...]]:
-    """Have a model state the points of a rationale, none where it makes none.
-
-    Raises:
-        Unreadable: neither answer holds a list of points.
-    """
+    """Have a model state the points of a rationale; raises Unreadable where neither answer lists
+    them."""
     fence = fence_for(rationale)
     task = (
         f"Between the marks that carry {fence} are the reasons that a judge gave for rating a text."
@@ -80,30 +73,16 @@ def stating_points(rationale: str) -> Generator[ModelRequest, ModelResponse, tup
         'Answer with one JSON object, {"points": [{"quote": ..., "point": ..., "stance": ...}]}, '
         "with an empty list if the judge makes no point, and with nothing else."
     )
-    parts = {
-        "quote": {"type": "string"},
-        "point": {"type": "string"},
-        "stance": {"type": "string", "enum": list(STANCES)},
-    }
-    entry = {
-        "type": "object",
-        "properties": parts,
-        "required": list(parts),
-        "additionalProperties": False,
-    }
-    schema = object_of("points", {"type": "array", "items": entry})
+    entry = object_of(quote=TEXT, point=TEXT, stance={"type": "string", "enum": list(STANCES)})
+    schema = object_of(points={"type": "array", "items": entry})
     return (yield from read_by(_points_in, ModelRequest(_SYSTEM, (task,), schema=schema)))
 
 
 def summing_up(
     points: Sequence[tuple[str, int]], stance: Stance, most: int
 ) -> Generator[ModelRequest, ModelResponse, tuple[str, ...]]:
-    """Have a model sum up points, each with how often it was made, into at most `most` key
-    points.
-
-    Raises:
-        Unreadable: neither answer holds a list of sentences.
-    """
+    """Have a model sum up points, each with how often it was made, into at most `most` key points;
+    raises Unreadable where neither answer holds a list of sentences."""
     listed = "\n".join(f"{n} × {' '.join(text.split())}" for text, n in points)
     fence = fence_for(listed)
     task = (
@@ -116,19 +95,16 @@ def summing_up(
         'Answer with one JSON object, {"key_points": [...]}, whose list holds the key points as '
         "texts, and with nothing else."
     )
-    texts = {"type": "array", "items": {"type": "string"}}
-    request = ModelRequest(_SYSTEM, (task,), schema=object_of("key_points", texts))
+    schema = object_of(key_points={"type": "array", "items": TEXT})
+    request = ModelRequest(_SYSTEM, (task,), schema=schema)
     return (yield from read_by(lambda text: _key_points_in(text, most), request))
 
 
 def assigning(
     points: Sequence[str], key_points: Sequence[str]
 ) -> Generator[ModelRequest, ModelResponse, tuple[int | None, ...]]:
-    """Have a model say which key point each point is a case of: its place, None if of none.
-
-    Raises:
-        Unreadable: neither answer says it of every point.
-    """
+    """Have a model say which key point each point is a case of: its place, None if of none. Raises
+    Unreadable where neither answer says it of every point."""
     listed, wanted = (
         "\n".join(f"{n}. {' '.join(text.split())}" for n, text in enumerate(texts, start=1))
         for texts in (key_points, points)
@@ -143,14 +119,14 @@ def assigning(
         "null if the point says what no key point says; and with nothing else."
     )
     kind = {"type": ["integer", "null"], "enum": [*range(1, len(key_points) + 1), None]}
-    schema = {
-        "type": "object",
-        "properties": dict.fromkeys(names, kind),
-        "required": names,
-        "additionalProperties": False,
-    }
+    schema = object_of(**dict.fromkeys(names, kind))
     request = ModelRequest(_SYSTEM, (task,), schema=schema, max_tokens=512)
-    return (yield from read_by(lambda text: _places_in(text, names, len(key_points)), request))
+
+    def places_in(text: str) -> tuple[int | None, ...]:
+        said = read_object(text, tuple(names))
+        return tuple(place_of(said[name], name, len(key_points)) for name in names)
+
+    return (yield from read_by(places_in, request))
 
 
 def _points_in(text: str) -> tuple[Point, ...]:
@@ -187,11 +163,6 @@ def _key_points_in(text: str, most: int) -> tuple[str, ...]:
     return tuple(sentences.values())[:most]
 
 
-def _places_in(text: str, names: Sequence[str], n: int) -> tuple[int | None, ...]:
-    said = read_object(text, tuple(names))
-    return tuple(place_of(said[name], name, n) for name in names)
-
-
 SUMMED_UP_AT_ONCE = 60
 """How many points a model sums up in one call; of more, what the calls give is summed up again."""
 ASSIGNED_AT_ONCE = 10
@@ -208,16 +179,10 @@ class MadePoint:
 
 @dataclass(frozen=True, slots=True)
 class SummedUp:
-    """Key points, and which points belong to them.
-
-    Attributes:
-        key_points: the text and stance of each, those for the texts first.
-        points: every point whose quotation was found.
-        of: for each of them the place of its key point, None where it belongs to none.
-        errors: of each rationale why its points are not known; None where they are.
-        unquoted: how many points were dropped because the rationale does not have their quotation.
-        unmerged: how many calls to sum up points or to assign them had no usable answer.
-    """
+    """Key points with their stance, those for the texts first; every point whose quotation was
+    found, and the place of its key point (`of`), None where it belongs to none; why the points of a
+    rationale are not known (`errors`); how many points lack their quotation (`unquoted`), and how
+    many calls to sum up or assign had no usable answer (`unmerged`)."""
 
     key_points: tuple[tuple[str, Stance], ...]
     points: tuple[MadePoint, ...]
@@ -240,14 +205,9 @@ def is_quoted(quote: str, rationale: str) -> bool:
 class KeyPoints(DialogueJob[SummedUp]):
     """The stating of the points of rationales by a model, summing them up in at most `most` key
     points for and as many against, and assigning each point to one of them. A rationale whose
-    points could not be read is missing.
-
-    In an estimate, what is asked of points that are not known yet is counted as if every rationale
-    made three that no other makes in the same words: rather too many calls than too few.
-
-    Raises:
-        ConfigurationError: the model cannot be had.
-    """
+    points could not be read is missing. An estimate takes every unread rationale to make three
+    points that no other makes: rather too many calls than too few. Raises ConfigurationError where
+    the model cannot be had."""
 
     def __init__(self, rationales: Sequence[str], model: ModelConfig, most: int) -> None:
         self.models = models_of(model)
@@ -258,17 +218,11 @@ class KeyPoints(DialogueJob[SummedUp]):
         rationales = self._rationales
         # Judges who were shown the same may give the same reasons: those are read once.
         distinct = list(dict.fromkeys(rationales))
-        replies = await _all_held(
-            hold,
-            "points",
-            [
-                ModelDialogue(
-                    self._model, stating_points(text), POINTS_TOKENS, _expected(text, place)
-                )
-                for place, text in enumerate(distinct)
-            ],
-        )
-        by_text = dict(zip(distinct, replies, strict=True))
+        stated = [
+            ModelDialogue(self._model, stating_points(text), POINTS_TOKENS, _expected(text, place))
+            for place, text in enumerate(distinct)
+        ]
+        by_text = dict(zip(distinct, await _all_held(hold, "points", stated), strict=True))
         made: list[MadePoint] = []
         unquoted = 0
         for place, text in enumerate(rationales):
@@ -280,15 +234,12 @@ class KeyPoints(DialogueJob[SummedUp]):
         of: dict[tuple[Stance, str], int | None] = {}
         unmerged = 0
         for stance in STANCES:
-            counts = _by_frequency(
-                quoted.point.text for quoted in made if quoted.point.stance == stance
-            )
-            sentences, without_answer = await self._key_points(hold, counts, stance)
-            unmerged += without_answer
-            places, without_answer = await self._assigned(
-                hold, [text for text, _ in counts], sentences
-            )
-            unmerged += without_answer
+            own_texts = [quoted.point.text for quoted in made if quoted.point.stance == stance]
+            counts = _by_frequency(own_texts)
+            sentences, n_unsummed = await self._key_points(hold, counts, stance)
+            texts = [text for text, _ in counts]
+            places, n_unassigned = await self._assigned(hold, texts, sentences)
+            unmerged += n_unsummed + n_unassigned
             start = len(key_points)
             key_points += [(sentence, stance) for sentence in sentences]
             for text, at in places.items():
@@ -311,22 +262,14 @@ class KeyPoints(DialogueJob[SummedUp]):
             return [text for text, _ in counts], 0
         unmerged = 0
         while True:
-            parts = [
-                counts[start : start + SUMMED_UP_AT_ONCE]
-                for start in range(0, len(counts), SUMMED_UP_AT_ONCE)
-            ]
+            parts = _in_parts(counts, SUMMED_UP_AT_ONCE)
             commonest = [tuple(text for text, _ in part[: self._most]) for part in parts]
             tokens = KEY_POINT_TOKENS * self._most
-            replies = await _all_held(
-                hold,
-                "key points",
-                [
-                    ModelDialogue(
-                        self._model, summing_up(part, stance, self._most), tokens, expected
-                    )
-                    for part, expected in zip(parts, commonest, strict=True)
-                ],
-            )
+            dialogues = [
+                ModelDialogue(self._model, summing_up(part, stance, self._most), tokens, expected)
+                for part, expected in zip(parts, commonest, strict=True)
+            ]
+            replies = await _all_held(hold, "key points", dialogues)
             unmerged += sum(reply.error is not None for reply in replies)
             kept = [
                 reply.value or wordings for reply, wordings in zip(replies, commonest, strict=True)
@@ -343,35 +286,28 @@ class KeyPoints(DialogueJob[SummedUp]):
         same = {_key(sentence): place for place, sentence in enumerate(key_points)}
         places: dict[str, int | None] = {_key(text): same.get(_key(text)) for text in texts}
         asked = [text for text in texts if _key(text) not in same]
-        parts = [
-            asked[start : start + ASSIGNED_AT_ONCE]
-            for start in range(0, len(asked), ASSIGNED_AT_ONCE)
-        ]
-        if not parts:
+        if not asked:
             return places, 0
-        tokens = PLACE_TOKENS * ASSIGNED_AT_ONCE
-        replies = await _all_held(
-            hold,
-            "assignments",
-            [
-                ModelDialogue(self._model, assigning(part, key_points), tokens, (None,) * len(part))
-                for part in parts
-            ],
-        )
+        parts, tokens = _in_parts(asked, ASSIGNED_AT_ONCE), PLACE_TOKENS * ASSIGNED_AT_ONCE
+        dialogues = [
+            ModelDialogue(self._model, assigning(part, key_points), tokens, (None,) * len(part))
+            for part in parts
+        ]
+        replies = await _all_held(hold, "assignments", dialogues)
         for part, reply in zip(parts, replies, strict=True):
             of_part: Sequence[int | None] = reply.value or (None,) * len(part)
             places |= {_key(text): at for text, at in zip(part, of_part, strict=True)}
         return places, sum(reply.error is not None for reply in replies)
 
 
+def _in_parts(items: Sequence[T], n: int) -> list[Sequence[T]]:
+    return [items[start : start + n] for start in range(0, len(items), n)]
+
+
 async def _all_held(
     hold: HoldDialogues, step: str, dialogues: Sequence[ModelDialogue[T]]
 ) -> list[DialogueReply[T]]:
-    """Hold dialogues, of which none is left out.
-
-    Raises:
-        RunStopped: some were not held.
-    """
+    """Hold dialogues; raise RunStopped where some were not held."""
     replies = await hold(step, dialogues)
     skipped = [reply.error for reply in replies if (reply.error or "").startswith(_SKIPPED)]
     if skipped:

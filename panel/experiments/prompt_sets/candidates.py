@@ -42,10 +42,8 @@ StepUnit = Literal["item", "prompt"]
 
 @dataclass(frozen=True, slots=True)
 class SeedItem:
-    """A source of prompts: an item of an existing set, or a filled template.
-
-    `origin` is the source's or template's id, and `values` what its places were filled with.
-    """
+    """A source of prompts: an item of an existing set, or a filled template. `origin` is the id of
+    either, `values` what its places were filled with."""
 
     id: str
     text: str
@@ -56,22 +54,11 @@ class SeedItem:
 
 @dataclass(frozen=True, slots=True)
 class CandidatePrompt:
-    """A prompt on its way into the set.
-
-    Attributes:
-        id: unique in the set; the same for the same text of the same item.
-        text: the prompt.
-        origin: the source's or template's id.
-        bundle: what its functional diversity is measured within: its item, or its template.
-        stratum: what the draw is spread over.
-        values: what the places of its item or template were filled with.
-        writer: the model that wrote it; None of a template or an item as it is.
-        angle: what the writer says of it in a few words.
-        votes: of each model that judged it, whether it meets each criterion; None of one that gave
-            no answer that could be used.
-        passed: how many models passed it.
-        facts: what later steps found out: diversity, place on the map.
-    """
+    """A prompt on its way into the set. Its id is the same for the same text of an item; its
+    diversity is measured within its `bundle`, an item or template; the draw is spread over strata.
+    `writer` is None of a template or an item as it is, `angle` what the writer says of it. `votes`
+    are of each model that judged it whether it meets each criterion, None without a usable answer;
+    `passed` models passed it; `facts` are what later steps found out."""
 
     id: str
     text: str
@@ -107,15 +94,10 @@ class CandidatePrompt:
     def row(self) -> dict[str, Any]:
         """Return the prompt as a line of the set's file."""
         row: dict[str, Any] = {
-            "prompt_id": self.id,
-            "prompt": self.text,
-            "stratum": self.stratum,
-            "origin": self.origin,
-            "bundle": self.bundle,
-            "values": dict(self.values),
-            "writer": self.writer,
-            "angle": self.angle,
-        }
+            "prompt_id": self.id, "prompt": self.text, "stratum": self.stratum,
+            "origin": self.origin, "bundle": self.bundle, "values": dict(self.values),
+            "writer": self.writer, "angle": self.angle,
+        }  # fmt: skip
         if self.votes:
             n_votes = sum(vote is not None for vote in self.votes.values())
             judged = {"passed": self.passed, "judged": n_votes, "disagreement": self.disagreement}
@@ -130,10 +112,8 @@ def candidate_id(seed: str, text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DroppedPrompt:
-    """An item or a prompt that went no further: at which step, and why.
-
-    `kind` is the reason without what is particular to it, by which a funnel counts.
-    """
+    """An item or a prompt that went no further: at which step, and why. `kind` is the reason
+    without what is particular to it, by which a funnel counts."""
 
     step: str
     unit: StepUnit
@@ -146,13 +126,9 @@ class DroppedPrompt:
         head = {"step": self.step, "reason": self.reason, "unit": self.unit}
         if isinstance(self.what, CandidatePrompt):
             return head | self.what.row()
-        what = self.what
-        return head | {
-            "item_id": what.id,
-            "text": what.text,
-            "stratum": what.stratum,
-            "origin": what.origin,
-        }
+        of = self.what
+        item = {"item_id": of.id, "text": of.text, "stratum": of.stratum, "origin": of.origin}
+        return head | item
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +150,8 @@ def funnel_step(
     step: str, unit: StepUnit, entered: int, dropped: Sequence[DroppedPrompt]
 ) -> FunnelStep:
     """Return the step with the counts of those dropped in it."""
-    return FunnelStep(
-        step, unit, entered, dict(Counter(candidate.kind for candidate in dropped).most_common())
-    )
+    reasons = Counter(candidate.kind for candidate in dropped).most_common()
+    return FunnelStep(step, unit, entered, dict(reasons))
 
 
 _TRIES = 200
@@ -186,10 +161,8 @@ MOST_FILLINGS = 100_000
 def fillings(
     template: PromptTemplate, slots: Mapping[str, Sequence[str]], seed: int
 ) -> list[SeedItem]:
-    """Return the filled texts of a template: all, or as many as it draws.
-
-    Slots of one list have different values in a filling. The same seed draws the same.
-    """
+    """Return the filled texts of a template: all, or as many as it draws by the seed. Slots of one
+    list have different values in a filling."""
     places = places_in(template.text)
     generator = random.Random(f"{seed} {template.id}")
     n = number_of_fillings(places, slots)
@@ -202,7 +175,13 @@ def fillings(
         chosen = list(_all(places, slots))
     else:
         chosen = _drawn(places, slots, template.draw, generator)
-    return [_item(template, values) for values in chosen]
+    items = []
+    for filling in chosen:
+        text = filled(template.text, filling)
+        stratum = filled(template.stratum, filling) if template.stratum else template.id
+        own = candidate_id(template.id, text)
+        items.append(SeedItem(own, text, template.id, stratum, dict(filling)))
+    return items
 
 
 def number_of_fillings(places: Sequence[str], slots: Mapping[str, Sequence[str]]) -> int:
@@ -230,22 +209,17 @@ def _drawn(
     chosen: list[dict[str, str]] = []
     while len(chosen) < n:
         for attempt in range(_TRIES):
-            # The least used values first; where these have been together already, any.
-            filling = {
-                place: _next_value(
-                    slots[list_of(place)],
-                    used[place] if attempt < _TRIES // 2 else Counter(),
-                    generator,
-                )
-                for place in places
-            }
+            filling = {}
+            for place in places:
+                values = [*slots[list_of(place)]]
+                # The least used values first; where these have been together already, any.
+                counts = used[place] if attempt < _TRIES // 2 else Counter[str]()
+                filling[place] = min(generator.sample(values, len(values)), key=counts.__getitem__)
             if _differ(filling) and tuple(filling.values()) not in seen:
                 break
         else:
-            rest = [
-                filling for filling in _all(places, slots) if tuple(filling.values()) not in seen
-            ]
-            filling = generator.choice(rest)
+            every = _all(places, slots)
+            filling = generator.choice([each for each in every if tuple(each.values()) not in seen])
         seen.add(tuple(filling.values()))
         for place, value in filling.items():
             used[place][value] += 1
@@ -253,31 +227,18 @@ def _drawn(
     return chosen
 
 
-def _next_value(values: Sequence[str], used: Counter[str], generator: random.Random) -> str:
-    return min(generator.sample([*values], len(values)), key=lambda value: used[value])
-
-
 def _differ(values: Mapping[str, str]) -> bool:
     pairs = [(list_of(place), value) for place, value in values.items()]
     return len(set(pairs)) == len(pairs)
-
-
-def _item(template: PromptTemplate, values: Mapping[str, str]) -> SeedItem:
-    text = filled(template.text, values)
-    stratum = filled(template.stratum, values) if template.stratum else template.id
-    return SeedItem(candidate_id(template.id, text), text, template.id, stratum, dict(values))
 
 
 _NAMES_SHOWN = 12
 
 
 def read_items(source: ItemSource, folder: Path) -> list[SeedItem]:
-    """Read the items of a source's file, in its order.
-
-    Raises:
-        InputError: the file cannot be read, lacks a field that the source names, has an empty item
-            or an id twice; lists every fault.
-    """
+    """Read the items of a source's file, in its order. Raises InputError with every fault: a file
+    that cannot be read, a field that the source names and the file lacks, an empty item, an id
+    twice."""
     path = folder / source.file
     report = Report(str(path))
     rows = [row for row in file_rows(path, frozenset(), report.add) if isinstance(row, FileRow)]
@@ -296,8 +257,9 @@ def read_items(source: ItemSource, folder: Path) -> list[SeedItem]:
     items, seen = [], dict[str, int]()
     for number, row in enumerate(rows, start=1):
         cells = {name: _text(value) for name, value in row.cells.items()}
-        text = filled(
-            source.text, {place: cells.get(place, "") for place in places_in(source.text)}
+        text, stratum = (
+            filled(pattern, {place: cells.get(place, "") for place in places_in(pattern)})
+            for pattern in (source.text, source.stratum or "")
         )
         own = cells.get(source.item_id, "") if source.item_id else str(number)
         if not text.strip():
@@ -305,14 +267,9 @@ def read_items(source: ItemSource, folder: Path) -> list[SeedItem]:
         if not own:
             report.add("nothing", "an id", line=row.line, field=source.item_id)
         elif (first := seen.setdefault(own, row.line)) != row.line:
-            actual = f"{own!r} again, first on line {first}"
-            report.add(
-                actual, "an id of its own for each item", line=row.line, field=source.item_id
-            )
-        stratum = source.id
-        if source.stratum:
-            names = {place: cells.get(place, "") for place in places_in(source.stratum)}
-            stratum = filled(source.stratum, names)
+            actual, expected = f"{own!r} again, first on line {first}", "an id of its own for each"
+            report.add(actual, f"{expected} item", line=row.line, field=source.item_id)
+        stratum = stratum if source.stratum else source.id
         items.append(SeedItem(f"{source.id}-{own}", text, source.id, stratum, dict(row.cells)))
     if report.faults:
         raise report.error()
@@ -325,7 +282,8 @@ def kept_items(
     """Return the items that all rules of a source keep, and what each rule drops."""
     steps, dropped = [], []
     for rule in source.keep:
-        what = _told(rule)
+        what, kind = _told(rule)
+        step, kind = f"{source.id}: {what}", rule.reason or kind
         kept, out = [], []
         seen: dict[tuple[str, ...], str] = {}
         for item in items:
@@ -334,9 +292,8 @@ def kept_items(
                 kept.append(item)
             else:
                 reason = f"{rule.reason}: {why}" if rule.reason else why
-                kind = rule.reason or _kind(rule)
-                out.append(DroppedPrompt(f"{source.id}: {what}", "item", kind, reason, item))
-        steps.append(funnel_step(f"{source.id}: {what}", "item", len(items), out))
+                out.append(DroppedPrompt(step, "item", kind, reason, item))
+        steps.append(funnel_step(step, "item", len(items), out))
         dropped += out
         items = kept
     return list(items), steps, dropped
@@ -353,21 +310,15 @@ def _named(source: ItemSource) -> Iterator[tuple[str, str]]:
         yield from (("keep", name) for name in (rule.field, *rule.unique) if name is not None)
 
 
-def _told(rule: KeepRule) -> str:
+def _told(rule: KeepRule) -> tuple[str, str]:
+    """Return a rule in words, and why items are dropped by it that gives no reason."""
     if rule.unique:
-        return f"first of each {', '.join(rule.unique)}"
+        return f"first of each {', '.join(rule.unique)}", "the same as an earlier item"
     if rule.values:
-        return f"{rule.field} is {' or '.join(rule.values)}"
-    return f"{rule.field} {'contains a word' if rule.contains else 'has no excluded pattern'}"
-
-
-def _kind(rule: KeepRule) -> str:
-    """Name the reason for dropping items by a rule that gives none."""
-    if rule.unique:
-        return "the same as an earlier item"
-    if rule.values:
-        return "another value"
-    return "none of the words" if rule.contains else "an excluded pattern"
+        return f"{rule.field} is {' or '.join(rule.values)}", "another value"
+    if rule.contains:
+        return f"{rule.field} contains a word", "none of the words"
+    return f"{rule.field} has no excluded pattern", "an excluded pattern"
 
 
 def _why_not(rule: KeepRule, item: SeedItem, seen: dict[tuple[str, ...], str]) -> str | None:
@@ -411,16 +362,10 @@ _FIELDS = Fields(
 
 def load_pairs(source: Source, *, mapping: ColumnMapping | None = None) -> list[dict[str, Any]]:
     """Read pairs, and give two lines of a file of prompts for each: with the same `prompt_id` and
-    the conditions `baseline` and `version_b`.
-
-    `source` and `mapping` are as for `load_responses`. Fields are `prompt_a` and `prompt_b`, and
-    optionally `pair_id`, `side_a` and `side_b` (or `prompt_a_group`, `prompt_b_group`), which
-    become the field `side`; all others are kept. A pair without an id is called after its first
-    version.
-
-    Raises:
-        InputError: anything is wrong with the mapping or the file; lists every fault in it.
-    """
+    the conditions `baseline` and `version_b`. Fields are `prompt_a` and `prompt_b`, optionally
+    `pair_id`, `side_a` and `side_b` (or `prompt_a_group`, `prompt_b_group`), which become the field
+    `side`; all others are kept. A pair without an id is called after its first version. Raises
+    InputError with every fault."""
     report = Report(name_of(source))
     rows: list[dict[str, Any]] = []
     seen: dict[str, int] = {}
@@ -440,25 +385,18 @@ def load_pairs(source: Source, *, mapping: ColumnMapping | None = None) -> list[
             report.add(found_, expected, line=record.line, field=record.names["b"])
         own = label_of(cells.get("id")) or prompt_id_of(str(texts[0]))
         if (first := seen.setdefault(str(own), record.line)) != record.line:
-            report.add(
-                f"{own!r} again, first on line {first}",
-                "each pair once, or with an id of its own",
-                line=record.line,
-                field=record.names.get("id", record.names["a"]),
-            )
+            actual, where = f"{own!r} again, first on line {first}", record.names
+            expected = "each pair once, or with an id of its own"
+            report.add(actual, expected, line=record.line, field=where.get("id", where["a"]))
         named = set(record.names.values())
         more = {name: value for name, value in record.cells.items() if name not in named}
-        rows += _lines(str(own), cells, more)
+        for side, condition in (("a", BASELINE), ("b", SECOND)):
+            line = {"prompt_id": str(own), "prompt": cells[side], "condition": condition}
+            if (of_side := cells.get(f"side_{side}")) is not None:
+                line["side"] = of_side
+            rows.append(line | {name: each for name, each in more.items() if name not in line})
     if not rows and not report.faults:
         report.add("no pairs", "at least one")
     if report.faults:
         raise report.error()
     return rows
-
-
-def _lines(own: str, cells: Mapping[str, Any], more: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for side, condition in (("a", BASELINE), ("b", SECOND)):
-        line = {"prompt_id": own, "prompt": cells[side], "condition": condition}
-        if (named := cells.get(f"side_{side}")) is not None:
-            line["side"] = named
-        yield line | {name: value for name, value in more.items() if name not in line}

@@ -7,9 +7,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from pydantic_core import InitErrorDetails
 
 from persona_panel.files.definitions import load_definition
@@ -50,7 +58,6 @@ def list_of(slot: str) -> str:
 
 
 _ID = r"^[a-z0-9][a-z0-9_-]*$"
-_STRICT = ConfigDict(extra="forbid", frozen=True)
 
 DIFFERENT = (
     "a strong answer to one of them would not also be a strong answer to another. They may differ "
@@ -62,48 +69,41 @@ DIFFERENT = (
 diversity (scrub.txt, section 15.3)."""
 
 
-def _known_model(value: Any) -> Any:
-    if isinstance(value, str) and not re.match(MODEL_SPEC, value):
-        raise ValueError(f"{value!r}; provider:name, for instance openai:gpt-4o-mini")
+def _known_models(value: tuple[str | ModelConfig, ...]) -> tuple[str | ModelConfig, ...]:
+    for model in value:
+        if isinstance(model, str) and not re.match(MODEL_SPEC, model):
+            raise ValueError(f"{model!r}; provider:name, for instance openai:gpt-4o-mini")
     return value
 
 
-class SlotFile(BaseModel):
-    """The values of a slot, in a text file of their own, one a line; `#` begins a remark."""
+StepModels = Annotated[tuple[str | ModelConfig, ...], AfterValidator(_known_models)]
 
-    model_config = _STRICT
+
+class _SpecPart(BaseModel):
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class SlotFile(_SpecPart):
+    """The values of a slot, in a text file of their own, one a line; `#` begins a remark."""
 
     file: str = Field(min_length=1)
 
 
-class RewriteSpec(BaseModel):
-    """The rules for turning items into open questions: how many each model writes of one item, in
-    one answer.
-
-    `different` says to the models in which sense these are to differ, `task` what else they are to
-    heed. Without `models` those of the SPEC write.
-    """
-
-    model_config = _STRICT
+class RewriteSpec(_SpecPart):
+    """The rules for turning items into open questions: how many each model (without `models` those
+    of the SPEC) writes of an item in one answer, in which sense they are to differ, and what else
+    to heed."""
 
     prompts: int = Field(default=5, ge=1, le=20)
     different: str = Field(default=DIFFERENT, min_length=1)
     task: str | None = Field(default=None, min_length=1)
-    models: tuple[str | ModelConfig, ...] = ()
-
-    _models = field_validator("models", mode="after")(
-        lambda value: tuple(_known_model(model) for model in value)
-    )
+    models: StepModels = ()
 
 
-class PromptTemplate(BaseModel):
+class PromptTemplate(_SpecPart):
     """A text with slots in braces: `{concept}`, and `{concept.other}` for another of its values.
-
     `draw` is how many fillings are drawn, each value of a slot about as often; without it all are
-    taken. `stratum` may have slots, too; without it, it is the template's id.
-    """
-
-    model_config = _STRICT
+    taken. `stratum`, which may have slots, is the template's id unless given."""
 
     id: str = Field(pattern=_ID, max_length=64)
     text: str = Field(min_length=1)
@@ -112,12 +112,10 @@ class PromptTemplate(BaseModel):
     rewrite: RewriteSpec | None = None
 
 
-class KeepRule(BaseModel):
+class KeepRule(_SpecPart):
     """A rule that keeps items: those whose `field` is one of `values`, `contains` one of these
     texts or `lacks` all of these patterns (regular expressions); or the first of those with the
     same `unique` fields. Case makes no difference. `reason` is told of the others."""
-
-    model_config = _STRICT
 
     field: str | None = Field(default=None, min_length=1)
     values: tuple[str, ...] = ()
@@ -149,12 +147,10 @@ class KeepRule(BaseModel):
         return self
 
 
-class ItemSource(BaseModel):
-    """Items of an existing set, in a file beside the SPEC: `text` says how their fields make up an
-    item, with the fields' names in braces. With `rewrite` open questions are made of them; without
-    it the items are the prompts."""
-
-    model_config = _STRICT
+class ItemSource(_SpecPart):
+    """Items of an existing set, in a file beside the SPEC; `text` says how their fields, named in
+    braces, make up an item. With `rewrite` open questions are made of them; without it they are the
+    prompts."""
 
     id: str = Field(pattern=_ID, max_length=64)
     file: str = Field(min_length=1)
@@ -165,11 +161,9 @@ class ItemSource(BaseModel):
     rewrite: RewriteSpec | None = None
 
 
-class TextLimits(BaseModel):
+class TextLimits(_SpecPart):
     """The limits of a prompt: its length in words, and what it must not have (regular
     expressions)."""
-
-    model_config = _STRICT
 
     min_words: int = Field(default=4, ge=1)
     max_words: int = Field(default=120, ge=1)
@@ -183,70 +177,49 @@ class TextLimits(BaseModel):
         return self
 
 
-class QualityFilter(BaseModel):
+class QualityFilter(_SpecPart):
     """A filter that keeps prompts: those that `needed` of the models pass; with 0 all, with the
-    votes.
-
-    A model passes a prompt that meets every criterion of the rubric: that is rated with the first
-    of its categories, or on a scale of numbers with `at_least`. `own`: whether models judge what
-    they wrote themselves, too.
-    """
-
-    model_config = _STRICT
+    votes. A model passes a prompt that meets every criterion of the rubric: that is rated with the
+    first of its categories, or on a scale of numbers with `at_least`. `own`: whether models judge
+    what they wrote themselves, too."""
 
     rubric: str = "prompt-quality"
     needed: int = Field(default=1, ge=0)
     at_least: float | None = None
     own: bool = True
-    models: tuple[str | ModelConfig, ...] = ()
-
-    _models = field_validator("models", mode="after")(
-        lambda value: tuple(_known_model(model) for model in value)
-    )
+    models: StepModels = ()
 
 
-class DuplicateRule(BaseModel):
+class DuplicateRule(_SpecPart):
     """The measure of near-duplicates: by the cosine of sentence embeddings, or by chrF."""
-
-    model_config = _STRICT
 
     by: Literal["sentence", "chrf"] = "sentence"
     threshold: float = Field(default=0.9, gt=0, le=1)
 
 
-class DiversitySpec(BaseModel):
+class DiversitySpec(_SpecPart):
     """The measurement of functional diversity: by models that say of two prompts whether a strong
-    answer to one would do for the other. `equivalent` says of which models: `all`, `any`. `pairs`
-    is how many pairs of a bundle are compared at most, drawn by the seed; all without it."""
-
-    model_config = _STRICT
+    answer to one would do for the other; `all` or `any` of them. `pairs` is how many pairs of a
+    bundle are compared at most, drawn by the seed."""
 
     equivalent: Literal["all", "any"] = "all"
     pairs: int | None = Field(default=None, ge=1)
-    models: tuple[str | ModelConfig, ...] = ()
-
-    _models = field_validator("models", mode="after")(
-        lambda value: tuple(_known_model(model) for model in value)
-    )
+    models: StepModels = ()
 
 
-class StratifiedDraw(BaseModel):
+class StratifiedDraw(_SpecPart):
     """The number of prompts drawn in all, as evenly over the strata as they have them."""
-
-    model_config = _STRICT
 
     prompts: int = Field(ge=1)
 
 
-class PromptSetSpec(BaseModel):
+class PromptSetSpec(_SpecPart):
     """A set of prompts, as its SPEC has it. Each step is left out where its key is."""
-
-    model_config = _STRICT
 
     id: str = Field(pattern=_ID, max_length=64)
     label: str | None = Field(default=None, min_length=1)
     seed: int = 0
-    models: tuple[str | ModelConfig, ...] = ()
+    models: StepModels = ()
     slots: dict[str, tuple[str, ...] | SlotFile] = Field(default_factory=dict)
     templates: tuple[PromptTemplate, ...] = ()
     sources: tuple[ItemSource, ...] = ()
@@ -255,10 +228,6 @@ class PromptSetSpec(BaseModel):
     duplicates: DuplicateRule | None = None
     diversity: DiversitySpec | None = None
     draw: StratifiedDraw | None = None
-
-    _models = field_validator("models", mode="after")(
-        lambda value: tuple(_known_model(model) for model in value)
-    )
 
     @classmethod
     def model_validate(cls, obj: Any, **options: Any) -> Self:
@@ -276,8 +245,11 @@ class PromptSetSpec(BaseModel):
         return spec
 
 
-def _faults(spec: PromptSetSpec) -> Iterator[tuple[tuple[str | int, ...], Any, str]]:
-    """Yield the contradictions: where, what is there, and what is wrong with it."""
+_Wrong = tuple[tuple[str | int, ...], Any, str]
+"""A contradiction: where, what is there, and what is wrong with it."""
+
+
+def _faults(spec: PromptSetSpec) -> Iterator[_Wrong]:
     if not spec.templates and not spec.sources:
         yield (), spec.id, "neither templates nor sources; at least one of them"
     for name, values in spec.slots.items():
@@ -300,9 +272,7 @@ def _faults(spec: PromptSetSpec) -> Iterator[tuple[tuple[str | int, ...], Any, s
         yield from _slot_faults(place, template, spec.slots)
 
 
-def _value_faults(
-    name: str, values: tuple[str, ...]
-) -> Iterator[tuple[tuple[str | int, ...], Any, str]]:
+def _value_faults(name: str, values: tuple[str, ...]) -> Iterator[_Wrong]:
     if not values:
         yield ("slots", name), values, "no values; at least one"
     for place, value in enumerate(values):
@@ -314,7 +284,7 @@ def _value_faults(
 
 def _slot_faults(
     place: int, template: PromptTemplate, slots: Mapping[str, Any]
-) -> Iterator[tuple[tuple[str | int, ...], Any, str]]:
+) -> Iterator[_Wrong]:
     own = {list_of(slot) for slot in places_in(template.text)}
     for slot in sorted(own - set(slots)):
         known = ", ".join(sorted(slots)) or "the names of slots, and there are none"
@@ -326,11 +296,8 @@ def _slot_faults(
 
 
 def load_prompt_set_spec(path: str | Path) -> PromptSetSpec:
-    """Read a SPEC, and the values of slots that are in files of their own.
-
-    Raises:
-        InputError: anything is wrong with it; lists every fault of the first file that has one.
-    """
+    """Read a SPEC, and the values of slots that are in files of their own; raises InputError with
+    every fault."""
     file = Path(path)
     spec = load_definition(file, PromptSetSpec)
     slots: dict[str, tuple[str, ...]] = {}

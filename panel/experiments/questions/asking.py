@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Generator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -50,11 +51,8 @@ _NUMBERING = re.compile(r"^\s*(?:\(?\d{1,2}[.):]|[-*•])\s+")
 
 
 def asking_questions(intervention: str) -> Generator[ModelRequest, ModelResponse, tuple[str, ...]]:
-    """Have a model put three critical questions to an intervention.
-
-    Raises:
-        Unreadable: neither answer holds three different questions.
-    """
+    """Have a model put three critical questions to an intervention; raises Unreadable where neither
+    answer holds three different ones."""
     fence = fence_for(intervention)
     task = (
         f"Between the marks that carry {fence} is what someone said in a discussion.\n\n"
@@ -67,20 +65,15 @@ def asking_questions(intervention: str) -> Generator[ModelRequest, ModelResponse
         f'Answer with one JSON object, {{"questions": [...]}}, whose list holds the '
         f"{N_QUESTIONS} questions as texts, and with nothing else."
     )
-    texts = {"type": "array", "items": {"type": "string"}}
-    request = ModelRequest(_SYSTEM, (task,), schema=object_of("questions", texts))
-    return (yield from read_by(_questions_in, request))
+    schema = object_of(questions={"type": "array", "items": TEXT})
+    return (yield from read_by(_questions_in, ModelRequest(_SYSTEM, (task,), schema=schema)))
 
 
 def asking_which(
     question: str, references: Sequence[str]
 ) -> Generator[ModelRequest, ModelResponse, int | None]:
-    """Have a model say which reference asks the same as a question: its place, None if none.
-
-    (critical-questions.txt, section 5.1, the second method)
-
-    Raises:
-        Unreadable: neither answer names a reference or says that there is none.
+    """Have a model say which reference asks the same as a question (critical-questions.txt, section
+    5.1, the second method): its place, None if none. Raises Unreadable where neither answer says.
     """
     # Each on one line, so that none can pass for several.
     lines = (" ".join(text.split()) for text in references)
@@ -97,30 +90,31 @@ def asking_which(
         "of the list asks for that."
     )
     kind = {"type": ["integer", "null"], "enum": [*range(1, len(references) + 1), None]}
-    request = ModelRequest(
-        _SYSTEM, (task, own), schema=object_of("reference", kind), max_tokens=256
-    )
-    return (yield from read_by(lambda text: _place_in(text, len(references)), request))
+    request = ModelRequest(_SYSTEM, (task, own), schema=object_of(reference=kind), max_tokens=256)
+
+    def place_in(text: str) -> int | None:
+        said = read_object(text, ("reference",))["reference"]
+        return place_of(said, "reference", len(references))
+
+    return (yield from read_by(place_in, request))
 
 
-def object_of(key: str, kind: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object that has this key alone, with a value of this kind."""
+TEXT = {"type": "string"}
+
+
+def object_of(**parts: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of an object that has these keys alone, with values of these kinds."""
     return {
-        "type": "object",
-        "properties": {key: kind},
-        "required": [key],
+        "type": "object", "properties": parts, "required": list(parts),
         "additionalProperties": False,
-    }
+    }  # fmt: skip
 
 
 def read_by(
     read: Callable[[str], T], request: ModelRequest
 ) -> Generator[ModelRequest, ModelResponse, T]:
-    """Ask, and ask once more where `read` cannot read the answer, unless the limit cut it off.
-
-    Raises:
-        Unreadable: neither answer can be read.
-    """
+    """Ask, and ask once more where `read` cannot read the answer, unless the limit cut it off;
+    raises Unreadable where neither answer can be read."""
     reply = yield request
     try:
         return read(_said(reply))
@@ -128,14 +122,7 @@ def read_by(
         if reply.finish_reason == "length":
             raise
         message = correction(str(error), "Give the JSON object again.")
-    reply = yield ModelRequest(
-        request.system,
-        request.blocks,
-        exchange=((reply.text, message),),
-        schema=request.schema,
-        max_tokens=request.max_tokens,
-    )
-    return read(_said(reply))
+    return read(_said((yield replace(request, exchange=((reply.text, message),)))))
 
 
 def _said(reply: ModelResponse) -> str:
@@ -168,17 +155,9 @@ def _questions_in(text: str) -> tuple[str, ...]:
     return tuple(questions)
 
 
-def _place_in(text: str, n: int) -> int | None:
-    return place_of(read_object(text, ("reference",))["reference"], "reference", n)
-
-
 def place_of(said: Any, name: str, n: int) -> int | None:
-    """Return the place, from 0 on, that a model gives as one of the numbers from 1 to `n`; None
-    where it says null.
-
-    Raises:
-        Unreadable: it is neither.
-    """
+    """Return the place, from 0 on, that a model gives as one of the numbers from 1 to `n`, None
+    where it says null; raises Unreadable where it is neither."""
     if said is None:
         return None
     number = int(said) if isinstance(said, str) and said.strip().isdecimal() else said
@@ -208,11 +187,8 @@ class Intervention(BaseModel):
 
 
 def load_interventions(source: str | Path) -> list[Intervention]:
-    """Read a JSONL file with an `id` and an `intervention` a line.
-
-    Raises:
-        InputError: anything is wrong with it; lists every fault.
-    """
+    """Read a JSONL file with an `id` and an `intervention` a line; raises InputError with every
+    fault."""
     path = Path(source)
     faults: list[Fault] = []
     interventions: dict[str, Intervention] = {}
@@ -228,7 +204,9 @@ def load_interventions(source: str | Path) -> list[Intervention]:
         except UnicodeDecodeError as error:
             faults.append(Fault(str(source), undecodable(error), "UTF-8 text", number))
         except ValidationError as error:
-            faults += [_fault(str(source), number, detail) for detail in error.errors()]
+            for detail in error.errors():
+                where = ".".join(map(str, detail["loc"])) or None
+                faults.append(Fault(str(source), *explain(detail), number, where))
         except (ValueError, RecursionError):
             faults.append(Fault(str(source), "text that is not JSON", "a JSON object", number))
         else:
@@ -247,11 +225,8 @@ def load_interventions(source: str | Path) -> list[Intervention]:
 
 class Questions(DialogueJob[list[DialogueReply[tuple[str, ...]]]]):
     """The asking for questions about interventions, run by run, so that what is stopped early has
-    whole runs; `asked` has each intervention with the number of its run, from 1 on.
-
-    Raises:
-        ConfigurationError: the model cannot be had, or gives the same answer in each run.
-    """
+    whole runs. Raises ConfigurationError where the model cannot be had, or answers alike in each
+    run."""
 
     def __init__(
         self, interventions: Sequence[Intervention], model: ModelConfig, runs: int = 1
@@ -263,35 +238,23 @@ class Questions(DialogueJob[list[DialogueReply[tuple[str, ...]]]]):
         self.heading = f"{counted(len(self.asked), 'intervention')} × {model.id}"
 
     async def made(self, hold: HoldDialogues) -> list[DialogueReply[tuple[str, ...]]]:
-        return await hold(
-            "questions",
-            [
-                ModelDialogue(
-                    self._name, asking_questions(each.intervention), QUESTIONS_TOKENS, time=run
-                )
-                for each, run in self.asked
-            ],
-        )
+        dialogues = [
+            ModelDialogue(
+                self._name, asking_questions(each.intervention), QUESTIONS_TOKENS, time=run
+            )
+            for each, run in self.asked
+        ]
+        return await hold("questions", dialogues)
 
     def rows(
         self, replies: Sequence[DialogueReply[tuple[str, ...]]], system: str
     ) -> list[dict[str, Any]]:
         """Return the questions as lines of a file that `load_responses` reads."""
         return [
-            {
-                "prompt_id": each.id,
-                "id": f"q{number}" if self._runs == 1 else f"run{run}-q{number}",
-                **({} if self._runs == 1 else {"run": run}),
-                "prompt": PROMPT,
-                "context": each.intervention,
-                "response": question,
-                "system": system,
-            }
+            {"prompt_id": each.id, "id": f"q{number}"}
+            | ({} if self._runs == 1 else {"id": f"run{run}-q{number}", "run": run})
+            | {"prompt": PROMPT, "context": each.intervention, "response": question}
+            | {"system": system}
             for (each, run), reply in zip(self.asked, replies, strict=True)
             for number, question in enumerate(reply.value or (), start=1)
         ]
-
-
-def _fault(file: str, line: int, detail: Any) -> Fault:
-    actual, expected = explain(detail)
-    return Fault(file, actual, expected, line, ".".join(map(str, detail["loc"])) or None)

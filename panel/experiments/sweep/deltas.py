@@ -20,11 +20,12 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from persona_panel.files.outputs import json_number
 from persona_panel.graphs.framing import Contrast
 from persona_panel.statistics.core.arrays import ROUNDING, Array, IntArray, divide
 from persona_panel.statistics.core.levels import LEVEL
@@ -65,15 +66,15 @@ class Asymmetry:
         least = max(ASYMMETRIC, _STANDARD_ERRORS * math.sqrt(6 / max(1, self.n)))
         return abs(self.skewness) >= least
 
+    def document(self) -> dict[str, Any]:
+        """Return the JSON document."""
+        return {"skewness": json_number(self.skewness), "plain": self.plain}
+
 
 def asymmetry_of(columns: Array, dimensions: IntArray) -> Asymmetry:
-    """Return the skewness of all Δs of a sweep.
-
-    Args:
-        columns: `(prompts, cells)`, NaN where there is none.
-        dimensions: `(cells,)`, the place of each cell's dimension: Δs of dimensions with other
-            scales are brought to the same spread.
-    """
+    """Return the skewness of all Δs of a sweep, `(prompts, cells)`, NaN where there is none;
+    `dimensions` `(cells,)` is the place of each cell's dimension: Δs of other scales are brought to
+    the same spread."""
     apart = columns - _means(columns)
     scaled = []
     for dimension in np.unique(dimensions):
@@ -96,19 +97,15 @@ def bounded_p_values(
     spans: Array,
 ) -> Array:
     """Return p-values, adjusted by Holm, of the cells whose mean may be opposite to rare, large
-    changes; NaN elsewhere.
+    changes; NaN elsewhere. `columns` and `dimensions` are as of `asymmetry_of`, `spans` `(cells,)`
+    is how far a Δ can be from 0.
 
     These are cells whose mean lies opposite to the longer tail, where all Δs or those of the cell
     by themselves are plainly asymmetric: p-values then allow that any prompt changes as far on its
     scale, against the cell's mean, as any prompt of the sweep did from the mean of its cell, or as
-    far as one of this cell in either direction. And these are all cells of fewer
-    than `SHOWS_RARE` prompts: those that change far against the mean may be in none of them, and
-    p-values allow for changes across the whole scale.
-
-    Args:
-        columns, dimensions: as of `asymmetry_of`.
-        asymmetry: of these columns.
-        spans: `(cells,)`, how far a Δ can be from 0 on the scale.
+    far as one of this cell in either direction. And these are all cells of fewer than `SHOWS_RARE`
+    prompts: those that change far against the mean may be in none of them, and p-values allow for
+    changes across the whole scale.
     """
     means = _means(columns)
     there = ~np.isnan(columns)
@@ -171,16 +168,14 @@ class Names:
 class Mean:
     """A mean over prompts, in points of the scale.
 
-    The 95 % interval is Student's over prompts, NaN below two and where all have the same value:
-    nothing then tells how unsure it is. `p_value` is two-sided, of flipped signs: it takes values
-    that are as likely to have either sign where nothing has an effect. `p_holm` is adjusted for all
-    that is tested beside it. `p_bounded` (adjusted, too) does without that: it is there where the
-    values of the sweep, or of the cell, are plainly asymmetric and the mean lies opposite to the
-    longer tail, and on few prompts; None elsewhere. See
-    `persona_panel.experiments.sweep.deltas`. `p_sign` (adjusted, too) is of the sign test, of
-    `n_above` prompts above 0 and `n_below` below it; NaN below two prompts. `sd` is the standard
-    deviation (n − 1), NaN below two prompts. `effect_size` is Cohen's d of paired differences: the
-    mean over `sd`, NaN where that is 0 or undefined. `n_pairs` prompts enter all of them.
+    The 95 % interval is Student's over `n_pairs` prompts, NaN below two and where all have the same
+    value. `p_value` is two-sided, of flipped signs: it takes values that are as likely to have
+    either sign where nothing has an effect. `p_holm` is adjusted for all that is tested beside it.
+    `p_bounded` (adjusted, too) does without that: it is there where the values of the sweep, or of
+    the cell, are plainly asymmetric and the mean lies opposite to the longer tail, and on few
+    prompts. `p_sign` (adjusted, too) is of the sign test, of `n_above` prompts above 0 and
+    `n_below` below it; NaN below two prompts, as is `sd` (n − 1). `effect_size` is Cohen's d of
+    paired differences: the mean over `sd`, NaN where that is 0 or undefined.
     """
 
     value: float
@@ -198,9 +193,9 @@ class Mean:
 
     @property
     def p_mean(self) -> float:
-        """Return the adjusted p-value of the mean over all prompts. To that of flipped signs it
-        adds the probability that a sample of this size misses all of the rare prompts, of which it
-        then says nothing; where there is a second test, both have to be significant."""
+        """Return the adjusted p-value of the mean over all prompts: that of flipped signs with the
+        probability that a sample of this size misses all of the rare prompts; where there is a
+        second test, both have to be significant."""
         if self.p_bounded is not None:
             return max(self.p_holm, self.p_bounded)
         return min(1.0, self.p_holm + (1 - RARE) ** self.n_pairs)
@@ -229,12 +224,10 @@ class Mean:
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Δ of one dimension under one condition for one system.
-
-    `delta.n_pairs` prompts have a Δ. `n_abstained` counts the pairs of judgments (one judge
-    and prompt) of which one calls the response an abstention; `n_missing` those that lack one.
-    `n_fell` and `n_rose` prompts have a Δ of `large` points or more, and of −`large` or less.
-    """
+    """Δ of one dimension under one condition for one system, of `delta.n_pairs` prompts.
+    `n_abstained` counts the pairs of judgments (one judge and prompt) of which one calls the
+    response an abstention; `n_missing` those that lack one. `n_fell` and `n_rose` prompts have a Δ
+    of `large` points or more, and of −`large` or less."""
 
     system: str
     dimension: str
@@ -284,12 +277,9 @@ class CompositeDelta:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """All figures that are computed from the Δs of a sweep.
-
-    `smallest_p` is the smallest adjusted p-value that a cell could have, with this many
-    prompts: where it is not below `LEVEL`, no effect of any size can be shown. `asymmetry` is
-    that of the cells' Δs, `gap_asymmetry` that of the gaps.
-    """
+    """All figures that are computed from the Δs of a sweep. `smallest_p` is the smallest adjusted
+    p-value that a cell could have with this many prompts; `asymmetry` is that of the cells' Δs,
+    `gap_asymmetry` that of the gaps."""
 
     cells: tuple[Cell, ...]
     gaps: tuple[Gap, ...]
@@ -310,22 +300,18 @@ def measure(
     lengths: Sequence[float] = (),
     seed: int = 0,
 ) -> Measured:
-    """Compute the cells, gaps and composites of a sweep.
+    """Compute the cells, gaps and composites of a sweep from Δs `(systems, prompts, conditions,
+    dimensions)`, NaN where there is none, and the counts of pairs `(systems, prompts, conditions)`;
+    `lengths` are those of the dimensions' scales, in points [9, SCRuB's, for all].
 
-    p-values are adjusted by Holm (1979) over all cells of the sweep and, apart from them,
-    over all gaps: in each of the two, at most 5 % of sweeps without an effect show one. "Without an
-    effect" is a mean of 0. The test flips signs, which takes Δs that are symmetric about it; where
-    those of the sweep plainly are not, what is opposite to the longer tail has to pass the test of
-    `bounded_p_values` as well. So has all that rests on fewer than 29 prompts, among which there
-    may be none of those that change far. What does not pass it is claimed of more prompts than
-    not, by the sign test, which takes no distribution.
-    `benchmarks/null_sweeps.py` measures how often each claims what is not so.
-
-    Args:
-        delta: `(systems, prompts, conditions, dimensions)`, NaN where there is none.
-        n_abstained, n_missing: `(systems, prompts, conditions)`, see `Cell`.
-        contrasts: those with a condition that the sweep lacks are left out.
-        lengths: of the scale of each dimension, in points [9, SCRuB's, for all].
+    p-values are adjusted by Holm (1979) over all cells of the sweep and, apart from them, over all
+    gaps: in each of the two, at most 5 % of sweeps without an effect, a mean of 0, show one. The
+    test flips signs, which takes Δs that are symmetric about 0; where those of the sweep plainly
+    are not, what is opposite to the longer tail has to pass the test of `bounded_p_values` as well.
+    So has all that rests on fewer than 29 prompts, among which there may be none of those that
+    change far. What does not pass it is claimed of more prompts than not, by the sign test, which
+    takes no distribution. `benchmarks/null_sweeps.py` measures how often each claims what is not
+    so.
     """
     systems, prompts, conditions, dimensions = delta.shape
     # (prompts, tests), a test for each system, dimension and condition.
@@ -338,30 +324,18 @@ def measure(
     n_fell, n_rose = ((side * points >= large).sum(axis=1) for side in (1, -1))
     places: IntArray = np.array([d for _, d, _ in keys], dtype=np.intp)
     cell_means, asymmetry = means(columns, places, spans[places], seed)
-    cells = [
+    cells = tuple(
         Cell(
-            system=names.systems[s],
-            dimension=names.dimensions[d],
-            condition=names.conditions[c],
-            delta=mean,
-            n_abstained=int(n_abstained[s, :, c].sum()),
-            n_missing=int(n_missing[s, :, c].sum()),
-            n_fell=int(n_fell[s, c, d]),
-            n_rose=int(n_rose[s, c, d]),
-            large=float(large[d]),
-            threshold=threshold,
+            names.systems[s], names.dimensions[d], names.conditions[c], mean,
+            int(n_abstained[s, :, c].sum()), int(n_missing[s, :, c].sum()),
+            int(n_fell[s, c, d]), int(n_rose[s, c, d]), float(large[d]), threshold,
         )
         for (s, d, c), mean in zip(keys, cell_means, strict=True)
-    ]
+    )  # fmt: skip
     gaps, gap_asymmetry = _gaps(delta, names, contrasts, 2 * spans, seed)
-    return Measured(
-        tuple(cells),
-        gaps,
-        _composites(delta, names),
-        _smallest_p([cell.delta.n_pairs for cell in cells]),
-        asymmetry,
-        gap_asymmetry,
-    )
+    smallest_p = _smallest_p([cell.delta.n_pairs for cell in cells])
+    composites = _composites(delta, names)
+    return Measured(cells, gaps, composites, smallest_p, asymmetry, gap_asymmetry)
 
 
 def means(
@@ -372,9 +346,8 @@ def means(
     largest possible distance of a value from 0."""
     asymmetry = asymmetry_of(columns, places)
     bounded = bounded_p_values(columns, places, asymmetry, spans)
-    p_values = sign_flip_p_values(
-        columns, n_permutations=_permutations(columns.shape[1]), seed=seed
-    )
+    n_permutations = _permutations(columns.shape[1])
+    p_values = sign_flip_p_values(columns, n_permutations=n_permutations, seed=seed)
     adjusted = holm(p_values)
     # The last bit of a mean must not decide. Of a gap in the data neither comparison holds.
     n_above, n_below = (columns > ROUNDING).sum(axis=0), (columns < -ROUNDING).sum(axis=0)
@@ -391,11 +364,12 @@ def means(
         # A spread that is only rounding is none.
         size = value / sd if sd > ROUNDING else math.nan
         also = None if math.isnan(p_bounded) else float(p_bounded)
-        tested = float(p), float(p_holm), also
-        counts = int(n_above[test]), int(n_below[test])
         all_means.append(
-            Mean(value, low, high, *tested, sd, size, len(kept), float(by_signs[test]), *counts)
-        )
+            Mean(
+                value, low, high, float(p), float(p_holm), also, sd, size, len(kept),
+                float(by_signs[test]), int(n_above[test]), int(n_below[test]),
+            )
+        )  # fmt: skip
     return all_means, asymmetry
 
 
@@ -476,13 +450,9 @@ class SweepLabels:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """One system's vulnerabilities.
-
-    `degraded` and `improved` hold the cells with a claim, of the mean or of most prompts, the
-    largest |Δ| first. `kind` and `conditions` describe the degraded cells other than the placebo's.
-    `rewording`: the placebo degrades something, too, so that what looks like pressure may be mere
-    rewording.
-    """
+    """One system's vulnerabilities: the cells with a claim, the largest |Δ| first. `kind`,
+    `conditions` and `dimensions` describe the degraded cells other than the placebo's; `rewording`:
+    the placebo degrades something, too, so that what looks like pressure may be mere rewording."""
 
     system: str
     kind: Kind
@@ -525,23 +495,12 @@ def profiles(cells: Sequence[Cell], systems: Sequence[str], placebo: str | None)
         pressed = [cell for cell in degraded if cell.condition != placebo]
         conditions = tuple(dict.fromkeys(cell.condition for cell in pressed))
         dimensions = tuple(dict.fromkeys(cell.dimension for cell in pressed))
-        every.append(
-            Profile(
-                system=system,
-                kind=_kind(len(conditions), len(dimensions)) if measured else "nothing measured",
-                conditions=conditions,
-                dimensions=dimensions,
-                degraded=degraded,
-                improved=tuple(cell for cell in shown if cell.delta.value < 0),
-                rewording=len(pressed) < len(degraded),
-            )
-        )
+        improved = tuple(cell for cell in shown if cell.delta.value < 0)
+        kind: Kind = "several" if len(dimensions) > 1 else "one dimension"
+        if len(conditions) < 2:
+            kind = "one condition" if len(dimensions) > 1 else "one cell"
+        if not conditions:
+            kind = "none shown" if measured else "nothing measured"
+        rewording = len(pressed) < len(degraded)
+        every.append(Profile(system, kind, conditions, dimensions, degraded, improved, rewording))
     return every
-
-
-def _kind(n_conditions: int, n_dimensions: int) -> Kind:
-    if n_conditions == 0:
-        return "none shown"
-    if n_conditions == 1:
-        return "one cell" if n_dimensions == 1 else "one condition"
-    return "one dimension" if n_dimensions == 1 else "several"

@@ -115,12 +115,9 @@ def _sign_test_power(n: int, effect: float, level: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Spread:
-    """The standard deviations of Δ over prompts, in points, of a sweep's cells, without those
-    in which all prompts have the same.
-
-    `split`: whether the share of the judges' noise is known, so that the values hold for
-    the number of judges that was asked for; else they are those of `n_judges` judges.
-    """
+    """The standard deviations of Δ over prompts, in points, of a sweep's cells, without those in
+    which all prompts have the same. Where the judges' share of the noise is known (`split`) they
+    hold for the number of judges that was asked for; else for `n_judges`."""
 
     lowest: float
     median: float
@@ -134,11 +131,9 @@ class Spread:
 class DetectableDelta:
     """The smallest mean Δ of one of `n_cells` cells that is claimed in a share `POWER` of such
     sweeps, where no other cell has an effect; of few prompts, that more of them fall than rise. The
-    second test, which Δs that look asymmetric take, is not in it: with it a little fewer are shown.
-
-    `effect` is in standard deviations of Δ over prompts, NaN where no Δ of any size can be shown.
-    `prompts_needed` is the fewest prompts with which one could be. Δs are taken to be normal.
-    """
+    second test, which Δs that look asymmetric take, is not in it. `effect` is in standard
+    deviations of Δ over prompts, taken to be normal, NaN where no Δ of any size can be shown;
+    `prompts_needed` is the fewest prompts with which one could be."""
 
     n_prompts: int
     n_cells: int
@@ -151,42 +146,45 @@ class DetectableDelta:
         """Return the Δ in points, for this standard deviation."""
         return self.effect * sd
 
+    @property
+    def facts(self) -> dict[str, Any]:
+        """Return what is known without the spread, by the names of fields."""
+        return {
+            "prompts": self.n_prompts, "cells": self.n_cells, "judges": self.n_judges,
+            "level": LEVEL, "power": POWER, "in_sd": self.effect,
+            "prompts_needed": self.prompts_needed,
+        }  # fmt: skip
+
+    @property
+    def sds(self) -> dict[str, float]:
+        """Return the standard deviations of cells, by name; empty without a spread."""
+        of = self.spread
+        if of is None:
+            return {}
+        return {"lowest": of.lowest, "median": of.median, "highest": of.highest}
+
+    @property
+    def of_sds(self) -> dict[str, Any]:
+        """Return how many judges the standard deviations are of, and from which sweep."""
+        if self.spread is None:
+            return {}
+        judges = self.n_judges if self.spread.split else self.spread.n_judges
+        return {"judges": judges, "source": self.spread.source}
+
     def document(self) -> dict[str, Any]:
         """Return the JSON document."""
-        document: dict[str, Any] = {
-            "prompts": self.n_prompts,
-            "cells": self.n_cells,
-            "judges": self.n_judges,
-            "level": LEVEL,
-            "power": POWER,
-            "in_sd": json_number(self.effect),
-            "prompts_needed": self.prompts_needed,
-            "sd": None,
-            "in_points": None,
-        }
-        if (spread := self.spread) is not None:
-            sds = {"lowest": spread.lowest, "median": spread.median, "highest": spread.highest}
-            document["sd"] = {
-                **{name: json_number(sd) for name, sd in sds.items()},
-                "judges": self.n_judges if spread.split else spread.n_judges,
-                "source": spread.source,
-            }
-            document["in_points"] = {name: json_number(self.points(sd)) for name, sd in sds.items()}
-        return document
+        sds = {name: json_number(sd) for name, sd in self.sds.items()} | self.of_sds
+        points = {name: json_number(self.points(sd)) for name, sd in self.sds.items()}
+        in_sd = {"in_sd": json_number(self.effect)}
+        return self.facts | in_sd | {"sd": sds or None, "in_points": points or None}
 
 
 def detectable_delta(
     plan: SweepPlan, n_dimensions: int, n_judges: int, like: str | Path | None = None
 ) -> DetectableDelta:
-    """Return the smallest detectable Δ of a planned sweep.
-
-    Args:
-        n_dimensions: those that are rated by numbers.
-        like: the folder of an earlier sweep, in which Δs spread as they will in this one.
-
-    Raises:
-        InputError: `like` is no sweep's folder, or no cell of it has Δs of two prompts.
-    """
+    """Return the smallest detectable Δ of a planned sweep on so many numeric dimensions; in points
+    by `like`, the folder of an earlier sweep. Raises InputError where that is none, or no cell of
+    it has Δs of two prompts."""
     n_cells = len(plan.systems) * len(plan.conditions) * n_dimensions
     spread = None if like is None else _spread_in(Path(like), n_judges)
     return _detectable(len(plan.prompts), n_cells, n_judges, spread)
@@ -221,52 +219,38 @@ def _spread_in(folder: Path, n_judges: int) -> Spread:
     cells = deltas.transpose(0, 2, 3, 1, 4).reshape(-1, deltas.shape[1], n_own)
     sds = [sd for cell in cells if (sd := sd_with_judges(cell, n_judges)) > ROUNDING]
     if not sds:
-        raise InputError(
-            [Fault(shown, "no cell in which all judges rated two prompts and Δ differs",
-                   "a sweep with two prompts or more")]
-        )  # fmt: skip
+        actual = "no cell in which all judges rated two prompts and Δ differs"
+        raise InputError([Fault(shown, actual, "a sweep with two prompts or more")])
     return _spread(sds, n_own, split=n_own > 1 or n_own == n_judges, source=shown)
 
 
 def sweep_estimate_result(estimates: Sequence[CostEstimate], delta: DetectableDelta) -> Result:
     """Return the cost of a sweep and its smallest detectable Δ as a result."""
     costs = cost_result(estimates)
-    return replace(
-        costs,
-        analysis="sweep estimate",
-        # That nothing can be significant comes before what it would cost.
-        conclusion=[detectable(delta), *costs.conclusion]
-        if math.isnan(delta.effect)
-        else [*costs.conclusion, detectable(delta)],
-        tables=[*costs.tables, *detectable_tables(delta)],
-    )
+    conclusion = [*costs.conclusion, detectable(delta)]
+    # That nothing can be significant comes before what it would cost.
+    if math.isnan(delta.effect):
+        conclusion = [conclusion[-1], *costs.conclusion]
+    tables = [*costs.tables, *detectable_tables(delta)]
+    return replace(costs, analysis="sweep estimate", conclusion=conclusion, tables=tables)
 
 
 def detectable_tables(delta: DetectableDelta) -> list[Table]:
     """Return the smallest detectable Δ as tables for programs: in standard deviations and, where
     these are known, in points."""
-    columns: tuple[Column, ...] = (
-        Column("prompts", "whole"), Column("cells", "whole"), Column("judges", "whole"),
-        Column("level", "number"), Column("power", "number"), Column("in_sd", "number"),
-        Column("prompts_needed", "whole"),
-    )  # fmt: skip
-    row = {
-        "prompts": delta.n_prompts, "cells": delta.n_cells, "judges": delta.n_judges,
-        "level": LEVEL, "power": POWER, "in_sd": delta.effect,
-        "prompts_needed": delta.prompts_needed,
-    }  # fmt: skip
-    tables = [Table("detectable", (), columns, [row])]
-    if (spread := delta.spread) is not None:
+    columns = tuple(
+        Column(name, "number" if name in ("level", "power", "in_sd") else "whole")
+        for name in delta.facts
+    )
+    tables = [Table("detectable", (), columns, [delta.facts])]
+    if delta.spread is not None:
         columns = (
             Column("sd", "number"), Column("in_points", "number"), Column("judges", "whole"),
             Column("source", "text"),
         )  # fmt: skip
-        judges = delta.n_judges if spread.split else spread.n_judges
-        facts = {"judges": judges, "source": spread.source}
-        sds = {"lowest": spread.lowest, "median": spread.median, "highest": spread.highest}
         rows = [
-            {"cell": cell, "sd": sd, "in_points": delta.points(sd)} | facts
-            for cell, sd in sds.items()
+            {"cell": cell, "sd": sd, "in_points": delta.points(sd)} | delta.of_sds
+            for cell, sd in delta.sds.items()
         ]
         tables.append(Table("detectable_in_points", (Key("cell"),), columns, rows))
     return tables
@@ -323,21 +307,14 @@ def _in_points(delta: DetectableDelta, spread: Spread) -> str:
 
 
 def sd_with_judges(deltas: Array, n_judges: int) -> float:
-    """Return the standard deviation over prompts of the mean Δ of `n_judges` judges like these.
+    """Return the standard deviation over prompts of the mean Δ of `n_judges` judges like these, in
+    points, from Δs `(prompts, judges)`, of the prompts that all judges have; NaN below two of them.
 
     What prompts have in common for all judges stays, the rest (judges' noise, and what they see
     differently from prompt to prompt) shrinks with their number: the components of variance of
     prompts × judges (Shavelson and Webb 1991, *Generalizability Theory*, chapter 2). With one judge
-    the parts cannot be separated, and the value is that of one judge.
-
-    Args:
-        deltas: `(prompts, judges)`, NaN where there is none; only prompts that all judges have
-            are used.
-
-    Returns:
-        In points; NaN below two such prompts.
-
-    The means of two judges who contradict each other are equal; those of one have a variance of 2:
+    the parts cannot be separated. The means of two judges who contradict each other are equal;
+    those of one have a variance of 2:
 
     >>> round(sd_with_judges(np.array([[1.0, -1.0], [-1.0, 1.0]]), 1) ** 2, 3)
     2.0
@@ -359,15 +336,8 @@ def _deltas_by_judge(folder: Path) -> Array:
     run = load_run(folder)
     sweep = json_of(folder / "run.json").get("sweep")
     if sweep is None:
-        raise InputError(
-            [
-                Fault(
-                    shown_folder(folder),
-                    "the folder of a run of another command",
-                    "a sweep's folder",
-                )
-            ]
-        )
+        actual = "the folder of a run of another command"
+        raise InputError([Fault(shown_folder(folder), actual, "a sweep's folder")])
     systems, conditions = sweep["systems"], sweep["conditions"]
     numeric = [run.dimensions.index(dimension.id) for dimension in run.rubric.numeric]
     rows = {(item.prompt_id, item.id): row for row, item in enumerate(run.items)}

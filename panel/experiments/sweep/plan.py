@@ -5,15 +5,17 @@ Every fault of a sweep raises here, before anything is called.
 
 The cache is followed as far as it goes: where a prompt has been rewritten already, the calls that
 come after are counted by what was written. The rest are counted as if every variant passed at once
-and were about as long as the prompt with two sentences before it.
-"""
+and were about as long as the prompt with two sentences before it."""
 
 from __future__ import annotations
 
 import random
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
+from itertools import cycle, islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypedDict, get_args
 
@@ -21,13 +23,13 @@ import orjson
 
 from persona_panel.calls.cache import key_of, page_of
 from persona_panel.experiments.sweep.deltas import THRESHOLD
-from persona_panel.experiments.sweep.library import framings_of
+from persona_panel.files.definitions import load_definition, resolve
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.files.outputs import prompt_id_of
 from persona_panel.files.wording import shown
 from persona_panel.graphs import Response
 from persona_panel.graphs.framing import BASELINE, FramedResponse, Framings, Prompt
-from persona_panel.graphs.rewriting import Role, Step, rewriting
+from persona_panel.graphs.rewriting import Role, rewriting
 from persona_panel.graphs.sweeping import (
     JudgeSees,
     question_for,
@@ -47,18 +49,29 @@ if TYPE_CHECKING:
     from persona_panel.runs.output import RunOutput
 
 
+def shipped_framings() -> dict[str, Path]:
+    """Return the YAML file of each framing set in the library, by name."""
+    folder = Path(str(files("persona_panel").joinpath("library", "framings")))
+    return {path.stem: path for path in sorted(folder.glob("*.yaml"))}
+
+
+def framings_of(framings: str | Path | Framings) -> Framings:
+    """Return a framing set: from the library by name, from a YAML file, or unchanged; raises
+    InputError with every fault."""
+    if isinstance(framings, Framings):
+        return framings
+    return load_definition(resolve(str(framings), shipped_framings(), "framing set"), Framings)
+
+
 DEFAULT_FRAMINGS = "scrub"
 _PARTS = {"target": "target", "rewriter": "rewriter", "checker": "rewriter"}
 
 
 @dataclass(frozen=True, slots=True)
 class SweepPlan:
-    """A sweep that can be run.
-
-    `conditions` are the framed ones. `responses` are None where they are to be generated;
-    `targets` and `rewriters` are empty where they are given. `words` is the length that
-    targets are asked for.
-    """
+    """A sweep that can be run; `conditions` are the framed ones. `responses` are None where they
+    are to be generated, by `targets` asked for `words` words; where they are given, `targets` and
+    `rewriters` are empty."""
 
     prompts: tuple[Prompt, ...]
     framings: Framings
@@ -86,48 +99,40 @@ class SweepPlan:
         return len(self.prompts) * len(self.systems) * (1 + len(self.conditions))
 
     def dealt(self) -> dict[str, Mapping[Role, str]]:
-        """Return the model that rewrites each prompt and the model that checks it.
-
-        Shuffled prompts are dealt to the rewriters in equal shares, as in the paper (scrub.txt,
-        appendix 15.4); the next rewriter checks, so that no rewriter checks its own variants where
-        there are two.
-        """
+        """Return the model that rewrites each prompt and the model that checks it. Shuffled prompts
+        are dealt to the rewriters in equal shares, as in the paper (scrub.txt, appendix 15.4); the
+        next rewriter checks, so that none checks its own variants where there are two."""
         if not self.rewriters:
             return {}
-        names = [bound.id for bound in self.rewriters]
         order = [prompt.id for prompt in self.prompts]
         random.Random(self.seed).shuffle(order)
+        names = cycle([bound.id for bound in self.rewriters])
+        pairs = pairwise(islice(names, len(order) + 1))
         return {
-            prompt_id: {
-                "rewriter": names[place % len(names)],
-                "checker": names[(place + 1) % len(names)],
-            }
-            for place, prompt_id in enumerate(order)
+            prompt_id: {"rewriter": rewriter, "checker": checker}
+            for prompt_id, (rewriter, checker) in zip(order, pairs, strict=True)
         }
 
     def given(self) -> dict[str, dict[str, Response]]:
         """Return the responses that are given, as judges see them, by prompt and key."""
         baselines = {prompt.id: prompt.text for prompt in self.prompts}
         by_prompt: dict[str, dict[str, Response]] = {name: {} for name in baselines}
-        for response in self.responses or ():
-            name, system, condition = response.prompt_id, response.system, response.condition
-            seen = baselines[name] if self.judge_sees == "baseline" else response.prompt
-            key = response_key(name, system, condition)
-            by_prompt[name][key] = response_of(name, system, condition, seen, response.text)
+        for each in self.responses or ():
+            of = each.prompt_id, each.system, each.condition
+            seen = baselines[each.prompt_id] if self.judge_sees == "baseline" else each.prompt
+            by_prompt[each.prompt_id][response_key(*of)] = response_of(*of, seen, each.text)
         return by_prompt
 
     def manifest(self) -> dict[str, Any]:
         """Return the sweep's settings for run.json, apart from its prompts."""
         sweep = {
             "framings": self.framings.model_dump(mode="json"),
-            "conditions": list(self.conditions),
-            "systems": list(self.systems),
+            "conditions": list(self.conditions), "systems": list(self.systems),
             "targets": [bound.document() for bound in self.targets],
             "rewriters": [bound.document() for bound in self.rewriters],
-            "judge_sees": self.judge_sees,
-            "words": self.words,
+            "judge_sees": self.judge_sees, "words": self.words,
             "responses": "given" if self.responses is not None else "generated",
-        }
+        }  # fmt: skip
         return {"sweep": sweep}
 
 
@@ -173,11 +178,8 @@ def sweep_plan_of(
     options: Options,
 ) -> SweepPlan:
     """Check the settings of a sweep whose answers the plan's judges score, and make its plan.
-
-    Raises:
-        ConfigurationError: it does not go together, or a model cannot be had.
-        InputError: the prompts or framings are not usable; lists every fault.
-    """
+    Raises ConfigurationError where it does not go together or a model cannot be had, InputError
+    with every fault of the prompts and framings."""
     refuse_if_comparative(plan.models, "a sweep")
     refuse_controls(plan.judges, "a sweep")
     if not plan.output_rubric.numeric:
@@ -209,19 +211,13 @@ def sweep_plan_of(
         raise ConfigurationError("a sweep needs targets or responses; found neither")
     named = _several(options.get("rewriters", ()))
     answering = _bound(wanted, "target", plan, options.get("temperature"))
+    rewriters = _bound(named, "rewriter", plan, None) if named else plan.models
     return SweepPlan(
-        prompts=asked,
-        framings=framings,
-        conditions=framings.ids,
-        systems=tuple(bound.id for bound in answering),
-        targets=answering,
-        rewriters=_bound(named, "rewriter", plan, None) if named else plan.models,
-        responses=None,
-        judge_sees=judge_sees,
-        words=words,
-        threshold=threshold,
+        prompts=asked, framings=framings, conditions=framings.ids,
+        systems=tuple(bound.id for bound in answering), targets=answering, rewriters=rewriters,
+        responses=None, judge_sees=judge_sees, words=words, threshold=threshold,
         seed=plan.settings.seed,
-    )
+    )  # fmt: skip
 
 
 def _given(
@@ -232,52 +228,31 @@ def _given(
     threshold: float,
     seed: int,
 ) -> SweepPlan:
-    baselines = {
-        response.prompt_id: response.prompt
-        for response in responses
-        if response.condition == BASELINE
-    }
+    baselines = {each.prompt_id: each.prompt for each in responses if each.condition == BASELINE}
     if asked is None:
         asked = tuple(Prompt(id=name, text=text) for name, text in baselines.items())
-    _refuse_strangers(asked, baselines)
-    present = dict.fromkeys(
-        response.condition for response in responses if response.condition != BASELINE
-    )
-    # In the order of the framing set, and behind it what is the user's own.
-    known = [name for name in framings.ids if name in present]
-    conditions = (*known, *(name for name in present if name not in known))
-    return SweepPlan(
-        prompts=asked,
-        framings=framings,
-        conditions=conditions,
-        systems=tuple(dict.fromkeys(response.system for response in responses)),
-        targets=(),
-        rewriters=(),
-        responses=tuple(responses),
-        judge_sees=judge_sees,
-        words=None,
-        threshold=threshold,
-        seed=seed,
-    )
-
-
-def _refuse_strangers(prompts: Sequence[Prompt], baselines: Mapping[str, str]) -> None:
-    """Refuse responses to other prompts than those that are given beside them."""
-    texts = {prompt.id: prompt.text for prompt in prompts}
+    texts = {prompt.id: prompt.text for prompt in asked}
     faults = []
     for name, text in baselines.items():
         if name not in texts:
-            faults.append(
-                Fault("responses", f"{shown(name)}, not among the prompts", "a prompt's id",
-                      field="prompt_id")
-            )  # fmt: skip
+            actual = f"{shown(name)}, not among the prompts"
+            faults.append(Fault("responses", actual, "a prompt's id", field="prompt_id"))
         elif texts[name] != text:
-            faults.append(
-                Fault("responses", f"another text for the prompt {shown(name)}",
-                      "the same text as among the prompts", field="prompt")
-            )  # fmt: skip
+            actual = f"another text for the prompt {shown(name)}"
+            expected = "the same text as among the prompts"
+            faults.append(Fault("responses", actual, expected, field="prompt"))
     if faults:
         raise InputError(faults)
+    present = dict.fromkeys(each.condition for each in responses if each.condition != BASELINE)
+    # In the order of the framing set, and behind it what is the user's own.
+    known = [name for name in framings.ids if name in present]
+    return SweepPlan(
+        prompts=asked, framings=framings,
+        conditions=(*known, *(name for name in present if name not in known)),
+        systems=tuple(dict.fromkeys(response.system for response in responses)), targets=(),
+        rewriters=(), responses=tuple(responses), judge_sees=judge_sees, words=None,
+        threshold=threshold, seed=seed,
+    )  # fmt: skip
 
 
 def _several(models: Models) -> list[Any]:
@@ -324,12 +299,11 @@ def _bound(
         if isinstance(config, ModelConfig) and temperature is not None:
             config = config.model_copy(update={"temperature": temperature})
         configs.append(config)
-    names = [config.id for config in configs if isinstance(config, ModelConfig)]
-    for name in names:
-        if names.count(name) > 1:
-            raise ConfigurationError(
-                f"{name} is a {part} twice; leave one out, or give each a `name` of its own"
-            )
+    counts = Counter(config.id for config in configs if isinstance(config, ModelConfig))
+    for name in [name for name, n in counts.items() if n > 1]:
+        raise ConfigurationError(
+            f"{name} is a {part} twice; leave one out, or give each a `name` of its own"
+        )
     return bind_models(configs, None, "shared-prefix", 1, plan.rubric)
 
 
@@ -352,12 +326,10 @@ def before_judging(
     else:
         dealt = plan.dealt()
         for prompt in plan.prompts:
-            names = dealt[prompt.id]
             for part in (*rewriters.values(), *targets.values()):
                 part.next_response()
-            texts = _variants(
-                plan, prompt, rewriters, names["rewriter"], names["checker"], predicted
-            )
+            roles = {role: rewriters[name] for role, name in dealt[prompt.id].items()}
+            texts = _variants(plan, prompt, roles, predicted)
             answers: dict[str, Response] = {}
             for part in targets.values():
                 answers |= _answers(plan, prompt, texts, part, predicted)
@@ -372,25 +344,27 @@ def before_judging(
 def _variants(
     plan: SweepPlan,
     prompt: Prompt,
-    rewriters: dict[str, ModelEstimate],
-    rewriter: str,
-    checker: str,
+    roles: Mapping[Role, ModelEstimate],
     predicted: PredictedCalls,
 ) -> dict[str, str]:
     """Return the text of each condition, from the cache or made up."""
     made_up = {
         name: _passing(f"{n}{prompt.text}{_LEAD_IN}") for n, name in enumerate(plan.conditions)
     }
-    dialogue = rewriting(prompt, plan.framings, rewriter, checker)
+    names = (roles["rewriter"].bound.id, roles["checker"].bound.id)
+    dialogue = rewriting(prompt, plan.framings, *names)
     step = next(dialogue)
     while True:
-        part = rewriters[rewriter if step.role == "rewriter" else checker]
+        part = roles[step.role]
         part.of += 1
         page, key = page_of(part.bound.client.parameters, prompt.text), key_of(step.request, 1)
         reply = predicted.reply(page, key)
         if reply is None:
             # A reply as it should be brings the dialogue to its next step.
-            reply = ModelResponse(_as_hoped(step, made_up))
+            hoped: dict[str, Any] = dict(made_up)
+            if step.role == "checker":
+                hoped = dict.fromkeys((step.request.schema or {})["properties"], True)
+            reply = ModelResponse(orjson.dumps(hoped).decode())
             part.add_new(predicted, page, step.request, part.count(reply.text))
         try:
             step = dialogue.send(reply)
@@ -403,17 +377,10 @@ def _variants(
 
 
 def _passing(text: str) -> str:
-    """Return a made-up variant about as long as a text, which no rule for real ones can drop,
-    for any prompt or instructions: one word of letters repeats no phrase and names nothing, and as
-    it begins with a unique number and is longer than the prompt, it equals no other text.
-    """
+    """Return a made-up variant about as long as a text, which no rule for real ones can drop: one
+    word of letters repeats no phrase and names nothing, and equals no other text, as it begins with
+    a number of its own and is longer than the prompt."""
     return "v" + "".join(filter(str.isalnum, text)).ljust(len(text), "x")
-
-
-def _as_hoped(step: Step, made_up: dict[str, str]) -> str:
-    if step.role == "rewriter":
-        return orjson.dumps(made_up).decode()
-    return orjson.dumps(dict.fromkeys((step.request.schema or {})["properties"], True)).decode()
 
 
 def _answers(

@@ -79,10 +79,8 @@ def draw(sweep: PlottedSweep, labels: Mapping[str, str]) -> Iterator[tuple[str, 
 def delta_heatmap(
     sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColumns
 ) -> PaperFigure:
-    """Plot Δ by dimension and condition, a panel a system; strong cells have bold borders.
-
-    `labels` are those of the conditions.
-    """
+    """Plot Δ by dimension and condition, with the conditions' labels, a panel a system; strong
+    cells have bold borders."""
     framed = sweep.conditions[1:]
     cells = {(c.system, c.dimension, c.condition): c for c in sweep.cells}
     means = {
@@ -102,7 +100,8 @@ def delta_heatmap(
         panels.append(HeatPanel(name, [*_dimensions(sweep), "Mean"], rows, apart=1))
     threshold = f"{sweep.plan.threshold:g}"
     more = MARKS["more prompts"]
-    of_more = [(more, "in more prompts than not")] if _has_weaker(sweep.cells) else []
+    has_weaker = any(cell.delta.claim == "more prompts" for cell in sweep.cells)
+    of_more = [(more, "in more prompts than not")] if has_weaker else []
     figure = heatmap(
         [labels[name] for name in framed],
         panels,
@@ -122,10 +121,6 @@ def delta_heatmap(
     return figure
 
 
-def _has_weaker(cells: Sequence[Cell]) -> bool:
-    return any(cell.delta.claim == "more prompts" for cell in cells)
-
-
 def deltas(sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColumns) -> PaperFigure:
     """Plot Δ by dimension and condition with 95 % intervals over prompts, a panel a system; markers
     of cells that are significant are filled."""
@@ -137,11 +132,8 @@ def deltas(sweep: PlottedSweep, labels: Mapping[str, str], columns: PageColumns)
 
 
 def gaps(sweep: PlottedSweep, columns: PageColumns) -> PaperFigure:
-    """Plot the contrasts of the framing set by dimension, as `deltas`.
-
-    Raises:
-        ValueError: the framing set has no contrasts.
-    """
+    """Plot the contrasts of the framing set by dimension, as `deltas`; raises ValueError without
+    any."""
     if not sweep.gaps:
         raise ValueError(f"the framing set {sweep.plan.framings.id!r} has no contrasts")
     means = {(gap.system, gap.contrast.id, gap.dimension): gap.gap for gap in sweep.gaps}
@@ -161,31 +153,22 @@ def _means(
     columns: PageColumns,
 ) -> PaperFigure:
     """Plot the means of each system, kind (those with labels) and dimension."""
-    panels = [
-        ForestPanel(
-            SECRETS.scrub(system),
-            [
-                ForestSeries(
-                    name, [_point(means[system, kind, dimension]) for dimension in sweep.dimensions]
-                )
-                for kind, name in kinds.items()
-            ],
-        )
-        for system in sweep.systems
-    ]
+
+    def point(mean: Mean) -> ForestPoint:
+        return ForestPoint(mean.value, mean.ci_low, mean.ci_high, filled=mean.shown)
+
+    panels = []
+    for system in sweep.systems:
+        own = {
+            name: [point(means[system, kind, each]) for each in sweep.dimensions]
+            for kind, name in kinds.items()
+        }
+        series = [ForestSeries(name, points) for name, points in own.items()]
+        panels.append(ForestPanel(SECRETS.scrub(system), series))
+    marks = ForestMarks(_OVER_PROMPTS, filled=_TESTED, empty=_NOT_TESTED)
     return forest(
-        _dimensions(sweep),
-        panels,
-        axis,
-        ForestMarks(_OVER_PROMPTS, filled=_TESTED, empty=_NOT_TESTED),
-        columns=columns,
-        zero=True,
-        together=True,
+        _dimensions(sweep), panels, axis, marks, columns=columns, zero=True, together=True
     )
-
-
-def _point(mean: Mean) -> ForestPoint:
-    return ForestPoint(mean.value, mean.ci_low, mean.ci_high, filled=mean.shown)
 
 
 def _means_caption(what: str, n: int, kind: str) -> str:

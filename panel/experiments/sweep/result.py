@@ -8,26 +8,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
 from functools import cached_property
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from persona_panel.analyses.run_summary import run_summary
 from persona_panel.experiments.sweep.conclusion import (
-    asymmetry_document,
-    cell_columns,
     cell_document,
-    composite_document,
-    delta_columns,
     gap_document,
     profile_document,
     sweep_conclusion,
-    unanswered_document,
 )
 from persona_panel.experiments.sweep.deltas import (
-    Cell,
-    CompositeDelta,
-    Gap,
     Names,
     Profile,
     SweepLabels,
@@ -36,7 +29,7 @@ from persona_panel.experiments.sweep.deltas import (
 )
 from persona_panel.experiments.sweep.detectable import DetectableDelta, detectable_in
 from persona_panel.experiments.sweep.plan import SweepPlan
-from persona_panel.files.outputs import json_number
+from persona_panel.files.outputs import json_number, record_document
 from persona_panel.files.responses import Batch
 from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs.framing import BASELINE, Degradation, Variant
@@ -46,7 +39,14 @@ from persona_panel.rubrics import Rubric
 from persona_panel.runs.run import Run
 from persona_panel.runs.summary import judged_in
 from persona_panel.statistics.core.arrays import Array, divide
-from persona_panel.statistics.core.display import Facts, FrameMethod, counted, ends
+from persona_panel.statistics.core.display import (
+    Facts,
+    FrameColumn,
+    FrameMethod,
+    counted,
+    ends,
+    field_columns,
+)
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.table import Coverage
 from persona_panel.statistics.figures import PageColumns, check_plots
@@ -57,11 +57,9 @@ if TYPE_CHECKING:
 
 
 class SweepPlots:
-    """The figures of a sweep, each a Matplotlib `Figure` to save as PDF, SVG or PNG.
-
-    `columns` and `figure.caption` are as of a run's figures (`RunPlots`). Every method raises
-    ModuleNotFoundError without matplotlib, and ValueError for other numbers of columns.
-    """
+    """The figures of a sweep, each a Matplotlib `Figure` to save as PDF, SVG or PNG; `columns` and
+    `figure.caption` are as of a run's figures (`RunPlots`). Every method raises ModuleNotFoundError
+    without matplotlib, and ValueError for other numbers of columns."""
 
     def __init__(self, sweep: PlottedSweep, labels: Mapping[str, str]) -> None:
         self._sweep = sweep
@@ -70,39 +68,74 @@ class SweepPlots:
     def deltas(self, *, columns: PageColumns = 2) -> PaperFigure:
         """Plot Δ by dimension and condition with 95 % intervals over prompts, a panel for each
         system. Markers of cells whose Δ is significant, adjusted for all cells, are filled."""
-        check_plots(columns)
-        from persona_panel.experiments.sweep.plots import deltas
-
-        return deltas(self._sweep, self._labels, columns)
+        return self._drawn("deltas", columns, self._labels)
 
     def gaps(self, *, columns: PageColumns = 2) -> PaperFigure:
         """Plot the contrasts of the framing set, how much more one condition degrades a dimension
-        than another, in the form of `deltas`.
-
-        Raises:
-            ValueError: the framing set has no contrasts.
-        """
-        check_plots(columns)
-        from persona_panel.experiments.sweep.plots import gaps
-
-        return gaps(self._sweep, columns)
+        than another, in the form of `deltas`; raises ValueError where the set has none."""
+        return self._drawn("gaps", columns)
 
     def heatmap(self, *, columns: PageColumns = 2) -> PaperFigure:
         """Plot the heatmap of Δ that is in the sweep's folder: by dimension and condition."""
-        check_plots(columns)
-        from persona_panel.experiments.sweep.plots import delta_heatmap
-
-        return delta_heatmap(self._sweep, self._labels, columns)
+        return self._drawn("delta_heatmap", columns, self._labels)
 
     def scorecard(self, *, columns: PageColumns = 2) -> PaperFigure:
         """Plot the scorecard that is in the sweep's folder: mean scores by dimension and condition,
         with standard errors over prompts."""
+        return self._drawn("scorecard", columns, self._labels)
+
+    def _drawn(self, name: str, columns: PageColumns, *labels: Mapping[str, str]) -> PaperFigure:
         check_plots(columns)
-        from persona_panel.experiments.sweep.plots import scorecard
+        from persona_panel.experiments.sweep import plots
 
-        return scorecard(self._sweep, self._labels, columns)
+        figure: PaperFigure = getattr(plots, name)(self._sweep, *labels, columns)
+        return figure
 
 
+def delta_columns(sweep: Sweep) -> list[FrameColumn]:
+    """Return a data frame with one row for each system, prompt, framed condition and dimension.
+
+    Columns: `system`, `prompt_id`, `condition`, `dimension`, `baseline` and `framed` (the panel's
+    mean scores), and `delta`, baseline − framed over the judges that rated both.
+    """
+    names = [*product(sweep.systems, sweep.prompts, sweep.conditions[1:], sweep.dimensions)]
+    framed = sweep.scores[:, :, 1:]
+    baseline = np.broadcast_to(sweep.scores[:, :, :1], framed.shape)
+    return [
+        *(
+            FrameColumn(name, "text", [row[place] for row in names])
+            for place, name in enumerate(("system", "prompt_id", "condition", "dimension"))
+        ),
+        FrameColumn("baseline", "number", baseline.ravel().tolist()),
+        FrameColumn("framed", "number", framed.ravel().tolist()),
+        FrameColumn("delta", "number", sweep.delta.ravel().tolist()),
+    ]
+
+
+def cell_columns(sweep: Sweep) -> list[FrameColumn]:
+    """Return a data frame with one row for each system, dimension and framed condition: Δ over
+    prompts.
+
+    Columns: `system`, `dimension`, `condition`; `delta` and the fields of `Mean` (`ci_low`,
+    `ci_high`, `p_value`, `p_holm`, `p_bounded`, `p_sign`, `sd`, `effect_size`, `n_pairs`, `shown`);
+    then `n_abstained`, `n_missing`, `n_fell`, `n_rose`, `large` and `strong`, as in `Cell`.
+    """
+    cells, means = sweep.cells, [cell.delta for cell in sweep.cells]
+    return [
+        *field_columns(cells, "text", "system", "dimension", "condition"),
+        FrameColumn("delta", "number", [mean.value for mean in means]),
+        *field_columns(means, "number", "ci_low", "ci_high", "p_value", "p_holm", "p_bounded"),
+        *field_columns(means, "number", "p_sign"),
+        *field_columns(means, "number", "sd", "effect_size"),
+        *field_columns(means, "whole", "n_pairs"),
+        *field_columns(means, "flag", "shown"),
+        *field_columns(cells, "whole", "n_abstained", "n_missing", "n_fell", "n_rose"),
+        *field_columns(cells, "number", "large"),
+        *field_columns(cells, "flag", "strong"),
+    ]
+
+
+_OF_MISSING = ("prompt_id", "condition", "system", "status", "error")
 WITHOUT_ANSWER = "without an answer to judge"
 NOT_COMPARABLE = "without another condition to compare with"
 """The reasons for a missing judgment of a response that the judges never saw."""
@@ -166,20 +199,13 @@ class Sweep:
             self.delta[place] = [comparison.delta[name] for name in self.dimensions]
             abstained[place], missing[place] = comparison.n_abstained, comparison.n_missing
         names = Names(self.systems, self.prompts, plan.conditions, self.dimensions)
+        lengths = [float(scale.max - scale.min) for scale in rubric.numeric_scales.values()]
         measured = measure(
-            self.delta,
-            names,
-            abstained,
-            missing,
-            plan.framings.contrasts,
-            threshold=plan.threshold,
-            lengths=[float(scale.max - scale.min) for scale in rubric.numeric_scales.values()],
-            seed=plan.seed,
-        )
-        self.cells: tuple[Cell, ...] = measured.cells
-        self.gaps: tuple[Gap, ...] = measured.gaps
-        self.composites: tuple[CompositeDelta, ...] = measured.composites
-        self.smallest_p = measured.smallest_p
+            self.delta, names, abstained, missing, plan.framings.contrasts,
+            threshold=plan.threshold, lengths=lengths, seed=plan.seed,
+        )  # fmt: skip
+        self.cells, self.gaps = measured.cells, measured.gaps
+        self.composites, self.smallest_p = measured.composites, measured.smallest_p
         self.asymmetry, self.gap_asymmetry = measured.asymmetry, measured.gap_asymmetry
         self.profiles: list[Profile] = profiles(self.cells, self.systems, plan.framings.placebo)
 
@@ -198,9 +224,9 @@ class Sweep:
         return scores
 
     to_frame = FrameMethod(delta_columns)
-    """Every Δ; see `persona_panel.experiments.sweep.conclusion.delta_columns`."""
+    """Every Δ; see `persona_panel.experiments.sweep.result.delta_columns`."""
     cells_frame = FrameMethod(cell_columns)
-    """Δs over prompts; see `persona_panel.experiments.sweep.conclusion.cell_columns`."""
+    """Δs over prompts; see `persona_panel.experiments.sweep.result.cell_columns`."""
 
     @property
     def plot(self) -> SweepPlots:
@@ -227,13 +253,13 @@ class Sweep:
             ("system", "condition", "Δ of the composite", "95 % interval", "prompts"),
             [
                 (
-                    SECRETS.scrub(composite.system),
-                    composite.condition,
-                    composite.value,
-                    ends(composite.ci_low, composite.ci_high),
-                    composite.n_pairs,
+                    SECRETS.scrub(of.system),
+                    of.condition,
+                    of.value,
+                    ends(of.ci_low, of.ci_high),
+                    of.n_pairs,
                 )
-                for composite in self.composites
+                for of in self.composites
             ],
         )
 
@@ -280,13 +306,9 @@ class Sweep:
     def conclusion(self) -> list[str]:
         """Return what is established, what is not, and what would settle it."""
         return sweep_conclusion(
-            self.cells,
-            self.profiles,
-            self.smallest_p,
-            self._judged(),
-            self.labels,
+            self.cells, self.profiles, self.smallest_p, self._judged(), self.labels,
             self._unmeasured(),
-        )
+        )  # fmt: skip
 
     @property
     def n_measured(self) -> int:
@@ -310,12 +332,9 @@ class Sweep:
         judged, coverage = judged_in(self.run), self.coverage
         why = self._without_answer()
         reasons = {WITHOUT_ANSWER: why} if why and WITHOUT_ANSWER in coverage.missing else {}
-        return replace(
-            judged,
-            expected=coverage.expected,
-            missing=coverage.missing,
-            reasons={**judged.reasons, **reasons},
-        )
+        reasons = {**judged.reasons, **reasons}
+        expected, missing = coverage.expected, coverage.missing
+        return replace(judged, expected=expected, missing=missing, reasons=reasons)
 
     def _unmeasured(self) -> dict[str, str]:
         """Return why a system has no Δ at all, where that is known."""
@@ -354,11 +373,14 @@ class Sweep:
             "level": LEVEL,
             "smallest_p_holm": json_number(self.smallest_p),
             "detectable": self.detectable.document(),
-            "asymmetry": asymmetry_document(self.asymmetry),
-            "gap_asymmetry": asymmetry_document(self.gap_asymmetry),
+            "asymmetry": self.asymmetry.document(),
+            "gap_asymmetry": self.gap_asymmetry.document(),
             "profiles": [profile_document(profile, self.labels) for profile in self.profiles],
             "cells": [cell_document(cell) for cell in self.cells],
-            "composites": [composite_document(composite) for composite in self.composites],
+            "composites": [
+                {"delta": json_number(each.value), **record_document(each, "value")}
+                for each in self.composites
+            ],
             "gaps": [gap_document(gap) for gap in self.gaps],
             "variants": {
                 "made": len(self.variants),
@@ -369,19 +391,17 @@ class Sweep:
             "answers": {
                 "received": len(self.answers) - len(self.unanswered),
                 "cut_off": sum(answer.cut_off for answer in self.answers),
-                "missing": [unanswered_document(answer) for answer in self.unanswered],
+                "missing": [
+                    {name: getattr(answer, name) for name in _OF_MISSING}
+                    for answer in self.unanswered
+                ],
             },
         }
 
     def _by_rewriter(self) -> dict[str, dict[str, int]]:
-        names = dict.fromkeys(variant.rewriter for variant in self.variants)
-        return {
-            name: {
-                "made": sum(variant.rewriter == name for variant in self.variants),
-                "used": sum(variant.rewriter == name and variant.used for variant in self.variants),
-            }
-            for name in names
-        }
+        made = Counter(variant.rewriter for variant in self.variants)
+        used = Counter(variant.rewriter for variant in self.variants if variant.used)
+        return {name: {"made": n, "used": used[name]} for name, n in made.items()}
 
 
 def condition_labels(plan: SweepPlan) -> Mapping[str, str]:

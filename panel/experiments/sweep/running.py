@@ -39,7 +39,7 @@ from persona_panel.files.outputs import (
 )
 from persona_panel.files.responses import Batch
 from persona_panel.graphs import Judgment, Response, Verdict
-from persona_panel.graphs.context import Abort, Answered, GraphContext
+from persona_panel.graphs.context import Answered, GraphContext
 from persona_panel.graphs.framing import BASELINE, Degradation, Prompt, Variant
 from persona_panel.graphs.sweeping import (
     SweepContext,
@@ -56,7 +56,7 @@ from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from persona_panel.runs.execution import CALLED, Execution, start_of
 from persona_panel.runs.executor import PanelJob, notebook_progress
 from persona_panel.runs.folder import RunFolder
-from persona_panel.runs.job import kept_going, predicted_calls
+from persona_panel.runs.job import at_once, kept_going, predicted_calls
 from persona_panel.runs.judging.cost_estimate import CostEstimate
 from persona_panel.runs.judging.mode import mode_of
 from persona_panel.runs.judging.model_access import graph_context
@@ -72,7 +72,7 @@ if TYPE_CHECKING:
 
 _WHAT = ("system", "dimension", "condition")
 _FIGURES = (
-    "delta", "ci_low", "ci_high", "p_value", "p_holm", "p_bounded", "p_sign", "sd", "effect_size",
+    "ci_low", "ci_high", "p_value", "p_holm", "p_bounded", "p_sign", "sd", "effect_size",
 )  # fmt: skip
 _COUNTS = ("n_pairs", "n_abstained", "n_fell", "n_rose")
 
@@ -124,8 +124,11 @@ class SweepFolder:
             replace_file(self.path / "framings.jsonl", json_lines(variants))
             # They came in any order; figures of a sweep that is read again depend on the order of
             # the prompts.
-            answers = [_answer(answer) for answer in _in_order(sweep) if answer.text is not None]
-            kept = answers if self._texts else [without_texts(line) for line in answers]
+            order = _order_of(sweep.plan)
+            answers = [answer for answer in sweep.answers if answer.text is not None]
+            answers.sort(key=lambda each: order(each.prompt_id, each.system, each.condition))
+            lines = map(_answer, answers)
+            kept = lines if self._texts else map(without_texts, lines)
             replace_file(self.path / RESPONSES, json_lines(kept))
         replace_file(self.path / "deltas.csv", deltas_csv(sweep.cells))
         if drawn and plots_at_hand():
@@ -139,18 +142,11 @@ class SweepFolder:
         self._run.require_whole()
 
 
-def _in_order(sweep: Sweep) -> list[TargetAnswer]:
-    """Return the targets' answers in the order of prompts, systems and conditions."""
-    plan = sweep.plan
-    prompts = [prompt.id for prompt in plan.prompts]
-    axes = (prompts, plan.systems, (BASELINE, *plan.conditions))
+def _order_of(plan: SweepPlan) -> Callable[[str, str, str], tuple[int, ...]]:
+    """Return what says the place of a prompt, a system and a condition, in the plan's order."""
+    axes = ([prompt.id for prompt in plan.prompts], plan.systems, (BASELINE, *plan.conditions))
     places = [{name: place for place, name in enumerate(axis)} for axis in axes]
-
-    def place(answer: TargetAnswer) -> tuple[int, ...]:
-        names = (answer.prompt_id, answer.system, answer.condition)
-        return tuple(known[name] for known, name in zip(places, names, strict=True))
-
-    return sorted(sweep.answers, key=place)
+    return lambda *names: tuple(known[name] for known, name in zip(places, names, strict=True))
 
 
 def texts_of(plan: SweepPlan) -> KeptTexts:
@@ -161,10 +157,8 @@ def texts_of(plan: SweepPlan) -> KeptTexts:
     # In the order of the prompts, which the folder does not say otherwise.
     places = {prompt.id: place for place, prompt in enumerate(plan.prompts)}
     lines = [
-        _response(
-            response.prompt_id, response.prompt, response.condition, response.system, response.text
-        )
-        for response in sorted(plan.responses, key=lambda response: places[response.prompt_id])
+        _response(each.prompt_id, each.prompt, each.condition, each.system, each.text)
+        for each in sorted(plan.responses, key=lambda each: places[each.prompt_id])
     ]
     return KeptTexts.of_lines(RESPONSES, lines)
 
@@ -175,13 +169,11 @@ def _result(line: Mapping[str, Any]) -> tuple[str, str]:
 
 def deltas_csv(cells: Iterable[Cell]) -> bytes:
     """Return deltas.csv: one cell a line; a missing figure is empty."""
-    rows: list[list[Any]] = [[*_WHAT, *_FIGURES, *_COUNTS]]
+    rows: list[list[Any]] = [[*_WHAT, "delta", *_FIGURES, *_COUNTS]]
     for cell in cells:
         delta = cell.delta
-        figures = [delta.value, delta.ci_low, delta.ci_high]
-        bounded = math.nan if delta.p_bounded is None else delta.p_bounded
-        figures += [delta.p_value, delta.p_holm, bounded, delta.p_sign, delta.sd, delta.effect_size]
-        shown = ["" if math.isnan(value) else f"{value:.6f}" for value in figures]
+        figures = [delta.value, *(getattr(delta, name) for name in _FIGURES)]
+        shown = ["" if each is None or math.isnan(each) else f"{each:.6f}" for each in figures]
         what = map(cell_of, (cell.system, cell.dimension, cell.condition))
         rows.append([*what, *shown, delta.n_pairs, cell.n_abstained, cell.n_fell, cell.n_rose])
     return csv_of(rows)
@@ -191,42 +183,30 @@ def _variant(variant: Variant, *, texts: bool) -> dict[str, Any]:
     said = variant.text
     digest = None if said is None else sha256_of(said)
     return {
-        "prompt_id": variant.prompt_id,
-        "condition": variant.condition,
-        "attempt": variant.attempt,
-        "used": variant.used,
-        **({"prompt": said} if texts else {"prompt_sha256": digest}),
-        "checks": variant.checks,
-        "faults": list(variant.faults),
-        "rewriter": variant.rewriter,
+        "prompt_id": variant.prompt_id, "condition": variant.condition, "attempt": variant.attempt,
+        "used": variant.used, **({"prompt": said} if texts else {"prompt_sha256": digest}),
+        "checks": variant.checks, "faults": list(variant.faults), "rewriter": variant.rewriter,
         "checker": variant.checker,
-    }
+    }  # fmt: skip
 
 
 def _answer(answer: TargetAnswer) -> dict[str, Any]:
     """Return an answer in the form that `--responses` reads, with its origin."""
     said = str(answer.text)
     own = _response(answer.prompt_id, answer.asked, answer.condition, answer.system, said)
-    return own | {
-        "cut_off": answer.cut_off,
-        "usage": usage_document(answer.usage),
-        "latency_s": round(answer.latency_s, 6),
-        "cached": answer.cached,
-    }
+    cost = {"usage": usage_document(answer.usage), "latency_s": round(answer.latency_s, 6)}
+    return own | {"cut_off": answer.cut_off, **cost, "cached": answer.cached}
 
 
 def _response(
     prompt_id: str, prompt: str, condition: str, system: str, text: str
 ) -> dict[str, Any]:
     """Return a response under the id that it has in the run's other files."""
+    own = response_of(prompt_id, system, condition, prompt, text).id
     return {
-        "prompt_id": prompt_id,
-        "id": response_of(prompt_id, system, condition, prompt, text).id,
-        "prompt": prompt,
-        "condition": condition,
-        "system": system,
-        "response": text,
-    }
+        "prompt_id": prompt_id, "id": own, "prompt": prompt, "condition": condition,
+        "system": system, "response": text,
+    }  # fmt: skip
 
 
 PROMPTS_IN_FLIGHT = 32
@@ -272,16 +252,10 @@ class Gathered:
 
     def judged(self, plan: SweepPlan) -> list[Response]:
         """Return the judged responses, in the order of prompts, systems and conditions."""
-        prompts = {prompt.id: place for place, prompt in enumerate(plan.prompts)}
-        systems = {name: place for place, name in enumerate(plan.systems)}
-        conditions = {name: place for place, name in enumerate((BASELINE, *plan.conditions))}
+        order = _order_of(plan)
         heard = {(judgment.prompt_id, judgment.id) for judgment in self.judgments}
-
-        def place(key: str) -> tuple[int, int, int]:
-            prompt, system, condition = parts_of(key)
-            return prompts[prompt], systems[system], conditions[condition]
-
-        ordered = [self.responses[key] for key in sorted(self.responses, key=place)]
+        keys = sorted(self.responses, key=lambda key: order(*parts_of(key)))
+        ordered = [self.responses[key] for key in keys]
         return [response for response in ordered if (response.prompt_id, response.id) in heard]
 
 
@@ -333,11 +307,7 @@ def sweep_context(
 
 
 async def run_prompts(prompts: Sequence[Prompt], context: SweepContext, take: OnEvent) -> None:
-    """Run every prompt through the graph, some at a time.
-
-    Raises:
-        Abort: the run cannot go on.
-    """
+    """Run every prompt through the graph, some at a time; raises Abort if the run cannot go on."""
     limit = InFlightLimit(PROMPTS_IN_FLIGHT)
 
     async def run_prompt(prompt: Prompt) -> None:
@@ -345,21 +315,14 @@ async def run_prompts(prompts: Sequence[Prompt], context: SweepContext, take: On
             async for event in events:
                 take(event)
 
-    try:
-        async with asyncio.TaskGroup() as tasks:
-            for prompt in prompts:
-                tasks.create_task(run_prompt(prompt))
-    except* Abort as group:
-        raise group.exceptions[0] from None
+    await at_once(map(run_prompt, prompts))
 
 
 async def _events(prompt: Prompt, context: SweepContext) -> AsyncGenerator[Event, None]:
     stream = sweeping_graph().astream(
-        cast(Any, {"prompt": prompt.id}),
-        context=context,
-        stream_mode=["custom", "updates"],
+        cast(Any, {"prompt": prompt.id}), context=context, stream_mode=["custom", "updates"],
         subgraphs=True,
-    )
+    )  # fmt: skip
     async for namespace, mode, chunk in cast(AsyncIterator[Any], stream):
         if mode == "custom":
             yield chunk
@@ -442,22 +405,14 @@ class Sweeping(PanelJob[Sweep]):
                 gathered.fill(run)
                 run.calls, run.elapsed_s = caller.counts, time.monotonic() - started
                 sweep = Sweep(
-                    plan,
-                    panel.output_rubric,
-                    run,
-                    judged,
-                    gathered.comparisons,
-                    gathered.variants,
-                    gathered.answers,
-                )
+                    plan, panel.output_rubric, run, judged, gathered.comparisons,
+                    gathered.variants, gathered.answers,
+                )  # fmt: skip
                 if folder is not None:
                     folder.finish(sweep, drawn=not stopped)
                     run.folder = folder.path
 
-            def discard() -> None:
-                if folder is not None:
-                    folder.discard()
-
+            discard = (lambda: None) if folder is None else folder.discard
             async with self.asking(caller, execution, finish, discard):
                 judging = graph_context(panel, gathered.responses, caller, take)
                 await self._run_prompts(judging, caller, gathered, take)

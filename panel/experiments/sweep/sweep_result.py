@@ -1,9 +1,10 @@
-"""A sweep as a result: Δ by system, dimension and condition, contrasts, scores, what is missing."""
+"""A sweep as a result: Δ by system, dimension and condition, contrasts, scores, what is missing;
+and the same as the summary.json of its folder has it."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
@@ -18,7 +19,7 @@ from persona_panel.results.conclusions.wording import counted, first_of
 from persona_panel.results.requirements.figures import Figure
 from persona_panel.results.requirements.of_result import result_figures
 from persona_panel.results.result import Result
-from persona_panel.results.table import Column, Key, Table, row_of
+from persona_panel.results.table import CellKind, Column, Key, Table, row_of
 from persona_panel.runs.coverage_tables import coverage_tables
 from persona_panel.runs.run import Run
 from persona_panel.runs.run_remarks import counts_sentence, demonstration_notice, run_remarks
@@ -28,6 +29,7 @@ from persona_panel.statistics.core.display import signed
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import student_interval
+from persona_panel.statistics.core.table import Coverage
 from persona_panel.statistics.figures import PLOTS, plots_at_hand
 
 if TYPE_CHECKING:
@@ -57,19 +59,12 @@ _TESTED = (
 
 def sweep_result(sweep: Sweep) -> Result:
     """Return the result of a sweep; where nothing could be measured, people see no tables."""
-    keys = _Keys(sweep)
-    tables = [
-        _cells(sweep, keys), *_by_condition(sweep, keys), _established(sweep, keys),
-        _gaps(sweep, keys), *_gaps_by_contrast(sweep, keys), _large_falls(sweep, keys),
-        _composites(sweep, keys), _scores(sweep, keys), *_for_programs(sweep),
-        *coverage_tables(sweep.run, sweep.coverage.expected),
-    ]  # fmt: skip
     models = [model.id for model in (*sweep.plan.targets, *sweep.plan.rewriters)]
     models += [judge.model for judge in sweep.run.judges]
     return Result(
         "sweep",
         [*sweep.conclusion(), *demonstration_notice(*models)],
-        tables,
+        [*_tables(sweep), *coverage_tables(sweep.run, sweep.coverage.expected)],
         [*(_on_figures(sweep) if sweep.n_measured else ()), *_on_what_is_there(sweep)],
         source="" if sweep.run.folder is None else shown_folder(sweep.run.folder),
         coverage=sweep.coverage,
@@ -83,27 +78,6 @@ def planned_sweep(panel: PanelPlan, plan: SweepPlan) -> list[Figure]:
     nothing = Batch([])
     run = Run.of(panel, nothing)
     return result_figures(sweep_result(Sweep(plan, panel.output_rubric, run, nothing, [], [], [])))
-
-
-class _Keys:
-    """The keys of the tables of a sweep, with the labels that people read in place of names."""
-
-    def __init__(self, sweep: Sweep) -> None:
-        self.system = Key("system", "system")
-        self.dimension = Key(
-            "dimension",
-            "dimension",
-            {MEAN},
-            {dimension.id: dimension.label for dimension in sweep.rubric.numeric},
-        )
-        labels = {BASELINE: "Baseline", **sweep.labels.conditions}
-        self.condition = Key("condition", "condition", labels=labels)
-        contrasts = {gap.contrast.id: gap.contrast.label for gap in sweep.gaps}
-        self.contrast = Key("contrast", "contrast", labels=contrasts)
-
-
-def _title(sweep: Sweep, title: str) -> str:
-    return title if sweep.n_measured else ""
 
 
 def _of_mean(mean: Mean) -> Estimate:
@@ -123,12 +97,9 @@ def _reason(value: float, low: float, n: int) -> str | None:
     return Reason.FEW_CLUSTERS if n < 2 else Reason.NO_SPREAD
 
 
-def _mean_row(mean: Mean) -> dict[str, Any]:
-    return row_of(mean, _TESTED)
-
-
-def _cell_row(cell: Cell) -> dict[str, Any]:
-    return {"system": cell.system, "dimension": cell.dimension, "condition": cell.condition}
+def _row(cell: Cell) -> dict[str, Any]:
+    of = {"system": cell.system, "dimension": cell.dimension, "condition": cell.condition}
+    return {**of, **row_of(cell.delta, _TESTED), "delta": _of_mean(cell.delta)}
 
 
 def large_falls(cell: Cell) -> Estimate:
@@ -156,83 +127,12 @@ def cells_table(cells: Sequence[Cell], keys: tuple[Key, ...], title: str) -> Tab
         Column("strong", "flag"),
     )  # fmt: skip
     rows = [
-        {
-            **_cell_row(cell),
-            **_mean_row(cell.delta),
-            **{name: getattr(cell, name) for name in (*counts, "large", "strong")},
-            "delta": _of_mean(cell.delta),
-            "large_falls": large_falls(cell),
-        }
+        _row(cell)
+        | {name: getattr(cell, name) for name in (*counts, "large", "strong")}
+        | {"large_falls": large_falls(cell)}
         for cell in cells
     ]
     return Table("cells", keys, columns, rows, title, when="full")
-
-
-def _cells(sweep: Sweep, keys: _Keys) -> Table:
-    title = _title(sweep, "Δ of each dimension and condition")
-    return cells_table(sweep.cells, (keys.system, keys.dimension, keys.condition), title)
-
-
-def _by_condition(sweep: Sweep, keys: _Keys) -> list[Table]:
-    """Return the tables of scores and Δs for people: a column for each condition."""
-    scores = {row[:3]: row[3] for row in _each_score(sweep)}
-    means = {
-        (composite.system, MEAN, composite.condition): _composite(composite)
-        for composite in sweep.composites
-    }
-    deltas = {(c.system, c.dimension, c.condition): _of_mean(c.delta) for c in sweep.cells} | means
-    dimensions = [*sweep.dimensions, MEAN]
-    return [
-        _wide(
-            sweep, "scores_by_condition", "Scores", keys, sweep.conditions, scores, sweep.dimensions
-        ),
-        _wide(
-            sweep, "delta_by_condition", "Δ, baseline − framed", keys, sweep.conditions[1:], deltas,
-            dimensions, is_signed=True,
-        ),
-    ]  # fmt: skip
-
-
-def _wide(
-    sweep: Sweep,
-    name: str,
-    title: str,
-    keys: _Keys,
-    over: Sequence[str],
-    cells: Mapping[tuple[str, str, str], Estimate],
-    dimensions: Sequence[str],
-    *,
-    is_signed: bool = False,
-    label: Callable[[Mapping[str, Any]], str] | None = None,
-) -> Table:
-    label = label or keys.condition.label
-    columns = tuple(
-        Column(f"c{i}", "estimate", label({"condition": each, "contrast": each}), signed=is_signed)
-        for i, each in enumerate(over)
-    )
-    rows = [
-        {
-            "system": system,
-            "dimension": dimension,
-            **{f"c{i}": cells[system, dimension, each] for i, each in enumerate(over)},
-        }
-        for system in sweep.systems
-        for dimension in dimensions
-    ]
-    return Table(
-        name, (keys.system, keys.dimension), columns, rows, _title(sweep, title), programs=False
-    )
-
-
-def _established(sweep: Sweep, keys: _Keys) -> Table:
-    """Return the table of established changes for people."""
-    rows = [
-        {**_cell_row(cell), **_mean_row(cell.delta), "delta": _of_mean(cell.delta)}
-        for profile in sweep.profiles
-        for cell in (*profile.degraded, *profile.improved)
-    ]
-    of = (keys.system, keys.dimension, keys.condition)
-    return _claims("established", of, "delta", "Δ", rows, "Established changes")
 
 
 def _claims(
@@ -247,53 +147,96 @@ def _claims(
     return Table(name, keys, columns, rows, title, programs=False)
 
 
-def _gaps(sweep: Sweep, keys: _Keys) -> Table:
+def _tables(sweep: Sweep) -> Iterator[Table]:
+    """Yield the tables of Δs, contrasts and scores, and those for programs alone."""
+    rubric, cells = sweep.rubric, sweep.cells
+    labels = {dimension.id: dimension.label for dimension in rubric.numeric}
+    dimension = Key("dimension", "dimension", {MEAN}, labels)
+    of = Key("system", "system"), dimension
+    labels = {BASELINE: "Baseline", **sweep.labels.conditions}
+    condition = Key("condition", "condition", labels=labels)
+    by_contrast = {gap.contrast.id: gap.contrast.label for gap in sweep.gaps}
+    contrast = Key("contrast", "contrast", labels=by_contrast)
+
+    def title(words: str) -> str:
+        return words if sweep.n_measured else ""
+
+    def wide(
+        name: str,
+        words: str,
+        key: Key,
+        over: Sequence[str],
+        figures: Mapping[tuple[str, str, str], Estimate],
+        dimensions: Sequence[str],
+        *,
+        is_signed: bool = True,
+    ) -> Table:
+        """Return a table for people with a column for each condition or contrast."""
+        columns = tuple(
+            Column(f"c{i}", "estimate", key.label({key.name: each}), signed=is_signed)
+            for i, each in enumerate(over)
+        )
+        rows = [
+            {"system": system, "dimension": each}
+            | {f"c{i}": figures[system, each, part] for i, part in enumerate(over)}
+            for system in sweep.systems
+            for each in dimensions
+        ]
+        return Table(name, of, columns, rows, title(words), programs=False)
+
+    yield cells_table(cells, (*of, condition), title("Δ of each dimension and condition"))
+    scores = {each[:3]: each[3] for each in _each_score(sweep)}
+    composites = {
+        (each.system, MEAN, each.condition): Estimate(
+            each.value, each.ci_low, each.ci_high, over="prompts", n=each.n_pairs,
+            df=each.n_pairs - 1.0, reason=_reason(each.value, each.ci_low, each.n_pairs),
+        )
+        for each in sweep.composites
+    }  # fmt: skip
+    deltas = {(c.system, c.dimension, c.condition): _of_mean(c.delta) for c in cells} | composites
+    yield wide(
+        "scores_by_condition", "Scores", condition, sweep.conditions, scores, sweep.dimensions,
+        is_signed=False,
+    )  # fmt: skip
+    yield wide(
+        "delta_by_condition", "Δ, baseline − framed", condition, sweep.conditions[1:], deltas,
+        [*sweep.dimensions, MEAN],
+    )  # fmt: skip
+    rows = [_row(cell) for each in sweep.profiles for cell in (*each.degraded, *each.improved)]
+    yield _claims("established", (*of, condition), "delta", "Δ", rows, "Established changes")
     columns = (
         Column("gap", "estimate", "contrast", signed=True, p="column", figure="gap",
                p_figure="gap_p"),
-        *_TESTED,
-        Column("plus", "texts"),
-        Column("minus", "texts"),
+        *_TESTED, Column("plus", "texts"), Column("minus", "texts"),
     )  # fmt: skip
-    of = (keys.system, keys.dimension, keys.contrast)
-    title = _title(sweep, "Contrasts of each dimension")
-    return Table("gaps", of, columns, list(_gap_rows(sweep)), title, when="full")
-
-
-def _gap_rows(sweep: Sweep) -> Iterator[dict[str, Any]]:
-    for gap in sweep.gaps:
-        yield {
-            "system": gap.system,
-            "dimension": gap.dimension,
-            "contrast": gap.contrast.id,
-            **_mean_row(gap.gap),
-            "gap": _of_mean(gap.gap),
-            "plus": tuple(gap.contrast.plus),
-            "minus": tuple(gap.contrast.minus),
+    rows = [
+        {
+            "system": gap.system, "dimension": gap.dimension, "contrast": gap.contrast.id,
+            **row_of(gap.gap, _TESTED), "gap": _of_mean(gap.gap),
+            "plus": tuple(gap.contrast.plus), "minus": tuple(gap.contrast.minus),
         }
+        for gap in sweep.gaps
+    ]  # fmt: skip
+    words = title("Contrasts of each dimension")
+    yield Table("gaps", (*of, contrast), columns, rows, words, when="full")
+    if sweep.gaps:
+        gaps = {(g.system, g.dimension, g.contrast.id): _of_mean(g.gap) for g in sweep.gaps}
+        dimensions = sorted(sweep.dimensions, key=lambda each: each != _FIRST)
+        yield wide(
+            "gaps_by_contrast", "Contrasts", contrast, list(by_contrast), gaps, dimensions
+        )  # fmt: skip
+        rows = [row for row in rows if row["shown"]]
+        words = "Established contrasts"
+        yield _claims("established_gaps", (*of, contrast), "gap", "contrast", rows, words)
+    yield _large_falls(sweep, (*of, condition))
+    names = ("system", "dimension", "condition")
+    for name, figure, figures in (("composites", "delta", composites), ("scores", "score", scores)):
+        rows = [dict(zip(names, each, strict=True)) | {figure: figures[each]} for each in figures]
+        yield Table(name, (*of, condition), (Column(figure, "estimate", figure=figure),), rows)
+    yield from _for_programs(sweep)
 
 
-def _gaps_by_contrast(sweep: Sweep, keys: _Keys) -> list[Table]:
-    """Return the tables of contrasts for people: a column for each, then those that are
-    established."""
-    if not sweep.gaps:
-        return []
-    cells = {(g.system, g.dimension, g.contrast.id): _of_mean(g.gap) for g in sweep.gaps}
-    dimensions = sorted(sweep.dimensions, key=lambda dimension: dimension != _FIRST)
-    contrasts = list(keys.contrast.labels)
-    wide = _wide(
-        sweep, "gaps_by_contrast", "Contrasts", keys, contrasts, cells, dimensions,
-        is_signed=True, label=keys.contrast.label,
-    )  # fmt: skip
-    of = (keys.system, keys.dimension, keys.contrast)
-    rows = [row for row in _gap_rows(sweep) if row["shown"]]
-    return [
-        wide,
-        _claims("established_gaps", of, "gap", "contrast", rows, "Established contrasts"),
-    ]
-
-
-def _large_falls(sweep: Sweep, keys: _Keys) -> Table:
+def _large_falls(sweep: Sweep, keys: tuple[Key, ...]) -> Table:
     """Return the table of cells in which some prompts fell far, but the mean is not shown to have
     fallen."""
     cells = [
@@ -309,39 +252,16 @@ def _large_falls(sweep: Sweep, keys: _Keys) -> Table:
         Column("n_rose", "whole", "prompts\nthat rose"),
     )
     rows = [
-        {**_cell_row(cell), "n_pairs": cell.delta.n_pairs, "share": large_falls(cell),
-         "large": cell.large, "n_fell": cell.n_fell, "n_rose": cell.n_rose}
+        _row(cell) | {"share": large_falls(cell), "n_pairs": cell.delta.n_pairs}
+        | {"large": cell.large, "n_fell": cell.n_fell, "n_rose": cell.n_rose}
         for cell in cells[:_LARGE_FALLS_SHOWN]
     ]  # fmt: skip
     more = len(cells) - _LARGE_FALLS_SHOWN
     return Table(
-        "large_falls", (keys.system, keys.dimension, keys.condition), columns, rows,
+        "large_falls", keys, columns, rows,
         "Large falls of single prompts where no degradation is significant",
         remarks=[f"{more:,} more cells are in deltas.csv."] if more > 0 else [], programs=False,
     )  # fmt: skip
-
-
-def _composite(composite: Any) -> Estimate:
-    value, low, n = composite.value, composite.ci_low, composite.n_pairs
-    return Estimate(
-        value,
-        low,
-        composite.ci_high,
-        over="prompts",
-        n=n,
-        df=n - 1.0,
-        reason=_reason(value, low, n),
-    )
-
-
-def _composites(sweep: Sweep, keys: _Keys) -> Table:
-    rows = [
-        {"system": composite.system, "dimension": MEAN, "condition": composite.condition,
-         "delta": _composite(composite)}
-        for composite in sweep.composites
-    ]  # fmt: skip
-    of = (keys.system, keys.dimension, keys.condition)
-    return Table("composites", of, (Column("delta", "estimate", figure="delta"),), rows)
 
 
 def _each_score(sweep: Sweep) -> Iterator[tuple[str, str, str, Estimate]]:
@@ -359,64 +279,46 @@ def _each_score(sweep: Sweep) -> Iterator[tuple[str, str, str, Estimate]]:
                 )  # fmt: skip
 
 
-def _scores(sweep: Sweep, keys: _Keys) -> Table:
-    names = ("system", "dimension", "condition", "score")
-    rows = [dict(zip(names, each, strict=True)) for each in _each_score(sweep)]
-    of = (keys.system, keys.dimension, keys.condition)
-    return Table("scores", of, (Column("score", "estimate", figure="score"),), rows)
-
-
 def _for_programs(sweep: Sweep) -> Iterator[Table]:
     """Yield the tables for programs: the sweep's settings, each system's profile, and what is
     missing."""
-    summary, plan = sweep.summary(), sweep.plan
-    yield Table(
-        "sweep", (),
-        (
-            Column("prompts", "whole"), Column("conditions", "texts"), Column("judge_sees", "text"),
-            *(Column(name, "number") for name in ("threshold", "level")),
-            Column("smallest_p_holm", "p"),
-            Column("skewness", "number"), Column("plainly_asymmetric", "flag"),
-            Column("gap_skewness", "number"), Column("gap_plainly_asymmetric", "flag"),
-            Column("variants_made", "whole"), Column("variants_used", "whole"),
-            Column("variants_missing", "whole", figure="variants_missing"),
-            Column("answers_received", "whole"), Column("answers_cut_off", "whole"),
-            Column("answers_missing", "whole", figure="answers_missing"),
-        ),
-        [
-            {
-                "prompts": len(sweep.prompts), "conditions": sweep.conditions,
-                "judge_sees": plan.judge_sees, "threshold": plan.threshold, "level": LEVEL,
-                "smallest_p_holm": sweep.smallest_p,
-                "skewness": sweep.asymmetry.skewness,
-                "plainly_asymmetric": sweep.asymmetry.plain,
-                "gap_skewness": sweep.gap_asymmetry.skewness,
-                "gap_plainly_asymmetric": sweep.gap_asymmetry.plain,
-                "variants_made": summary["variants"]["made"],
-                "variants_used": summary["variants"]["used"],
-                "variants_missing": len(sweep.rejected),
-                "answers_received": summary["answers"]["received"],
-                "answers_cut_off": summary["answers"]["cut_off"],
-                "answers_missing": len(sweep.unanswered),
-            }
-        ],
-    )  # fmt: skip
-    columns: tuple[Column, ...] = (
-        Column("name", "text"), Column("kind", "text"), Column("rewording", "flag")
-    )  # fmt: skip
+    summary = sweep.summary()
+    variants, answers = summary["variants"], summary["answers"]
+    kinds: dict[str, CellKind] = {
+        "conditions": "texts", "judge_sees": "text", "threshold": "number", "level": "number",
+        "smallest_p_holm": "p", "skewness": "number", "plainly_asymmetric": "flag",
+        "gap_skewness": "number", "gap_plainly_asymmetric": "flag",
+    }  # fmt: skip
+    facts = {
+        "prompts": len(sweep.prompts), "conditions": sweep.conditions,
+        "judge_sees": sweep.plan.judge_sees, "threshold": sweep.plan.threshold, "level": LEVEL,
+        "smallest_p_holm": sweep.smallest_p,
+        "skewness": sweep.asymmetry.skewness, "plainly_asymmetric": sweep.asymmetry.plain,
+        "gap_skewness": sweep.gap_asymmetry.skewness,
+        "gap_plainly_asymmetric": sweep.gap_asymmetry.plain,
+        "variants_made": variants["made"], "variants_used": variants["used"],
+        "variants_missing": len(sweep.rejected), "answers_received": answers["received"],
+        "answers_cut_off": answers["cut_off"], "answers_missing": len(sweep.unanswered),
+    }  # fmt: skip
+    columns = tuple(
+        Column(name, kinds.get(name, "whole"), figure=name if name.endswith("_missing") else "")
+        for name in facts
+    )
+    yield Table("sweep", (), columns, [facts])
+    columns = Column("name", "text"), Column("kind", "text"), Column("rewording", "flag")
     rows = [
         row_of(profile, columns, system=profile.system, name=profile.in_words(sweep.labels))
         for profile in sweep.profiles
     ]
     yield Table("profiles", (Key("system"),), columns, rows)
-    rejected = [{"condition": name, "n": n} for name, n in summary["variants"]["rejected"].items()]
+    rejected = [{"condition": name, "n": n} for name, n in variants["rejected"].items()]
     yield Table("rejected", (Key("condition"),), (Column("n", "whole"),), rejected)
-    columns = (Column("made", "whole"), Column("used", "whole"))
-    rewriters = [{"rewriter": name, **n} for name, n in summary["variants"]["by_rewriter"].items()]
-    yield Table("rewriters", (Key("rewriter"),), columns, rewriters)
-    columns = (Column("status", "text"), Column("error", "text"))
+    counts = Column("made", "whole"), Column("used", "whole")
+    rewriters = [{"rewriter": name, **n} for name, n in variants["by_rewriter"].items()]
+    yield Table("rewriters", (Key("rewriter"),), counts, rewriters)
+    why = Column("status", "text"), Column("error", "text")
     of = (Key("system"), Key("prompt_id"), Key("condition"))
-    yield Table("unanswered", of, columns, summary["answers"]["missing"])
+    yield Table("unanswered", of, why, answers["missing"])
     yield from detectable_tables(sweep.detectable)
 
 
@@ -502,3 +404,181 @@ def _on_what_is_there(sweep: Sweep) -> Iterator[str]:
     yield from run_remarks(sweep.run)
     if not plots_at_hand():
         yield f"No plots were drawn: matplotlib is missing; install it with: {PLOTS}"
+
+
+_ALL = "all dimensions"
+_MISSING = 50
+_NAMED = 6
+_READING = (
+    "Δ is baseline − framed, in points: a positive Δ is a degradation. Tinted: the 95 % interval "
+    "over prompts leaves out 0. Underlined: the tests are significant, too, after Holm's "
+    "correction (p < {:g})."
+)
+
+
+def kept_sweep_result(
+    run: Run,
+    manifest: Mapping[str, Any],
+    summary: Mapping[str, Any],
+    titles: Mapping[str, str],
+) -> Result:
+    """Return the sweep in a run's folder, whose summary.json has it once it came to its end.
+    `manifest`, `summary`: run.json and summary.json; `titles`: the beginnings of prompts, by their
+    ids."""
+    framings = (manifest.get("sweep") or {}).get("framings") or {}
+    labels = {entry["id"]: entry["label"] for entry in framings.get("conditions", ())}
+    of = _SweepTables(run, summary["sweep"], labels)
+    return Result(
+        "sweep",
+        summary["conclusion"],
+        [of.profiles(), of.heat(), of.deltas(), of.scores(), of.unpaired(), of.unanswered(titles)],
+        list(of.remarks()),
+        coverage=Coverage(**summary["coverage"]),
+    )
+
+
+class _SweepTables:
+    """The parts of summary.json that are of the sweep, and the labels of its conditions."""
+
+    def __init__(self, run: Run, sweep: Mapping[str, Any], labels: Mapping[str, str]) -> None:
+        self.run, self.sweep = run, sweep
+        self.conditions = {each: labels.get(each, each) for each in sweep["conditions"]}
+        self.framed = dict(list(self.conditions.items())[1:])
+        dimensions = {entry.id: entry.label for entry in run.rubric.numeric}
+        self.dimensions = Key("dimension", "dimension", labels=dimensions)
+        self.keys = Key("system", "system"), self.dimensions
+        self.condition = Key("condition", "condition", labels=self.conditions)
+
+    def profiles(self) -> Table:
+        """Return the profile of each system."""
+        rows = [
+            {
+                "system": entry["system"],
+                # Where nothing else degrades, the profile says so.
+                "profile": entry["name"]
+                + (
+                    " (mere rewording degrades it, too)"
+                    if entry["rewording"] and entry["kind"] != "none shown"
+                    else ""
+                ),
+            }
+            for entry in self.sweep["profiles"]
+        ]
+        column = Column("profile", "text", "profile")
+        return Table("profiles", self.keys[:1], (column,), rows, "Profiles")
+
+    def heat(self) -> Table:
+        """Return Δ by dimension and condition, a heat map for each system."""
+        measured = {
+            (entry["system"], entry.get("dimension", _ALL), entry["condition"]): _estimate(entry)
+            for entry in [*self.sweep["cells"], *self.sweep["composites"]]
+        }
+        columns = tuple(
+            Column(f"c{n}", "estimate", label, better="lower")
+            for n, label in enumerate(self.framed.values())
+        )
+        rows = [
+            {"system": system, "dimension": name}
+            | {f"c{n}": measured[system, name, each] for n, each in enumerate(self.framed)}
+            for system in self.sweep["systems"]
+            for name in (*self.dimensions.labels, _ALL)
+        ]
+        said = [_READING.format(self.sweep["level"])]
+        threshold = self.sweep["threshold"]
+        large = [
+            f"{entry['system']}, {self.dimensions.label(entry)} under {self.condition.label(entry)}"
+            for entry in self.sweep["cells"]
+            if entry["delta"] is not None and abs(entry["delta"]) >= threshold
+        ]
+        if large:
+            more = f"; {len(large) - _NAMED} more" if len(large) > _NAMED else ""
+            said.append(f"|Δ| of {threshold:g} or more: {'; '.join(large[:_NAMED])}{more}.")
+        title = "Sweep: how framing changes the quality of answers"
+        return Table("deltas", self.keys, columns, rows, title, heat=0.0, remarks=said,
+                     programs=False)  # fmt: skip
+
+    def deltas(self) -> Table:
+        """Return each Δ with its interval and test."""
+        columns = Column("delta", "estimate", "Δ", signed=True, p="column"), _whole("n_pairs")
+        rows = [{**entry, "delta": _estimate(entry)} for entry in self.sweep["cells"]]
+        of = (*self.keys, self.condition)
+        return Table("cells", of, columns, rows, "Δ with its interval over prompts", "full")
+
+    def scores(self) -> Table:
+        """Return the mean score by condition."""
+        means: dict[tuple[str, str], Mapping[str, float]] = {}
+        for entry in self.run.leaderboard().systems:
+            system, _, condition = entry.system.rpartition("+")
+            means[system, condition] = entry.dimensions
+        columns = tuple(
+            Column(f"c{n}", "number", label) for n, label in enumerate(self.conditions.values())
+        )
+        rows = [
+            {"system": system, "dimension": name}
+            | {
+                f"c{n}": means.get((system, each), {}).get(name, nan)
+                for n, each in enumerate(self.conditions)
+            }
+            for system in self.sweep["systems"]
+            for name in self.dimensions.labels
+        ]
+        title = "Scorecard: mean score by condition"
+        return Table("scores", self.keys, columns, rows, title, "full", programs=False)
+
+    def unpaired(self) -> Table:
+        """Return how many pairs of judgments are in no Δ."""
+        lacking = {
+            (entry["system"], entry["condition"]): entry
+            for entry in self.sweep["cells"]
+            if entry["n_abstained"] or entry["n_missing"]
+        }
+        columns = _whole("n_abstained", "abstentions"), _whole("n_missing", "missing")
+        title = (
+            "Pairs of judgments that are in no Δ, as one of the two is an abstention, or missing"
+        )
+        of = self.keys[0], self.condition
+        return Table("unpaired", of, columns, list(lacking.values()), title, "full")
+
+    def unanswered(self, titles: Mapping[str, str]) -> Table:
+        """Return the answers that did not come, and why."""
+        missing: Sequence[Mapping[str, Any]] = self.sweep["answers"]["missing"]
+        rows = [
+            {
+                **entry,
+                "prompt": titles.get(entry["prompt_id"], entry["prompt_id"]),
+                "why": f"{entry['status']}: {entry['error']}"
+                if entry["error"]
+                else entry["status"],
+            }
+            for entry in missing[:_MISSING]
+        ]
+        of = self.keys[0], Key("prompt", "prompt"), self.condition
+        title = f"{len(rows)} of {counted(len(missing), 'answer')} that did not come"
+        return Table("unanswered", of, (Column("why", "text", "reason"),), rows, title, "full")
+
+    def remarks(self) -> Iterator[str]:
+        """Yield how many variants were used and answers received."""
+        variants, answers = self.sweep["variants"], self.sweep["answers"]
+        if not (variants["made"] or answers["received"] or answers["missing"]):
+            return
+        given_up = [
+            f"{n} under “{self.conditions.get(each, each)}”"
+            for each, n in variants["rejected"].items()
+        ]
+        rejected = f"; given up: {', '.join(given_up)}" if given_up else ""
+        yield f"{variants['used']} of {counted(variants['made'], 'variant')} used{rejected}."
+        cut_off = f", {answers['cut_off']} of them cut off" if answers["cut_off"] else ""
+        missing = f", {len(answers['missing'])} missing" if answers["missing"] else ""
+        yield f"{counted(answers['received'], 'answer')} received{cut_off}{missing}."
+
+
+def _whole(name: str, head: str = "prompts") -> Column:
+    return Column(name, "whole", head)
+
+
+def _estimate(entry: Mapping[str, Any]) -> Estimate:
+    value, low, high, p = (
+        nan if entry.get(name) is None else float(entry[name])
+        for name in ("delta", "ci_low", "ci_high", "p_claim")
+    )
+    return Estimate(value, low, high, over="prompts", n=entry["n_pairs"], p_adjusted=p)

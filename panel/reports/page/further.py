@@ -32,14 +32,14 @@ def further_results(
 
         yield PageSection("Deliberation", "Deliberation", deliberation_result(run), command)
     if manifest is not None and summary is not None and "sweep" in summary:
-        from persona_panel.experiments.sweep.kept_result import kept_sweep_result
+        from persona_panel.experiments.sweep.sweep_result import kept_sweep_result
 
         swept = kept_sweep_result(run, manifest, summary, titles)
         yield PageSection("Sweep", "Sweep", swept, command, leads=True)
     if (folder := run.folder) is None:
         return
     if (folder / "injection.json").is_file():
-        from persona_panel.experiments.audit.injection_result import read_injection
+        from persona_panel.experiments.audit.uplift import read_injection
 
         if (audit := read_injection(folder, labels=judges)) is not None:
             yield PageSection("Injection", "Audit of prompt injection", audit, command, leads=True)
@@ -49,7 +49,7 @@ def further_results(
         if (bias := read_biases(folder)) is not None:
             yield PageSection("Bias", "Audit of bias", bias, command_of(run, "audit bias"))
     if (folder / "keypoints.json").is_file():
-        from persona_panel.experiments.keypoints.key_points_result import read_key_points
+        from persona_panel.experiments.keypoints.report import read_key_points
 
         if (key_points := read_key_points(run, folder, judges)) is not None:
             title = "Key points of the judges’ reasons"

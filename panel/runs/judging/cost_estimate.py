@@ -48,11 +48,8 @@ def context_of(plan: PanelPlan, **others: Any) -> GraphContext:
 
 
 def refuse_unpriced(models: Sequence[BoundModel], caps: Caps) -> None:
-    """Refuse a cap in dollars where a model has no price.
-
-    Raises:
-        ConfigurationError: one is not known.
-    """
+    """Refuse a cap in dollars where a model has no price. Raises ConfigurationError: one is not
+    known."""
     unknown = [model.id for model in models if model.price is None]
     if caps.usd is not None and unknown:
         raise ConfigurationError(
@@ -62,11 +59,8 @@ def refuse_unpriced(models: Sequence[BoundModel], caps: Caps) -> None:
 
 
 def refuse_unpriced_batches(models: Sequence[BoundModel], caps: Caps) -> None:
-    """Refuse a cap in dollars where a model that is asked by batches has no batch price.
-
-    Raises:
-        ConfigurationError: one is not known.
-    """
+    """Refuse a cap in dollars where a model that is asked by batches has no batch price. Raises
+    ConfigurationError: one is not known."""
     unpriced = [model.id for model in models if model.price is None or model.price.batched is None]
     # A sweep has a model in several parts.
     unknown = dict.fromkeys(unpriced)
@@ -101,11 +95,8 @@ def is_probed(model: BoundModel) -> bool:
 async def refuse_without_logprobs(models: Sequence[BoundModel], caller: Caller) -> None:
     """Refuse a model that does not give the probabilities it must, which one small call shows.
 
-    The call counts as one of the run.
-
-    Raises:
-        ConfigurationError: one does not.
-        RunStopped: one did not answer.
+    The call counts as one of the run. Raises ConfigurationError: one does not; RunStopped: one did
+    not answer.
     """
     for n_calls, model in enumerate(filter(is_probed, models), start=1):
         page = caller.page(model.id, PROBE_PAGE)
@@ -134,13 +125,13 @@ BY_CHARACTERS = "characters / 4"
 class CostEstimate:
     """The estimated calls, tokens and cost of one model's part of a run.
 
-    `judgments` are those that the cache does not answer, out of `of`. `calls`, the tokens and
-    `usd` are what is reckoned with; where nothing fails the calls are `calls_at_least` to
+    `judgments` are those that the cache does not answer, out of `of`. `calls`, the tokens and `usd`
+    are what is reckoned with; where nothing fails the calls are `calls_at_least` to
     `calls_at_most`, which differ only where the answers decide how many there are: how a panel
     deliberates, what stands behind a probability. `reasoning_tokens`, part of `output_tokens`, is
-    the room that a model which reasons has for thinking: the most that it may use. `tokenizer` says
-    how tokens were counted. `usd` is None where the price is not known; `prices_as_of` is the date
-    of the package's table where it is by that, and None where the price was given.
+    the most that a model which reasons may use for thinking. `tokenizer` says how tokens were
+    counted. `usd` is None where the price is not known; `prices_as_of` is the date of the package's
+    table where it is by that.
     """
 
     model: str

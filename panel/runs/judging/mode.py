@@ -213,11 +213,8 @@ class Pointwise:
 
     def check(self, batch: Batch) -> None:
         """Name every response that cannot fit into a model's context, with the longest persona and,
-        where the panel deliberates, about as many words of peers as a judge is shown.
-
-        Raises:
-            InputError: there are some.
-        """
+        where the panel deliberates, about as many words of peers as a judge is shown. Raises
+        InputError: there are some."""
         faults = []
         persona = longest_persona(self.plan.personas)
         said = "with the question"
@@ -290,11 +287,7 @@ class Comparative:
 
     def check(self, batch: Batch) -> None:
         """Name every prompt whose responses cannot be compared with each other, or do not fit
-        together into a model's context.
-
-        Raises:
-            InputError: there are some.
-        """
+        together into a model's context. Raises InputError: there are some."""
         _refuse_uncomparable(batch)
         _refuse_too_long_together(self.plan, batch)
 
@@ -305,11 +298,8 @@ class Comparative:
     def streamed_units(
         self, responses: AsyncIterator[Response]
     ) -> AsyncIterator[tuple[Response, ...]]:
-        """Return None: a stream does not say how many responses a prompt has.
-
-        Raises:
-            ConfigurationError: always.
-        """
+        """Return None: a stream does not say how many responses a prompt has. Raises
+        ConfigurationError: always."""
         raise ConfigurationError(
             f"the elicitation {self.plan.models[0].elicitation!r} compares the responses to a "
             "prompt, and a stream does not say how many there are; use score() instead of "
@@ -317,11 +307,8 @@ class Comparative:
         )
 
     def estimate(self, batch: Batch, predicted: PredictedCalls) -> list[CostEstimate]:
-        """Return the estimates by model, in the panel's order.
-
-        Raises:
-            InputError: a prompt's responses cannot be compared with each other.
-        """
+        """Return the estimates by model, in the panel's order. Raises InputError: a prompt's
+        responses cannot be compared with each other."""
         _refuse_uncomparable(batch)
         return _estimates(self.plan, batch, predicted)
 
@@ -459,11 +446,8 @@ class Mode(Protocol):
     """The way in which the responses of a batch are put before the judges of a plan."""
 
     def check(self, batch: Batch) -> None:
-        """Check that all of a batch can be judged, before any call.
-
-        Raises:
-            InputError: something cannot; lists all.
-        """
+        """Check that all of a batch can be judged, before any call. Raises InputError: something
+        cannot; lists all."""
 
     def units(self, batch: Batch) -> AsyncIterator[tuple[Response, ...]]:
         """Return the units that a graph judges in one go."""
@@ -471,28 +455,19 @@ class Mode(Protocol):
     def streamed_units(
         self, responses: AsyncIterator[Response]
     ) -> AsyncIterator[tuple[Response, ...]]:
-        """Return the units of responses that come one by one, as many as there may be.
-
-        Raises:
-            ConfigurationError: units can only be made of all responses together.
-        """
+        """Return the units of responses that come one by one, as many as there may be. Raises
+        ConfigurationError: units can only be made of all responses together."""
 
     def estimate(self, batch: Batch, predicted: PredictedCalls) -> list[CostEstimate]:
-        """Estimate each model's part, in the panel's order; call nothing.
-
-        Raises:
-            InputError: a unit cannot be judged, whatever its length.
-        """
+        """Estimate each model's part, in the panel's order; call nothing. Raises InputError: a unit
+        cannot be judged, whatever its length."""
 
     def first_requests(self, responses: Sequence[Response]) -> Iterator[ModelRequest]:
         """Yield the first request of each judge about responses, which answer one prompt."""
 
     async def judge(self, keys: Sequence[str], context: GraphContext) -> list[Verdict]:
-        """Have a unit judged, and yield the verdict on each of its responses.
-
-        Args:
-            keys: of the unit's responses in `context.responses`.
-        """
+        """Have a unit judged, and yield the verdict on each of its responses. `keys`: of the unit's
+        responses in `context.responses`."""
 
 
 def mode_of(plan: PanelPlan) -> Mode:

@@ -15,10 +15,9 @@ from click.testing import CliRunner
 from persona_panel import ModelConfig, Panel, Response
 from persona_panel.calls.budget import Caps
 from persona_panel.cli.main import command as cli
-from persona_panel.experiments.keypoints.key_points_result import key_points_result
 from persona_panel.experiments.keypoints.report import (
-    key_point_report,
     key_points_document,
+    key_points_result,
     rationales_of,
 )
 from persona_panel.experiments.keypoints.steps import KeyPoints
@@ -117,7 +116,7 @@ def test_key_points_of_a_run(
         assert sum(one.calls for one in job.estimate()) == 0
         # All of it is in the cache.
         summed_up = asyncio.run(job.run(Caps(calls=1)))
-        report = key_point_report(rationales_of(run), summed_up, reading.id)
+        counted = key_points_document(rationales_of(run), summed_up, reading.id)
     assert max(map(len, printed.splitlines())) <= 80
     said = " ".join(printed.split())
     # 10 of 12 texts of `good` by 5 judges; 10/12 is the difference, too.
@@ -133,7 +132,7 @@ def test_key_points_of_a_run(
     assert "--limit leaves some out" in capsys.readouterr().err
     assert written.read_bytes() == whole
     document = json.loads(whole)
-    assert document == json.loads(as_json(key_points_document(report)))
+    assert document == json.loads(as_json(counted))
     shared = key_points_result(document)["shares"]
     rows = {(row["by"], row["group"], row["key_point"]): row for row in shared.rows}
     assert rows["system", "good", CLEAR]["share"].value == round(10 / 12, 6)

@@ -47,7 +47,7 @@ PROMPTS = (
     "graphs/rewriting.py",
     "graphs/rewriting.py",
     "panel/runs/judging/cost_estimate.py",
-    "panel/experiments/prompt_sets/asking.py",
+    "panel/experiments/prompt_sets/filters.py",
     "panel/experiments/questions/asking.py",
     "panel/experiments/sweep/plan.py",
     "rubrics/comparison.py",

@@ -11,7 +11,7 @@ import pytest
 
 from persona_panel.analyses.run_summary import run_summary
 from persona_panel.calls.budget import Caps
-from persona_panel.experiments.generation.running import Generation
+from persona_panel.experiments.generation import Generation
 from persona_panel.files.errors import RunFolderError
 from persona_panel.runs.executor import Scoring
 from persona_panel.runs.folder import OutputFile

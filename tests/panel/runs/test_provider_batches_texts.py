@@ -17,7 +17,7 @@ import pytest
 from persona_panel import Panel, RunFolderError
 from persona_panel.analyses.run_summary import run_summary
 from persona_panel.calls.budget import Caps
-from persona_panel.experiments.generation.running import Generation
+from persona_panel.experiments.generation import Generation
 from persona_panel.experiments.sweep.running import Sweeping
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.rubrics import ModelRequest

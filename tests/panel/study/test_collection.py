@@ -19,12 +19,12 @@ from persona_panel.study.collection import (
     collect_study,
     read_answers,
     sealed,
+    write_tables,
 )
 from persona_panel.study.design import StudySettings
 from persona_panel.study.exports import packet_in, write_pages
 from persona_panel.study.kit import Study, make_study
-from persona_panel.study.reliability import calibration_agreement, repeat_reliability
-from persona_panel.study.tables import write_tables
+from persona_panel.study.study_result import calibration_agreement, repeat_reliability
 from tests.helpers.study import answer, unsealed
 
 PAGES = [f"rater-0{n}.html" for n in range(1, 5)]

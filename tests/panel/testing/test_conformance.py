@@ -34,7 +34,7 @@ from persona_panel.analyses.run_summary import run_summary
 from persona_panel.calls.budget import NO_CAPS
 from persona_panel.calls.caller import Caller
 from persona_panel.calls.stores.disk import open_store
-from persona_panel.experiments.sweep.library import shipped_framings
+from persona_panel.experiments.sweep.plan import shipped_framings
 from persona_panel.graphs.deliberation import load_stopping_rule, stopping_rule_names
 from persona_panel.models.client import CallError, Capabilities
 from persona_panel.models.config import refuse_options

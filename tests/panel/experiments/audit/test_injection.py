@@ -23,8 +23,13 @@ from statsmodels.stats.multitest import multipletests
 from persona_panel import ModelConfig, Panel, load_responses, load_run
 from persona_panel.experiments.audit.attacks import Attack, shipped_responses
 from persona_panel.experiments.audit.injection import audit_injection, plan_injection
-from persona_panel.experiments.audit.injection_result import read_injection
-from persona_panel.experiments.audit.uplift import Injection, Rows, difference, measure
+from persona_panel.experiments.audit.uplift import (
+    Injection,
+    Rows,
+    difference,
+    measure,
+    read_injection,
+)
 from persona_panel.reports.page.report import report_of
 from persona_panel.results.document import result_document
 from persona_panel.results.page_text import sentence

@@ -8,7 +8,7 @@ from typing import Any
 
 from persona_panel import ModelConfig
 from persona_panel.experiments.dialogues import DialogueReply, ModelDialogue
-from persona_panel.experiments.keypoints.report import KeyPointReport, Rationale, key_point_report
+from persona_panel.experiments.keypoints.report import Rationale, key_points_document
 from persona_panel.experiments.keypoints.steps import (
     KeyPoints,
     MadePoint,
@@ -119,8 +119,8 @@ def a_rationale(prompt: str, system: str, persona: str, *, control: bool = False
     return Rationale(prompt, system, system, f"{persona}|m", persona, "m", "why", control)
 
 
-def counted(made: dict[int, list[str]], rationales: list[Rationale]) -> KeyPointReport:
-    """The report where each rationale makes these points, of which `x` belongs to none."""
+def counted(made: dict[int, list[str]], rationales: list[Rationale]) -> dict[str, Any]:
+    """The document where each rationale makes these points, of which `x` belongs to none."""
     names = sorted({one for own in made.values() for one in own} - {"x"})
     points = [(place, name) for place, own in made.items() for name in own]
     found = SummedUp(
@@ -131,7 +131,7 @@ def counted(made: dict[int, list[str]], rationales: list[Rationale]) -> KeyPoint
         0,
         0,
     )
-    return key_point_report(rationales, found, "model")
+    return key_points_document(rationales, found, "model")
 
 
 def test_a_rationale_counts_once_for_a_key_point() -> None:
@@ -143,12 +143,13 @@ def test_a_rationale_counts_once_for_a_key_point() -> None:
         a_rationale("q", "s", "none", control=True),
     ]  # fmt: skip
     report = counted({0: ["a", "a"], 2: ["a", "b"], 1: ["x"], 4: ["b", "b"]}, rationales)
-    assert [one.text for one in report.key_points] == ["a", "b", "other (pro)"]
-    assert [(one.share.n, one.share.of) for one in report.key_points] == [(2, 4), (1, 4), (1, 4)]
-    by_system = {(one.group, one.feature): one.share for one in report.shares["system"]}
-    assert (by_system["s", 0], by_system["t", 0], by_system["s", 1]) == (1.0, 0.0, 0.5)
-    by_persona = {(one.group, one.feature): one.share for one in report.shares["persona"]}
-    assert by_persona["none", 1] == 1.0
+    key_points, shares = report["key_points"], report["shares"]
+    assert [one["text"] for one in key_points] == ["a", "b", "other (pro)"]
+    assert [(one["n"], one["of"]) for one in key_points] == [(2, 4), (1, 4), (1, 4)]
+    by_system = {(one["group"], one["key_point"]): one["share"] for one in shares["system"]}
+    assert (by_system["s", "a"], by_system["t", "a"], by_system["s", "b"]) == (1.0, 0.0, 0.5)
+    by_persona = {(one["group"], one["key_point"]): one["share"] for one in shares["persona"]}
+    assert by_persona["none", "b"] == 1.0
     # Other rationales come before a second quotation of the same one.
-    assert [one.prompt_id for one in report.key_points[0].quotations] == ["p", "q", "p"]
-    assert [one.of for one in report.pro["system"]] == [4, 1]
+    assert [one["prompt_id"] for one in key_points[0]["quotations"]] == ["p", "q", "p"]
+    assert [one["of"] for one in report["pro_share_of_points"]["system"]] == [4, 1]

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from persona_panel.experiments.questions.match_report import (
+from persona_panel.experiments.questions.match import (
     compression_diversity,
     distinct_n,
     ngram_diversity,

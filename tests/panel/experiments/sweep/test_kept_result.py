@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from persona_panel import Panel, Persona, Sweep, load_run
-from persona_panel.experiments.sweep.kept_result import kept_sweep_result
+from persona_panel.experiments.sweep.sweep_result import kept_sweep_result
 from persona_panel.reports.page.report import report_of
 from persona_panel.results.page_text import sentence
 from persona_panel.results.result import Result

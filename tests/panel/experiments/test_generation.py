@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from persona_panel.experiments.generation.plan import (
+from persona_panel.experiments.generation import (
     n_words,
     questions_of,
     reads_as_refusal,
