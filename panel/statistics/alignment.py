@@ -1,26 +1,16 @@
 """A panel brought nearer to people by what they rated, and whether that holds on other prompts.
 
-Prompts are dealt into folds. What is learnt from all folds but one (see
-`persona_panel.statistics.alignment_rules`) is applied to that one, so that each figure is of
-prompts that nothing was learnt from. Two things have to be shown for a gain:
+Rules are learnt from all folds of prompts but one and applied to that one. A gain is a lower
+squared error than that of the judges' mean, with a mean τ_b with people within prompts above 0. The
+variance over prompts is multiplied by 1 + K/(K − 1) of K folds, which share what was learnt from.
 
-- the error is lower than that of the panel as it is, the mean of its judges;
-- the aligned scores order the texts of a prompt as people do: the mean of Kendall's τ_b with
-  people's mean over prompts is above 0 (over all texts, where too few prompts have several). Scores
-  that have nothing to do with people come nearer to them, too, once they are drawn to people's
-  mean: that is no alignment.
-
-Squared errors are used since what people's noise adds to them is the same before and after.
-
-The folds share most of what was learnt from, so that the spread of errors over prompts alone says
-too little of the uncertainty: its intervals covered in 0.79 to 0.95 in simulation. The variance is
-therefore multiplied by 1 + K/(K − 1) of K folds.
-
-Sources: S. Geisser (1975), "The predictive sample reuse method with applications", for the folds;
-C. Nadeau & Y. Bengio (2003), "Inference for the generalization error", for the variance; S. Bates,
-T. Hastie & R. Tibshirani (2023), "Cross-validation: what does it estimate and how well does it do
-it?", for why it is needed; R. Berger (1982), "Multiparameter hypothesis testing and acceptance
-sampling", for two conditions that are each tested at the full level.
+Sources: S. Geisser (1975), "The predictive sample reuse method with applications" (folds);
+C. Nadeau & Y. Bengio (2003), "Inference for the generalization error" (variance); R. Berger (1982),
+"Multiparameter hypothesis testing and acceptance sampling" (two conditions at the full level);
+M. Ayer et al. (1955), "An empirical distribution function for sampling with incomplete information"
+(isotonic regression); L. Breiman (1996), "Stacked regressions", and J. M. Bates & C. W. J. Granger
+(1969), "The combination of forecasts" (weights); A. E. Hoerl & R. W. Kennard (1970), "Ridge
+regression" (the penalty); debate-speeches.txt, Appendix E (strong and weak judges).
 """
 
 from __future__ import annotations
@@ -73,8 +63,7 @@ N_FOLDS = 5
 LEAST_PROMPTS = 10
 """With fewer prompts that people rated nothing is learnt."""
 LEAST_RELIABILITY = 0.25
-"""What the 95 % interval of the reliability of people's mean has to be above. Of a mean with this
-reliability not even what all such people would give correlates by more than 0.5."""
+"""What the 95 % interval of the reliability of people's mean has to be above."""
 
 FigureName = Literal["rmse", "mae", "tau_b"]
 _SAME = 1e-9
@@ -85,10 +74,8 @@ class HeldOutFigure:
     """One figure of how near scores are to people's mean, on prompts that nothing was learnt from.
 
     Attributes:
-        figure: `rmse`, the root of the mean squared error, and `mae`, the mean absolute error, both
-            in points; `tau_b`, Kendall's τ_b with people's mean, the mean over the prompts whose
-            texts people tell apart (0 where the scores tie them all) or, where these are too few,
-            over all texts.
+        figure: `rmse` and `mae` in points; `tau_b`, Kendall's τ_b with people's mean: its mean over
+            the prompts whose texts people tell apart or, where these are too few, over all texts.
         before, after: of the panel as it is, and of the aligned scores.
         difference: after less before, with its interval over prompts.
     """
@@ -174,9 +161,7 @@ def learnt_alignment(
     people they are than before.
 
     How to read it: a `difference` of `rmse` below 0 whose `p_adjusted` is below 0.05 is a gain to
-    be expected on further prompts with these judges and people. The difference is of rules that
-    were learnt from all folds but one; that of `rule`, learnt from all, is a little better on
-    average. `rmse` cannot reach 0: it has people's own noise in it, before and after alike.
+    be expected on further prompts with these judges and people. `rmse` has people's noise in it.
 
     Args:
         ratings: `(items, judges)`, NaN where missing.
@@ -193,8 +178,6 @@ def learnt_alignment(
     Raises:
         ValueError: a wrong shape, an infinite value, fewer than two folds, an unknown method, or
             not one label an item.
-
-    A panel that uses the upper half of its scale alone, and people who use all of it:
 
     >>> rng = np.random.default_rng(0)
     >>> good = rng.uniform(1, 5, 60)
@@ -309,9 +292,7 @@ def _errors(
 def _order(
     before: Array, after: Array, people: Array, prompts: IntArray, n_folds: int
 ) -> tuple[HeldOutFigure, float]:
-    """Return τ_b, and the p-value of that of the aligned scores: the mean over prompts, or over all
-    items where people tell texts apart in too few prompts (whatever the scores do: their ties must
-    not choose the prompts). Scores that tie all texts of a prompt have a τ_b of 0 there."""
+    """Return τ_b, and the p-value of that of the aligned scores: 0 where scores tie a prompt."""
     of_prompts = [np.flatnonzero(prompts == place) for place in range(int(prompts.max()) + 1)]
     several = [of for of in of_prompts if np.ptp(people[of]) > 0]
     if len(several) < LEAST_PROMPTS:
@@ -407,11 +388,9 @@ def align(
     """Learn rules from people's ratings, and return a panel's scores brought nearer to people's
     mean by them, with the figures on prompts that were not learnt from.
 
-    Each dimension that both rated by numbers is aligned by itself. The panel's score of an item is
-    the mean of its judges, those without a persona left out. Prompts are the panel's (items, where
-    it names none). Where the panel's composite is the mean of several dimensions and people rated
-    each of them, it comes first, as the dimension `composite`: the primary result, whose p-values
-    are a family beside those of the dimensions (`holm_of_two`).
+    Each dimension that both rated by numbers is aligned by itself; first, where both have one, the
+    `composite`, whose p-values are a family of their own (`holm_of_two`). Judges without a persona
+    are left out. Prompts are the panel's (items, where it names none).
 
     Args:
         panel, humans: under the same names, as `load_aligned_ratings` gives them.

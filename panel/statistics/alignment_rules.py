@@ -1,26 +1,4 @@
-"""Rules learnt from people's ratings, and ensembles of judges chosen by them, each on other items.
-
-Rules that turn judges' scores of an item into what people would give on average, learnt from
-items that people rated.
-
-Three kinds: `isotonic`, a rising function of the mean of all judges; `weights`, a weighted mean of
-judges; `subset`, the mean of some of them. With E the matrix of judges' mean products of errors
-(score less people's mean), the squared error of a weighted mean is w'Ew, as weights sum to one.
-
-Sources: M. Ayer et al. (1955), "An empirical distribution function for sampling with incomplete
-information", for isotonic regression; L. Breiman (1996), "Stacked regressions", for weights that
-are not negative, and J. M. Bates & C. W. J. Granger (1969), "The combination of forecasts", for
-those that sum to one; A. E. Hoerl & R. W. Kennard (1970), "Ridge regression", for the penalty, here
-of how far weights are from equal ones; C. L. Lawson & R. J. Hanson (1974), *Solving Least Squares
-Problems*, chapter 23, for the algorithm.
-
-Ensembles of strong and of weak judges, chosen on other items than they are measured on.
-
-Source: debate-speeches.txt, Appendix E and Figure 12, which groups judges by their τ_c with people
-and finds that the weak ones gain by being put together and the strong ones do not. Judges who are
-chosen and measured on the same items look better, or worse, than they are. Here the prompts are
-dealt into folds; the judges of a fold's ensembles are chosen by all other folds.
-"""
+"""Rules learnt from people's ratings, and ensembles of judges chosen on other items."""
 
 from __future__ import annotations
 
@@ -63,8 +41,7 @@ class AlignmentRule:
         weights: `(judges,)`, 0 or more, with the sum 1. Of an item that some judges did not rate,
             those of the others are divided by their sum.
         scores, values: of a monotone rule `(knots,)`, both rising: what `scores` of the panel
-            become, between them on a straight line, and beyond them the same as at the ends. Empty
-            where the weighted mean stays as it is.
+            become, between them on a straight line, and beyond them the same as at the ends.
     """
 
     weights: Array
@@ -111,8 +88,7 @@ Learner = Callable[[Sequence[int]], AlignmentRule | None]
 
 
 def complete_items(ratings: Array) -> Mask:
-    """Return a mask of the items that every judge rated `(items,)`: only on these can judges'
-    errors be compared."""
+    """Return a mask of the items that every judge rated `(items,)`."""
     complete: Mask = np.asarray(~np.isnan(ratings).any(axis=1))
     return complete
 
@@ -128,8 +104,7 @@ def learner(method: AlignmentMethod, items: RatedItems) -> Learner:
 
 
 def compares_judges(method: AlignmentMethod) -> bool:
-    """Return whether a method weighs judges against each other: it then needs at least two of them,
-    learns from complete items alone, and learns weights."""
+    """Return whether a method weighs judges: it needs two of them, and complete items."""
     return method != "isotonic"
 
 
@@ -164,8 +139,7 @@ def _isotonic(items: RatedItems, folds: Sequence[int]) -> AlignmentRule | None:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Moments:
-    """The weighted sums of products of judges' errors by fold `(folds, judges, judges)`, and the
-    sums of the weights `(folds,)`."""
+    """Weighted sums of products of judges' errors by fold, and sums of weights `(folds,)`."""
 
     products: Array
     sizes: Array
@@ -214,12 +188,6 @@ def weights_by_errors(errors: Array, penalties: Sequence[float]) -> list[Array]:
     Args:
         errors: `(judges, judges)`, mean products of judges' errors.
         penalties: above 0, in units of the judges' mean squared error.
-
-    Judges who err independently are weighted by the inverse of their squared errors; the larger the
-    penalty, the more equally:
-
-    >>> [one.round(3).tolist() for one in weights_by_errors(np.diag([1.0, 4.0]), [1e-9, 1e9])]
-    [[0.8, 0.2], [0.5, 0.5]]
     """
     n = len(errors)
     size = float(np.trace(errors)) / n

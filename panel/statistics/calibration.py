@@ -1,16 +1,19 @@
 """Systems corrected by people's ratings of a part, and the choice of which items they should rate.
 
-Which items people should rate: those on which judges disagree, each with a known probability.
+With Y people's mean rating of an item and f the panel's, the corrected mean is
 
-An item's probability is in proportion to the likely distance of the panel's score from people's: to
-the root of its judges' variance, averaged with that of all items together, so that no item is left
-out and none weighs more than a few others. A prompt counts once in a system's mean, so that each of
-its items counts by one over their number, and so does its probability: drawn alike, most items
-would be of a few large prompts, and the few others would decide the mean. With probabilities in
-proportion to the spread of what is estimated the variance of its mean is least (Neyman 1934, "On
-the two different aspects of the representative method"). Items are drawn by system, systematically
-from a random order of the prompts (W. Madow 1949, "On the theory of systematic sampling"), with one
-start for all systems, so that systems are rated on the same prompts where probabilities are alike.
+    mean(Y, rated) + λ (mean(f, not rated) − mean(f, rated))
+
+with λ the slope of Y on f within the rated part, drawn toward 0 by 1 − 1/t², times the share that
+people did not rate. Intervals leave out one prompt at a time, with Student's t; where one is more
+than `WIDEST` times as wide as that of people alone, that is given instead.
+
+Sources: A. Angelopoulos, J. Duchi & T. Zrnic (2023), "PPI++"; W. Cochran (1977), *Sampling
+Techniques*, section 12.6 (regression estimator of double sampling); D. Horvitz & W. Thompson (1952)
+and J. Hájek (1971) (unequal probabilities); W. James & C. Stein (1961) (drawing toward 0). Items to
+be rated: J. Neyman (1934), "On the two different aspects of the representative method"
+(probabilities in proportion to the spread); W. Madow (1949), "On the theory of systematic
+sampling".
 """
 
 from __future__ import annotations
@@ -62,9 +65,8 @@ class CorrectedSystem:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedPair:
-    """The mean of system a less that of b on a dimension; its p is adjusted by Holm, of the
-    composite over its pairs alone, else over all pairs and dimensions. Where it `is_share`, means
-    are shares of a label, of which more is not better."""
+    """The mean of system a less that of b on a dimension; its p is adjusted by Holm. Where it
+    `is_share`, means are shares of a label, of which more is not better."""
 
     dimension: str
     mean: CorrectedMean
@@ -77,11 +79,7 @@ class CorrectedPair:
 
 
 def system_columns(calibration: Calibration) -> list[FrameColumn]:
-    """Return a data frame with one row for each system and dimension.
-
-    Columns: `system`, `dimension`, `panel`, `human_only`, `human_ci_low`, `human_ci_high`,
-    `corrected`, `ci_low`, `ci_high`, `lambda`, `n_human`, `n_items`, `notes`.
-    """
+    """Return a data frame with one row for each system and dimension."""
     means = [system.mean for system in calibration.systems]
 
     def estimates(name: str, ends: str) -> Iterator[FrameColumn]:
@@ -157,17 +155,10 @@ def calibrate(
     """Estimate each system's mean by people, from a panel's scores of everything and people's
     ratings of a part, and the differences between systems.
 
-    Systems are the panel's sources (`all` together, where it names none), and intervals over its
-    prompts (items, where it names none). A panel's score of an item is the mean of its judges,
-    those without a persona left out, people's the mean of those who rated it. Of categories, each
-    one's share is estimated. Where the scale of people's ratings is known, or they are labels,
-    nothing lies outside its ends.
-
-    Where the panel's composite is the mean of several dimensions and people rated each of them, it
-    comes first, as the dimension `composite`: the primary result, whose p-values are a family
-    beside those of the dimensions (`holm_of_two`). There is none where dimensions are known to be
-    on different scales, or the rubric has another rule. A rater who left one of its dimensions out
-    of an item has no composite of it.
+    Systems are the panel's sources (`all`, where it names none); intervals are over its prompts
+    (items, where it names none). Scores are means of raters, judges without a persona left out; of
+    categories, each one's share is estimated. First comes the `composite`, where both have one; its
+    p-values are a family of their own (`holm_of_two`).
 
     Args:
         panel, humans: under the same names, as `load_aligned_ratings` gives them; the part that

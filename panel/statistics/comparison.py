@@ -200,11 +200,7 @@ def correlation_differences(
 ) -> list[Row]:
     """Test whether the panel agrees with people more in one stratum, or on one dimension, than on
     the others, and return rows of all judges together, of strata also on the composite; see
-    `persona_panel.statistics.strata`.
-
-    Raises:
-        ValueError: as for `correlate`.
-    """
+    `persona_panel.statistics.strata`."""
     strata = None if by == "dimension" else by
     of_raters = strata is not None and strata.of == "raters"
     group = ALL if of_raters else all_raters_of(panel)[0]
@@ -322,12 +318,7 @@ def _blocks(
 
 
 def _shared(panel: Ratings, humans: Ratings) -> tuple[_SharedRatings, _SharedRatings, list[str]]:
-    """Return the panel's and people's ratings of the items that both rated, and the dimensions that
-    both rated.
-
-    Raises:
-        ValueError: as `correlate`.
-    """
+    """Return both sides' ratings of the items that both rated, and the dimensions of both."""
     if HUMANS in panel.groups:
         raise ValueError(f"a group of judges is called {HUMANS!r}, the name of the other side")
     place = {name: index for index, name in enumerate(panel.items)}
@@ -350,9 +341,7 @@ def _compared(humans: Array, prompts: list[Hashable] | None, options: AnalysisOp
 
 
 def _on_other_scales(panel: Ratings, humans: Ratings, dimension: str) -> bool:
-    """Return whether a dimension's scores are known to be on different scales: those of one side
-    lie outside the scale of the other or, where neither's scale is known, only one side's are
-    shares between 0 and 1."""
+    """Return whether a dimension's scores are known to be on different scales."""
     sides = panel, humans
     scores = [side.scores[:, :, side.dimensions.index(dimension)] for side in sides]
     if dimension in panel.categories or any(np.isnan(own).all() for own in scores):

@@ -1,23 +1,10 @@
-"""Kendall's W of complete and of incomplete rankings, prompt by prompt, with permutation tests.
+"""Rankings: Kendall's W, and the agreement of every two raters.
 
-Kendall's coefficient of concordance W, prompt by prompt, and its permutation test.
-
-Sources: the SCRuB paper, section 14.5 (W = 12 S / (m² (n³ − n)), no tie correction);
-Kendall & Babington Smith (1939), "The problem of m rankings"; for ties, Kendall (1962),
-*Rank Correlation Methods*, ch. 6: m Σ T is taken off the denominator, T = Σ (t³ − t).
-
-Concordance of raters who ranked different items of a prompt: Skillings and Mack's statistic.
-
-Kendall's W compares complete rankings. Where each rater saw some of a prompt's items only (in the
-SCRuB study three of ten human texts and three models', rotated over raters), raters are blocks
-and items treatments of an incomplete block design, whose rank test this is.
-
-Sources: J. H. Skillings & G. A. Mack (1981), "On the use of a Friedman-type statistic in balanced
-and unbalanced block designs" (T); J. Durbin (1951), "Incomplete blocks in ranking experiments"
-(the same in balanced incomplete blocks, and its share of what unanimous raters would reach, also
-in J. D. Gibbons & S. Chakraborti, *Nonparametric Statistical Inference*, ch. 12). In designs that
-are not balanced, what unanimous raters would reach depends on their order; the order taken is
-that which fits the rankings best, so that T cannot be more (Cauchy-Schwarz).
+Sources: M. G. Kendall & B. Babington Smith (1939), "The problem of m rankings", and M. G. Kendall
+(1962), *Rank Correlation Methods*, ch. 6 (W, with ties); J. H. Skillings & G. A. Mack (1981), "On
+the use of a Friedman-type statistic in balanced and unbalanced block designs", and J. Durbin
+(1951), "Incomplete blocks in ranking experiments" (W of incomplete rankings); the argument-quality
+paper, section 4.2 (perfect agreement).
 """
 
 from __future__ import annotations
@@ -63,15 +50,11 @@ def kendall_w(
     item there that anyone rated. Others are left out of that prompt, not completed;
     `incomplete_concordance` takes them in.
 
-    The permutation test asks whether the mean W is more than random ranking gives: each
-    rater's ranks are shuffled inside each prompt, ties kept, and the p-value is the share
-    of shuffles whose mean W is at least the one found, corrected for ties as it is.
+    The permutation test shuffles each rater's ranks inside each prompt, ties kept; the p-value is
+    the share of shuffles whose mean W is at least the one that was observed.
 
-    How to read it: 1 where all raters rank alike, 0 where their rankings cancel out; it is never
-    negative, and cannot tell two groups of raters with opposed rankings from chance. W is
-    Friedman's χ² over m (n − 1), and the mean Spearman ρ over pairs of m raters is (m W − 1) / (m
-    − 1). Unrelated rankings of m raters have a W of 1 / m on average, so look at the p-value.
-    With many ties take `correct_ties`: without it W stays below 1 even where all agree.
+    How to read it: 1 where all raters rank alike, 0 where their rankings cancel out. Unrelated
+    rankings of m raters have a W of 1 / m on average.
 
     Args:
         ratings: `(items, raters)` scores or ranks, NaN where missing.
@@ -83,9 +66,6 @@ def kendall_w(
     Returns:
         W in [0, 1] for each prompt. A prompt needs two items and two complete raters and,
         for the tie-corrected W, a rater who does not tie everything.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, or not one label an item.
 
     >>> ranks = [[1, 1, 2], [2, 2, 1], [3, 3, 3]]
     >>> round(kendall_w(ranks).mean.value, 3)
@@ -179,13 +159,7 @@ def _estimate(value: float, n_items: float, n_raters: float, present: int) -> St
 def _shuffled_means(
     blocks: list[tuple[Array, Array]], n_permutations: int, rng: np.random.Generator
 ) -> Array:
-    """Return the mean W over prompts of each shuffle, without and with the correction for ties
-    `(2, shuffles)`.
-
-    Args:
-        blocks: each prompt's complete ranks `(items, raters)` and its 12 / denominator without and
-            with the correction `(2,)`, NaN where it has no W.
-    """
+    """Return the mean W over prompts of each shuffle, without and with ties `(2, shuffles)`."""
     total = np.zeros((2, n_permutations))
     for ranks, scales in blocks:
         centre = ranks.sum() / len(ranks)
@@ -223,19 +197,12 @@ def incomplete_concordance(
     """Return Kendall's W of rankings of different items, by Skillings and Mack's statistic.
 
     In each prompt a rater ranks what they rated; ties share their mean rank. An item that one
-    rater alone rated, and a rater with one item alone, tell nothing of agreement and are left out
-    (again, until there is none). W is T over what it would be if all raters followed the order of
-    items that fits their rankings best.
-
-    The permutation test asks whether T, summed over prompts, is more than random ranking gives:
-    each rater's ranks are shuffled among the items that this rater rated of a prompt, ties kept,
-    and the p-value is the share of shuffles whose sum is at least the one found.
+    rater alone rated, and a rater with one item alone, are left out. W is T over what it would be
+    if all raters followed the order of items that fits their rankings best. In the permutation
+    test each rater's ranks are shuffled among the items that this rater rated of a prompt.
 
     How to read it: as `kendall_w`, to which it is equal where all raters of a prompt rated the
-    same items: 1 where all who ranked two items ranked them alike, 0 where items differ no more
-    than by the raters' contradicting each other. Rankings at random do not give 0 but
-    `by_chance`, the more the fewer raters an item has: look at the p-value. With many ties W
-    stays below 1 even where all agree.
+    same items. Rankings at random give `by_chance`.
 
     Args:
         ratings: `(items, raters)` scores or ranks, NaN where missing.
@@ -246,9 +213,6 @@ def incomplete_concordance(
     Returns:
         W in [0, 1] for each prompt. A prompt needs two raters who both rated the same two items,
         or a longer circle of such overlaps.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, or not one label an item.
 
     >>> nan = float("nan")
     >>> found = incomplete_concordance([[1, 1, nan], [2, nan, 1], [nan, 2, 2]])
@@ -290,13 +254,7 @@ def incomplete_concordance(
 
 def leaves_out_raters(ratings: ArrayLike, prompts: Labels | None = None) -> bool:
     """Return whether raters of a prompt rated different items, so that `kendall_w` leaves some
-    raters out.
-
-    Raters who rated nothing of a prompt are none of its raters.
-
-    >>> leaves_out_raters([[1, 1], [2, float("nan")]]), leaves_out_raters([[1, 1], [2, 2]])
-    (True, False)
-    """
+    raters out."""
     rated = ~np.isnan(as_ratings(ratings))
     names, codes = encode_labels(prompts, len(rated))
     counts = np.zeros((len(names), rated.shape[1]), dtype=np.intp)
@@ -329,9 +287,7 @@ def _undefined(block: Array) -> Statistic:
 
 
 def _weighted_ranks(block: Array) -> Array:
-    """Return each rater's ranks about their mean, times √(12 / (k + 1)) for k ranked items, so that
-    without ties two items of one rater have the covariance −1; 0 where there is no rank `(items,
-    raters)`."""
+    """Return each rater's ranks about their mean, times √(12 / (k + 1)) for k ranked items."""
     counts = np.sum(~np.isnan(block), axis=0)
     centred = np.nan_to_num(ranks_within(block).ranks - (counts + 1) / 2)
     weighted: Array = centred * np.sqrt(12 / (counts + 1))
@@ -340,18 +296,7 @@ def _weighted_ranks(block: Array) -> Array:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Design:
-    """One prompt's rankings: who ranked what, and how.
-
-    The covariance of the items' totals, where raters rank at random, is D − N N′: N is 1 where a
-    rater ranked an item, and D holds for each item how many items its raters ranked. Its inverse
-    goes through a matrix of raters (Woodbury), as there may be thousands of items.
-
-    Attributes:
-        ranks: see `_weighted_ranks`.
-        rated: N `(items, raters)`.
-        weights: 1 over D's diagonal `(items,)`.
-        inner: the generalised inverse of I − N′ D⁻¹ N `(raters, raters)`.
-    """
+    """One prompt's rankings."""
 
     ranks: Array
     rated: Array
@@ -367,8 +312,7 @@ class _Design:
 
     @property
     def degrees_of_freedom(self) -> int:
-        """Return the degrees of freedom of T: the totals of items that raters connect add up to
-        0."""
+        """Return the degrees of freedom of T."""
         if self.rated.all(axis=0).any():
             # A rater of all items connects them, as in most designs.
             return len(self.rated) - 1
@@ -395,8 +339,7 @@ class _Design:
         return fitted
 
     def by_chance(self) -> float:
-        """Return the mean of T where raters rank at random: the mean of a quadratic form of the
-        totals, with each rater's covariances being those of their ranks with their ties."""
+        """Return the mean of T where raters rank at random."""
         sizes = self.rated.sum(axis=0)
         covariances = (self.ranks**2).sum(axis=0) / (sizes * (sizes - 1))
         fitted = self.effects(self.rated.T)  # of each rater's items (raters, items)

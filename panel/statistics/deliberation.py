@@ -76,13 +76,7 @@ def reordering(
     before: ArrayLike, after: ArrayLike, prompts: Sequence[str], systems: Sequence[str]
 ) -> Reordering:
     """Return how the order of responses within prompts, and of systems over prompts, changed.
-
-    Composites equal to nine decimals are ties, as in `competition_ranks`. A response enters
-    if it has both composites. A system's value is its mean over prompts, as on the
-    leaderboard.
-
-    How to read it: τ_b of 1, the order is what it was; `n_swapped` over `n_pairs` is the share of
-    pairs that changed places.
+    Composites equal to nine decimals are ties; a response enters if it has both.
 
     Args:
         before, after: `(responses,)` composites, higher is better, NaN where undefined.
@@ -179,16 +173,12 @@ class Direction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TowardHumans:
-    """The panel against people before and after, and its own spread.
+    """The panel against people before and after, and its own spread (of deliberated responses).
 
     `tau_c` is between the panel's mean and people's, `distance` the mean of their absolute
-    difference; `spread` is that of the deliberated ones among the same responses.
-
-    The p-values, two-sided, are of whether before and after could as well have been the other
-    way round, prompt by prompt; that of τ_c is of Kendall's S, its numerator, and turns ranks
-    round. They are adjusted by Holm (1979): `p_tau_c` and `p_distance` over both measures of
-    all dimensions, `p_spread` over dimensions; NaN for what is undefined. `reason` says why a
-    direction is unknown.
+    difference. The p-values, two-sided, are of flipped signs by prompt, adjusted by Holm:
+    `p_tau_c` and `p_distance` over both measures of all dimensions, `p_spread` over dimensions.
+    `reason` says why a direction is unknown.
     """
 
     tau_c: Change
@@ -203,8 +193,7 @@ class TowardHumans:
 
 
 class _Changes(NamedTuple):
-    """The changes on one dimension; `by_prompt` `(prompts, 3)` is each prompt's part of the three
-    changes, NaN where it has none. Of `n_prompts`, `n_deliberated` could change."""
+    """The changes on one dimension."""
 
     tau_c: Change
     distance: Change
@@ -227,13 +216,10 @@ def toward_humans(
     """Compare a panel's agreement with people before and after deliberation, dimension by
     dimension.
 
-    The panel's score is the mean of the judges who rated a response both times. Responses
-    that were not deliberated count in τ_c and in the distance, as they do in the result of
-    the panel.
+    The panel's score is the mean of the judges who rated a response both times; responses that
+    were not deliberated count in τ_c and in the distance.
 
-    How to read it: `direction` says what is shown, at an error rate of 5 % over all dimensions;
-    the changes of τ_c (above 0: nearer to people's order) and of the distance (below 0: nearer
-    to their scores) carry it.
+    How to read it: `direction` says what is shown, at an error rate of 5 % over all dimensions.
 
     Args:
         before, after: `(responses, judges, dimensions)`, NaN where missing.
@@ -243,9 +229,6 @@ def toward_humans(
         prompts: one a response.
         same_scale: whether a distance between panel and people means anything.
         seed: of the resampling.
-
-    Raises:
-        ValueError: the shapes do not fit.
 
     >>> scores = np.array([[[1.0], [2.0]], [[3.0], [4.0]]])
     >>> found = toward_humans(
@@ -344,14 +327,7 @@ def _sums(values: Array, codes: IntArray, n: int) -> Array:
 
 
 def _added_to_s(before: Array, after: Array, human: Array) -> Array:
-    """Return each response's part in the change of Kendall's S, the number of concordant less that
-    of discordant pairs of panel and people.
-
-    Were before and after the other way round for some responses, the change of S would be the
-    sum of these with the signs of those responses flipped. For each pair that follows from
-    trying the four ways: a pair that is flipped alike adds the difference of after and before,
-    a mixed one that of its two mixtures.
-    """
+    """Return each response's part in the change of Kendall's S of panel and people."""
     added = np.empty(len(human))
     for start in range(0, len(human), _BLOCK):
         rows = slice(start, start + _BLOCK)

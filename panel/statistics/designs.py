@@ -1,17 +1,7 @@
-"""Designs of a panel, and the share of the variance that lies between raters.
+"""Designs of a panel (G- and D-studies of ratings), and the share of the variance between raters.
 
-From ratings to designs: what the present number of prompts, personas, models and replicates
-gives, what others would give, and which is the cheapest for a wanted interval.
-
-The dimensions of a rubric are fixed: they are all that is asked, not a sample of such questions. So
-each is studied by itself, and the composite as what it is, one score of each judge (Brennan 2001,
-section 4.4: a fixed facet is averaged over).
-
-How much of the variance of ratings lies between raters, with all resamples at once.
-
-The value is that of `components.variance_components` with items and raters as factors.
-The resampled form is ours: each equals the value of the resampled items, a drawn item
-being an item of its own as often as it was drawn.
+Each dimension is studied by itself, and the composite as one score of each judge (R. L. Brennan
+2001, *Generalizability Theory*, section 4.4).
 """
 
 from __future__ import annotations
@@ -75,9 +65,8 @@ class DesignResult:
     Attributes:
         figures: standard errors and coefficients.
         n_ratings: how many ratings of judges one mean takes.
-        width: of the 95 % interval of a system's mean over prompts and judges that can be
-            expected, from end to end, in points; at most what the scale allows, where that is
-            known; of responses and where there is no such interval NaN.
+        width: of the 95 % interval of a system's mean over prompts and judges that can be expected,
+            from end to end, in points; at most what the scale allows, where that is known.
         detectable: the smallest difference of two systems that is detected with 80 % power, in
             points, likewise.
     """
@@ -136,8 +125,7 @@ class DesignStudy:
         dimension: or `composite`.
         components: of the G-study.
         designs: the present one first, then with half and twice as many conditions of each facet;
-            none where `reason` says why. Where raters rated some responses each, the present one is
-            of as many raters as rated a response (the harmonic mean), who rate all of them.
+            none where `reason` says why.
         error_shares: which share of the present absolute error variance each component brings,
             largest first.
         raters_each: how many raters' ratings one entry is the mean of.
@@ -173,15 +161,10 @@ class DesignStudy:
         present_judges: bool = False,
         fewest_prompts: int = 2,
     ) -> DesignResult | None:
-        """Return the design with the fewest ratings that can be expected to be this precise: its 95
-        % interval of a system's mean, over prompts and judges, is at most this wide, or it detects
-        a difference of two systems this small with 80 % power. None where no design does: up to
-        10,000 prompts, 3 to 30 personas, 3 to 10 models (or 100 raters), and up to 5 replicates,
-        where there are any. A facet with one level keeps one.
-
-        The forecast takes these variance components as the true ones. The design with the fewest
-        ratings is often one for which chance made the components small, so that a run with it will
-        often be less precise.
+        """Return the design with the fewest ratings that can be expected to be this precise: its
+        95 % interval of a system's mean, over prompts and judges, is at most this wide, or it
+        detects a difference of two systems this small with 80 % power. None where no design does,
+        up to 10,000 prompts, 3 to 30 personas, 3 to 10 models (or 100 raters), and 5 replicates.
 
         Args:
             present_judges: whether only the number of prompts may change.
@@ -227,11 +210,8 @@ def design_studies(
     and on the composite.
 
     Items, systems, prompts and judges are random and crossed: of a run a judge is a persona through
-    a model, else a rater. Raters in groups that share something (models, say) are no independent
-    sample: where a group has several, its mean counts as one rater's rating, and figures are for
-    groups of such a size. Judges who are only compared with the panel are left out. A judge's
-    ratings of several responses of one system to one prompt count as their mean. There are no
-    studies of systems without sources and prompts.
+    a model, else a rater; of several groups of raters each group's mean is one rater. Controls are
+    left out. There are no studies of systems without sources and prompts.
 
     Args:
         composites: `(items, raters)`, each judge's composite of each item, NaN where missing; None:
@@ -428,9 +408,6 @@ def variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> S
         raters: a label a column; columns of the same label are one rater, asked repeatedly.
         part: `rater` are differences between the raters' means; which rater likes which item
             is `residual`, with error, also where columns of a rater tell the two apart.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, or not one label a column.
 
     >>> round(variance_share([[1, 2], [2, 3], [3, 4]], ["a", "b"], "item").value, 3)
     0.667

@@ -1,10 +1,7 @@
 """Personas beside the people they stand for: both differences between groups, and their ratio.
 
-The ratio of two differences that are measured on the same items, with Fieller's interval.
-
 Source: E. C. Fieller (1954), "Some problems in interval estimation": a ratio r belongs to the
-interval where panel − r × people does not differ from 0. It is bounded exactly where people's own
-interval leaves 0 out.
+interval where panel − r × people does not differ from 0.
 """
 
 from __future__ import annotations
@@ -35,11 +32,8 @@ def ratio_interval(
     """Return the interval of panel / people; NaN where either has no interval, or where people's
     holds 0.
 
-    Both are paired by item: what an item adds to both differences cancels at a ratio of 1.
-
     Args:
         panel, people: of the same items and strata, raters of one independent of the other's.
-        confidence: of the interval, and of people's that has to leave 0 out.
 
     Raises:
         ValueError: they are of other items.
@@ -100,25 +94,15 @@ def verdict_on(
     *,
     of: int = 1,
 ) -> JudgedRatio:
-    """Return the verdict that the intervals support, all widened for the contrasts that are judged
-    together.
-
-    `caricature`, the ratio's lower end is above 2; `exaggerated`, above 1; `reversed`, its upper
-    end is below 0; `flattened`, below 0.5. `as people`, the ratio is shown to lie from 0.5 to 2: by
-    two one-sided tests at 5 %, that is, by its 90 % interval (D. J. Schuirmann 1987). Everything
-    else is `not measurable`: people's interval holds 0, or that of the ratio is too wide for any of
-    these. So every other verdict is statistically shown.
+    """Return the verdict that the intervals support: `caricature`, the ratio's lower end is above
+    2; `exaggerated`, above 1; `reversed`, its upper end is below 0; `flattened`, below 0.5;
+    `as people`, its 90 % interval lies from 0.5 to 2 (D. J. Schuirmann 1987); else
+    `not measurable`.
 
     Args:
         people: the ends of the 95 % interval of people's difference; NaN where there is none.
-        ratio: those of panel / people; NaN where there are none.
-        equivalence: those of its 90 % interval.
+        ratio, equivalence: those of the 95 % and the 90 % interval of panel / people.
         of: for how many contrasts they are widened.
-
-    >>> verdict_on((-0.3, -0.1), (1.2, 3.0), (1.3, 2.8)).verdict
-    'exaggerated'
-    >>> verdict_on((-0.3, -0.1), (0.4, 3.0), (0.5, 2.6)).verdict
-    'not measurable'
     """
     widened = f", widened for {of:,} contrasts," if of > 1 else ""
     if isnan(people[0]):

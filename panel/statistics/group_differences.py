@@ -1,29 +1,12 @@
 """Differences between two groups of judges or people on the same responses, and their reliability.
 
-Two groups of judges on the same responses: personas of one axis against those of another, one
-model against another; and whether they see systems differently.
+Of judges, a difference is taken inside what both share (axes inside a model, models inside a
+persona), then averaged over that, over the responses to a prompt and over prompts. Of people, it is
+taken item by item and averaged; to its variance over items, or over prompts where there are fewer,
+each group's variance over raters is added.
 
-A difference is taken inside what both share (axes inside a model, models inside a persona), then
-averaged over that, over the responses to a prompt and over prompts. Where judges are a sample, too,
-the personas of each group and the models they speak through (of two models, the personas) add
-their variance; see `persona_panel.statistics.core.ranking`.
-
-How far two groups of raters differ, over items, or their prompts, and raters.
-
-The difference is taken item by item, of the means of the two groups, and averaged. Items and
-raters are crossed samples: to the variance over items each group's variance over raters is added,
-which counts the noise of single ratings twice and so errs on the safe side: A. B. Owen (2007),
-"The pigeonhole bootstrap". Degrees of freedom are Satterthwaite's. Groups that differ more on
-one prompt (a topic) than on another differ alike on its items, so that items of one prompt are no
-independent sample: where there are fewer prompts than items, the variance over prompts, left out
-whole one at a time, takes the place of that over items (J. W. Tukey 1958, the jackknife).
-`benchmarks/fidelity.py` measures how often the interval covers, and how it compares with others.
-
-Whether a difference between groups means something item by item: its split-half reliability.
-
-The raters of each group are dealt into two halves at random, and the difference on each item by one
-half is correlated with that by the other. Near 0, differences on single items are noise, however
-sure their mean is.
+Sources: A. B. Owen (2007), "The pigeonhole bootstrap" (crossed samples); J. W. Tukey (1958) (the
+jackknife over prompts); E. C. Fieller (1954), "Some problems in interval estimation" (ratios).
 """
 
 from __future__ import annotations
@@ -132,9 +115,8 @@ def group_differences(
         pairs: each with the dimension that it is on.
         systems, prompts: of each response.
         random: what intervals and p-values take as a sample.
-        interaction: instead, for each system, how far the difference on it is from that on the
-            mean of the others in the prompt: whether the two see systems differently. The smallest
-            adjusted p of a pair and dimension is that of all its systems together.
+        interaction: instead, for each system, how far the difference on it is from that on the mean
+            of the others in the prompt: whether the two see systems differently.
     """
     n = len(systems)
     names, system = encode_labels(systems, n)
@@ -294,9 +276,6 @@ def group_difference(
             with these raters as they are.
         prompts: a label an item; without them items are taken as independent.
 
-    Raises:
-        ValueError: numbers of items differ, not one label an item, or a value is infinite.
-
     >>> found = group_difference([[1.0, 2.0], [3.0, 4.0]], [[2.0], [2.5]])
     >>> found.value, found.by_item.tolist()
     (0.25, [-0.5, 1.0])
@@ -326,9 +305,6 @@ def difference_by_model(
             a sample of models; one is taken as it is.
         signs, prompts: as in `group_difference`.
 
-    Raises:
-        ValueError: not one label an item, or a value is infinite.
-
     >>> difference_by_model([[1.0, 2.0], [0.0, 1.0]]).value
     1.0
     """
@@ -356,13 +332,7 @@ def _sampled_parts(by_item: Array, of: PairedGroupDifference) -> list[VariancePa
 
 
 def _prompt_part(by_item: Array, signs: IntArray, prompts: IntArray) -> VariancePart:
-    """Return the variance that prompts add: how far the mean moves without each of them, from all
-    strata at once.
-
-    The degrees of freedom are those of the number of prompts of equal size that these are worth, as
-    for raters: with their plain number, the interval covers too little where one prompt has most
-    items. Below one, the ends would be farther away than anything that is rated.
-    """
+    """Return the variance that prompts add."""
     there, places = np.unique(prompts, return_inverse=True)
     left_out, counted = np.zeros(len(there)), np.zeros(len(there))
     for sign in set(signs[signs != 0].tolist()):
@@ -437,11 +407,7 @@ def _rated(ratings: Array, kept: IntArray) -> Mask:
 
 
 def _distances(ratings: Array, of_items: tuple[Array, ...]) -> Array:
-    """Return how far each rating lies from the mean of all ratings of its item; NaN where missing.
-
-    The mean of m ratings is drawn towards each of them, which takes (m − 1)/m off the variance of
-    the distances.
-    """
+    """Return how far each rating lies from the mean of all ratings of its item."""
     every = np.concatenate(of_items, axis=1)
     m = (~np.isnan(every)).sum(axis=1).astype(np.float64)
     corrected: Array = (ratings - row_means(every)[:, None]) * np.sqrt(
@@ -451,13 +417,7 @@ def _distances(ratings: Array, of_items: tuple[Array, ...]) -> Array:
 
 
 def _rater_part(away: Array, kept: IntArray, weights: Array, least: int) -> VariancePart:
-    """Return the variance that the raters of a group add to the mean; no degrees of freedom where
-    they are fewer than `least`.
-
-    A rating counts as much as its item does, over the ratings that the item has by the group. A
-    rater's influence is the sum of their distances from the means of items, so weighted, less the
-    group's mean distance in the stratum.
-    """
+    """Return the variance that the raters of a group add to the mean."""
     there = _rated(away, kept)
     share = np.where(there, divide(weights[:, None] * there, there.sum(axis=1, keepdims=True)), 0.0)
     influence = np.zeros(away.shape[1])
@@ -476,8 +436,7 @@ def _rater_part(away: Array, kept: IntArray, weights: Array, least: int) -> Vari
 
 SPLITS = 100
 RELIABLE = 0.5
-"""From which split-half correlation on a difference is called usable item by item: the two halves
-together then have a reliability of 2/3 (Spearman-Brown)."""
+"""From which split-half correlation on a difference is called usable item by item."""
 _LEAST_ITEMS = 10
 
 
@@ -495,9 +454,6 @@ def split_half(a: ArrayLike, b: ArrayLike, *, splits: int = SPLITS, seed: int = 
     Returns:
         From −1 to 1; NaN where fewer than ten items have two ratings by each group that fall into
         different halves, or all differences are the same.
-
-    Raises:
-        ValueError: numbers of items differ, or a value is infinite.
 
     >>> by_item = [[item % 3.0] * 4 for item in range(12)]
     >>> round(split_half(by_item, [[1.0] * 4] * 12), 3)

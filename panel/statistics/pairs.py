@@ -1,14 +1,4 @@
-"""Agreement of every two raters: rank correlations, means over pairs, and plain agreement.
-
-Kendall's τ_b and Spearman's ρ of every two raters, and whether they rank alike.
-
-Each rater becomes the signs of all differences between items, zero where a rating is missing.
-Products of those signs count the agreements of two raters, and the pairs of items that one tells
-apart among those that the other rated. Both are sums over pairs of items, so what leaving out a
-few items takes away needs only the pairs that those items are in. Twice a centred rank is the
-sum of an item's signs, so that ρ needs no more. Where ratings have few values, both sums come from
-`persona_panel.statistics.kappa`.
-"""
+"""Agreement of every two raters: rank correlations, means over pairs, and plain agreement."""
 
 from __future__ import annotations
 
@@ -77,13 +67,7 @@ def tau_b_matrix(ratings: ArrayLike) -> Array:
 
 
 def spearman_matrix(ratings: ArrayLike) -> Array:
-    """Return Spearman's ρ of every two raters over the items that both rated: `(raters, raters)`.
-
-    NaN as in `tau_b_matrix`.
-
-    >>> spearman_matrix([[1, 3], [2, 2], [3, 1]]).round(3).tolist()
-    [[1.0, -1.0], [-1.0, 1.0]]
-    """
+    """Return ρ of every two raters over the items that both rated: `(raters, raters)`."""
     array = as_ratings(ratings)
     if (tables := ValueTables.of(array)) is not None:
         return _quotient(*spearman_sums(tables.counts))
@@ -99,11 +83,7 @@ def spearman_matrix(ratings: ArrayLike) -> Array:
 def same_rankings(ratings: ArrayLike) -> tuple[Array, Array]:
     """Return whether every two raters order the items that both rated alike, ties included, and
     whether they have the same best items: `(raters, raters)` each, 1 or 0, NaN where they share no
-    two items.
-
-    >>> same_rankings([[3, 3], [1, 2], [2, 1]])[1].tolist()
-    [[1.0, 1.0], [1.0, 1.0]]
-    """
+    two items."""
     array = as_ratings(ratings)
     n_raters = array.shape[1]
     otherwise, other_best = (np.zeros((n_raters, n_raters)) for _ in range(2))
@@ -150,8 +130,7 @@ def _quotient(together: Array, own: Array) -> Array:
 
 
 def _weighted_sums(array: Array, missing: Array) -> Sums:
-    """Return the sums over pairs of items, weighted by what `missing` `(resamples, items)` leaves
-    of each item: with w = 1 − d, Σ wᵢ wⱼ xᵢⱼ is Σ xᵢⱼ − 2 Σ dᵢ xᵢⱼ + Σ dᵢ dⱼ xᵢⱼ."""
+    """Return the sums over pairs of items, less what is `missing` `(resamples, items)`."""
     n_raters = array.shape[1]
     square = n_raters * n_raters
     total = np.zeros((2, 1, square))
@@ -216,9 +195,7 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     """Return a statistic of each pair of raters, and the mean over pairs.
 
     How to read it: 1 where every two raters agree in full, 0 no agreement beyond chance; −1 is
-    possible for two raters only, as of three or more not all pairs can be opposed. A mean near 0
-    may come from groups of raters who agree among themselves and not with each other: look at
-    `values`.
+    possible for two raters only, as of three or more not all pairs can be opposed.
 
     Args:
         ratings: `(items, raters)`, NaN where missing.
@@ -354,9 +331,6 @@ def ranking_agreement(ratings: ArrayLike, prompts: Labels | None = None) -> Rank
     Args:
         ratings: `(items, raters)`, higher is better, NaN where missing. Negate ranks.
         prompts: a label an item; all items are one prompt if None.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, or not one label an item.
 
     >>> found = ranking_agreement([[3, 3], [1, 2], [2, 1]])
     >>> found.full.mean.value, found.top.mean.value

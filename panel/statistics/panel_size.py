@@ -1,25 +1,14 @@
 """The worth of more and of fewer judges, and the smallest panel that ranks alike.
+The effective number of k judges whose scores correlate by r̄ is k / (1 + (k − 1) r̄). The fewest
+judges who rank as the whole panel does are found on prompts they were not chosen on: numbers of
+judges are tested from the largest down.
 
-What a panel is worth: what more judges add, how many of them are independent, and what
-is lost without each.
-
-Sources: Spearman (1910) and Brown (1910) for the reliability of more judges; L. Kish
-(1965), *Survey Sampling*, section 8.2, for the effective number: k judges whose scores
-correlate by r have a mean as noisy as that of k / (1 + (k − 1) r) independent ones; S. A. Stouffer
-(1936), "Evaluating the effect of inadequately measured variables in partial correlation analysis",
-for the correlation of judges beyond a reference that is itself noisy.
-
-The fewest judges who rank as the whole panel does, on prompts they were not chosen on.
-
-The prompts are dealt into folds. Judges are chosen on all folds but one, and compared with the
-full panel on that one. The mean over folds of the τ_b of a number of judges has a lower confidence
-bound (Student's t over folds, on Fisher's scale). Numbers of judges are tested from the largest
-down, and the first whose bound is below the threshold ends it: so the chance that any number is
-wrongly taken to be enough is that of one test.
-
-Sources: S. Geisser (1975), "The predictive sample reuse method with applications", for the folds;
-W. Maurer, L. A. Hothorn and W. Lehmacher (1995), "Multiple comparisons in drug clinical trials and
-preclinical assays", for tests in a fixed order; R. A. Fisher (1921) for the scale.
+Sources: Spearman (1910) and Brown (1910) (more judges); L. Kish (1965), *Survey Sampling*, section
+8.2 (effective number); S. A. Stouffer (1936), "Evaluating the effect of inadequately measured
+variables in partial correlation analysis" (beyond a noisy reference); G. Y. Zou (2007), "Toward
+using confidence intervals to compare correlations" (MOVER); S. Geisser (1975), "The predictive
+sample reuse method with applications" (folds); W. Maurer, L. A. Hothorn & W. Lehmacher (1995),
+"Multiple comparisons in drug clinical trials and preclinical assays" (tests in a fixed order).
 """
 
 from __future__ import annotations
@@ -77,9 +66,8 @@ class LeaveOneOut:
 def spearman_brown(reliability: float, times: ArrayLike) -> Array:
     """Return the reliability of the mean of `times` as many judges.
 
-    How to read it: as a reliability: 1, other judges would give the same means; 0, the means are
-    noise. It takes the further judges as interchangeable with those at hand, so it flatters
-    judges who share their errors: see `effective_judges`.
+    How to read it: as a reliability. It takes the further judges as interchangeable with those at
+    hand.
 
     Args:
         reliability: of the judges at hand; of one judge (`icc` with `icc2`, say) to ask
@@ -110,26 +98,18 @@ def effective_judges(
     """Return how many independent judges the panel's mean is worth.
 
     How to read it: 1, further judges only repeat the first; k, the judges' scores are unrelated.
-    The mean of 30 judges with an effective number of 1.5 is hardly less noisy than one judge.
-    Without a reference a good panel has a low number, as its judges agree on what is true:
-    compare panels with a reference.
+    Without a reference agreement about what is true counts as dependence.
 
     Args:
         ratings: `(items, judges)`, NaN where missing.
-        reference: what the judges try to say. The correlation is then of what each judge says
-            beyond it: judges who agree because they are right are not held to be dependent.
-            `(items, people)`: the mean of people's ratings, whose noise all judges seem to share,
-            is corrected for its reliability (`mean_reliability`). `(items,)`: scores that are
-            taken to be without error; if they have any, the number is a lower bound. Without a
-            reference all agreement counts as dependence.
+        reference: what the judges try to say; the correlation is then of what each says beyond it.
+            `(items, people)`: the mean of people's ratings, corrected for its reliability.
         reliability: of the reference, in (0, 1], where it is known.
 
     Returns:
-        k / (1 + (k − 1) r̄) with r̄ the mean correlation of two judges, over the k judges
-        who have any: 1 when all say the same, near k when none has to do with another.
-        Undefined with fewer than two judges, when all are constant or say nothing beyond the
-        reference, when r̄ is not above 0 (the number is then k or as good as k, but nothing
-        tells how good), or when the reliability of the reference is not known or not above 0.
+        k / (1 + (k − 1) r̄) with r̄ the mean correlation of two judges. Undefined with fewer than
+        two judges, when all are constant, when r̄ is not above 0, or when the reliability of the
+        reference is not known or not above 0.
 
     Raises:
         ValueError: a wrong shape, an infinite value, or a reliability outside (0, 1].
@@ -161,9 +141,7 @@ def effective_judges_interval(
 ) -> Interval:
     """Return the interval of the effective number, between 1 and the number of judges.
 
-    It is that of the mean correlation r̄, whose ends are then put into the formula: the higher r̄,
-    the lower the number; an r̄ of 0 or less is no dependence. Slopes and the reliability are
-    estimated anew without each cluster.
+    The ends of the interval of the mean correlation r̄ are put into the formula.
 
     Args:
         ratings, reference, reliability: as for `effective_judges`.
@@ -171,9 +149,6 @@ def effective_judges_interval(
         judges: for each factor that judges are sampled from, the ratings without each of its
             levels.
         confidence, seed: as for `jackknife`.
-
-    Raises:
-        ValueError: as for `effective_judges` and `jackknife`.
 
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.normal(size=(60, 4)) + rng.normal(size=(60, 1))
@@ -213,9 +188,6 @@ def resampled_set_correlation(
     Args:
         ratings, reference: as for `effective_judges`.
         sets: the columns of each set of judges; each pair inside a set counts once.
-
-    Raises:
-        ValueError: as for `effective_judges`.
     """
     errors = _Errors.of(ratings, reference, None)
     within = {(a, b) for judges in sets for a in judges for b in judges if a < b}
@@ -229,14 +201,7 @@ def resampled_set_correlation(
 
 def kish_number(n_judges: int, correlation: ArrayLike) -> Array:
     """Return how many independent judges are worth `n_judges` judges whose scores have this
-    correlation.
-
-    How to read it: n / (1 + (n − 1) r̄): n where r̄ is 0, 1 where it is 1; of an r̄ below 0 it is
-    more than n.
-
-    >>> kish_number(9, [0.0, 0.5, 1.0]).round(2).tolist()
-    [9.0, 1.8, 1.0]
-    """
+    correlation."""
     return divide(n_judges, 1 + (n_judges - 1) * np.minimum(correlation, 1))
 
 
@@ -254,9 +219,6 @@ def leave_one_judge_out(
         judges: a label a column, to leave out all columns of a persona or of a model
             together; each column is a judge if None.
 
-    Raises:
-        ValueError: a wrong shape, an infinite value, or not one label a column.
-
     >>> ratings = np.array([[1, 1, 3], [2, 2, 1], [3, 3, 2]])
     >>> found = leave_one_judge_out(ratings, lambda some: krippendorff_alpha(some))
     >>> round(found.full.value, 3), found.change.round(3).tolist()
@@ -273,19 +235,7 @@ def leave_one_judge_out(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Errors:
-    """Judges' errors beyond a reference, and their correlation.
-
-    With b the slope of a judge on the reference x, of reliability ρ, the covariance of the errors
-    of judges j and k is s_jk − b_j s_kx − b_k s_jx + ρ b_j b_k s_xx, and b = s_jx / (ρ s_xx): x
-    repeats only the share ρ of its variance (Stouffer's partial correlation).
-
-    Attributes:
-        scores: `(items, judges)` about their means, 0 where missing or without a reference.
-        rated: 1 where there is a score, else 0.
-        reference: `(items,)` about its mean, 0 where missing; all 0 where there is none.
-        reliability: of the reference, by resampling weights.
-        pairs: the pairs of judges who share two items `(pairs, 2)`.
-    """
+    """Judges' errors beyond a reference, and their correlation."""
 
     scores: Array
     rated: Array
@@ -406,13 +356,11 @@ N_FOLDS = 5
 
 @dataclass(frozen=True, slots=True)
 class SmallestSubset:
-    """`judges` are columns in the order chosen, chosen on all items; empty when no number
-    of judges is shown to reach the threshold. `held_out` and `low` `(judges,)` are the mean over
-    folds of the τ_b that 1, 2, … judges reach with the full panel on other prompts, and its lower
-    confidence bound; NaN where undefined. `tau_low` is the bound of the number that was found.
-    As the number was chosen by it, it is no 95 % bound any more: it was above the true τ_b in 16 %
-    of simulated panels with a subset. Only that the threshold is reached is shown. `cost_saved` is
-    a share of the panel's cost."""
+    """`judges` are columns in the order chosen, on all items; empty when no number of judges is
+    shown to reach the threshold. `held_out` and `low` `(judges,)` are the mean over folds of the
+    τ_b that 1, 2, … judges reach with the full panel on other prompts, and its lower confidence
+    bound; NaN where undefined. `tau_low` is the bound of the number that was chosen by it, and so
+    no 95 % bound any more. `cost_saved` is a share of the panel's cost."""
 
     judges: tuple[int, ...]
     tau_low: float
@@ -433,15 +381,11 @@ def smallest_subset(
 ) -> SmallestSubset:
     """Return the smallest number of judges whose mean is shown to keep the full panel's ranking.
 
-    Judges are chosen one by one, each time the one that brings τ_b with the full panel's mean
-    highest (a greedy search: a smaller subset that it misses may exist). How many are enough is
-    decided on prompts that did not choose them; which ones is then chosen on all.
+    Judges are chosen greedily: each time the one that brings τ_b with the full panel's mean
+    highest. How many are enough is decided on prompts that did not choose them.
 
-    How to read it: the judges beyond `judges` hardly change the panel's ranking, and can be left
-    out where only the ranking matters. That they reach `threshold` can be relied on, and no higher
-    τ_b; `held_out` shows what each further judge adds. Where no number is enough, fewer judges may
-    still do: more prompts would show it. Other subsets may reach about the same τ_b: it does not
-    say that these judges are better than the others.
+    How to read it: the judges beyond `judges` hardly change the panel's ranking. Other subsets may
+    reach about the same τ_b.
 
     Args:
         ratings: `(items, judges)`, NaN where missing. An item's mean is over the judges
@@ -498,8 +442,7 @@ def smallest_subset(
 
 
 def _lower_bound(of_folds: Array, confidence: float) -> float:
-    """Return the one-sided lower bound of the mean of the folds' τ_b: 1 where no fold orders any
-    two items otherwise. NaN where all folds are alike below 1, or one has no τ_b."""
+    """Return the one-sided lower bound of the mean of the folds' τ_b."""
     n_folds, mean = len(of_folds), float(of_folds.mean())
     error = float(of_folds.std(ddof=1)) / sqrt(n_folds)
     if mean >= 1 - ROUNDING:

@@ -1,29 +1,4 @@
-"""Means of a panel's scores, corrected by people's ratings of a part.
-
-Means that a panel has of everything, corrected by people's ratings of a part.
-
-With Y people's mean rating of an item and f the panel's, the corrected mean is that of people,
-moved by λ times how far the panel's mean of what people did not rate is from its mean of what they
-did:
-
-    mean(Y, rated) + λ (mean(f, not rated) − mean(f, rated))
-
-However wrong the panel is, this has the expected value of people's mean of everything, where those
-that people rated are a random part; the more it agrees with people, the smaller its variance. λ is
-tuned: the slope of Y on f within the rated part, drawn toward 0 where it could be chance
-(positive-part, by 1 − 1/t² with the slope's t), times the share that people did not rate. At 0 the
-estimate is that of people alone. Intervals leave out one prompt at a time, the slope computed anew,
-with Student's t; where one is more than `WIDEST` times as wide as that of people alone, that is
-given instead. So it is where fewer than three rated prompts lie off one straight line of the panel:
-a panel that agreed with people nearly everywhere they rated has residuals of nearly 0 there, and
-they do not show how often it errs elsewhere.
-
-Sources: A. Angelopoulos et al. (2023), "Prediction-powered inference"; A. Angelopoulos, J. Duchi &
-T. Zrnic (2023), "PPI++", for λ, here that of the optimum with the slope by least squares: the
-regression estimator of double sampling, W. Cochran (1977), *Sampling Techniques*, section 12.6;
-D. Horvitz & W. Thompson (1952) and J. Hájek (1971) for items that were chosen with unequal
-probabilities; W. James & C. Stein (1961) for drawing an estimate toward 0.
-"""
+"""Means of a panel's scores, corrected by people's ratings of a part."""
 
 from __future__ import annotations
 
@@ -176,8 +151,7 @@ class Estimates:
 
 
 def _slope(sums: Array) -> Array:
-    """Return the slope of people's ratings on the panel's by weighted least squares, drawn toward
-    0; not below it, as a panel that runs contrary to people is not reversed."""
+    """Return the slope of people's ratings on the panel's, drawn toward 0 and not below it."""
     w, wy, wf, wff, wfy, wyy, n = sums
     spread = wff - divide(wf**2, w)
     known = (spread > SAME * np.maximum(wff, SAME)) & (n > 2)
@@ -191,8 +165,7 @@ def _slope(sums: Array) -> Array:
 
 
 LEAST_PROMPTS = 8
-"""With fewer prompts that people rated there is no correction: see the simulations in
-docs/explanation/statistics.md."""
+"""With fewer prompts that people rated there is no correction."""
 WIDEST = 1.2
 """The largest ratio of a corrected interval's width to that of people's own."""
 
@@ -258,11 +231,9 @@ def corrected_mean(
         human: people's mean rating `(items,)`, NaN where nobody rated. The rated part is to be
             drawn at random, or by `inclusion`.
         prompts: a label an item; of the panel's mean a prompt counts once, however many items it
-            has, of people's by the share of its items that they rated. Each item is a prompt of its
-            own if None.
+            has, of people's by the share of its items that they rated.
         inclusion: `(items,)` in (0, 1], the probability with which people were asked for an item;
-            all the same if None, which is right where items were drawn at random, or prompts with
-            all of their items, and biased where a number of items was drawn of each drawn prompt.
+            all the same if None.
         limits: between which people's ratings lie; a corrected mean or an end outside is cut there.
         confidence: in (0, 1).
 
@@ -299,9 +270,6 @@ def corrected_difference(
         inclusion: of each side.
         limits: between which people's ratings of both lie: the difference is cut at plus and minus
             what that allows. It is of the means before they are cut.
-
-    Raises:
-        ValueError: as `corrected_mean`.
 
     >>> panel, human = [3, 5, 4, 6, 2, 5, 4, 3], [2, 5, 3, 6, 2, 4, 4, 3]
     >>> higher = [one + 1 for one in human]
@@ -412,8 +380,7 @@ def _within(value: float, reach: float, limits: tuple[float, float]) -> tuple[fl
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """A value, how far its interval reaches, its standard error and degrees of freedom, and the
-    variance that rated prompts and others bring."""
+    """A value, its reach, error and degrees of freedom, and the parts of its variance."""
 
     value: float
     reach: float
@@ -462,11 +429,7 @@ def jackknife_variance(left_out: Array) -> float:
 def _to_halve(
     reached: _Reached, n: int, n_human: int, n_prompts: int, confidence: float
 ) -> int | None:
-    """Return how many items people have to rate for half of the interval, among those of the panel.
-
-    Of n of N prompts the variance is a/n + b/N: b/N remains if people rate everything. By the
-    jackknife it is b (N − n)/N² from prompts that people did not rate, and the rest from others.
-    """
+    """Return how many items people have to rate for half of the interval."""
     by_panel = reached.by_others * n_prompts / max(n_prompts - n, 1)
     by_people = max(reached.error**2 - by_panel, 0.0) * n
     for more in range(n + 1, n_prompts + 1):

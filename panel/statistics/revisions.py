@@ -1,10 +1,4 @@
-"""Judges' moves after they saw each other's readings, and the peers whom they followed.
-
-What judges did when they saw each other's readings: moves, means and spread, before and after.
-
-Whom a move followed is in `conformity`, what it did to rankings in `reordering`, and
-whether it led to people in `toward_humans`.
-"""
+"""What judges did when they saw each other's readings: moves, means, spread, whom they followed."""
 
 from __future__ import annotations
 
@@ -41,9 +35,7 @@ class Revisions:
 
     Attributes:
         before, after: `(responses, judges, dimensions)` numbers, NaN where missing; of several
-            rounds, what was said before the first and after the last. What
-            compares the two takes only ratings that are there both times, so that no change
-            is one of who answered.
+            rounds, what was said before the first and after the last.
         stated: `(responses, judges)`, whether the judge said what changed its mind.
         deliberated: `(responses,)`; the others have no moves.
         prompts: one a response.
@@ -172,14 +164,9 @@ def by_judge(revisions: Revisions) -> tuple[BeforeAfter, ...]:
 
     A mean over dimensions says something where they have one scale.
 
-    >>> revisions = Revisions(
-    ...     before=np.array([[[1.0], [5.0]]]),
-    ...     after=np.array([[[3.0], [5.0]]]),
-    ...     stated=np.array([[True, False]]),
-    ...     deliberated=np.array([True]),
-    ...     prompts=["p"],
-    ...     steps=np.array([1.0]),
-    ... )
+    >>> before, after = np.array([[[1.0], [5.0]]]), np.array([[[3.0], [5.0]]])
+    >>> stated, deliberated, steps = np.array([[True, False]]), np.array([True]), np.array([1.0])
+    >>> revisions = Revisions(before, after, stated, deliberated, ["p"], steps)
     >>> [(one.before, one.after, one.n_moved) for one in by_judge(revisions)]
     [(1.0, 3.0, 1), (5.0, 5.0, 0)]
     """
@@ -189,14 +176,9 @@ def by_judge(revisions: Revisions) -> tuple[BeforeAfter, ...]:
 def by_dimension(revisions: Revisions) -> tuple[BeforeAfter, ...]:
     """Return each dimension's ratings before and after, all judges together.
 
-    >>> revisions = Revisions(
-    ...     before=np.array([[[1.0], [5.0]]]),
-    ...     after=np.array([[[3.0], [5.0]]]),
-    ...     stated=np.array([[True, False]]),
-    ...     deliberated=np.array([True]),
-    ...     prompts=["p"],
-    ...     steps=np.array([1.0]),
-    ... )
+    >>> before, after = np.array([[[1.0], [5.0]]]), np.array([[[3.0], [5.0]]])
+    >>> stated, deliberated, steps = np.array([[True, False]]), np.array([True]), np.array([1.0])
+    >>> revisions = Revisions(before, after, stated, deliberated, ["p"], steps)
     >>> [(one.before, one.after) for one in by_dimension(revisions)]
     [(3.0, 4.0)]
     """
@@ -209,14 +191,9 @@ def spread(revisions: Revisions, *, seed: int = 0) -> tuple[Change, ...]:
     How to read it: a change below 0 means that judges came nearer to each other, which says
     nothing of whether they came nearer to what is right.
 
-    >>> revisions = Revisions(
-    ...     before=np.array([[[1.0], [5.0]]]),
-    ...     after=np.array([[[3.0], [5.0]]]),
-    ...     stated=np.array([[True, False]]),
-    ...     deliberated=np.array([True]),
-    ...     prompts=["p"],
-    ...     steps=np.array([1.0]),
-    ... )
+    >>> before, after = np.array([[[1.0], [5.0]]]), np.array([[[3.0], [5.0]]])
+    >>> stated, deliberated, steps = np.array([[True, False]]), np.array([True]), np.array([1.0])
+    >>> revisions = Revisions(before, after, stated, deliberated, ["p"], steps)
     >>> [round(one.change, 3) for one in spread(revisions)]
     [-1.414]
     """
@@ -236,8 +213,6 @@ def spread_of(
     before: Array, after: Array, deliberated: Mask, prompts: Labels, *, seed: int = 0
 ) -> Change:
     """Return the standard deviation across judges (n − 1), the mean of deliberated responses.
-
-    A response enters with the judges who rated it both times, if there are two.
 
     Args:
         before, after: `(responses, judges)`, NaN where missing.
@@ -368,21 +343,12 @@ class Influence:
 def conformity(revisions: Revisions) -> Conformities:
     """Count the moves toward the mean of the peers' earlier readings, and those away from it.
 
-    The direction alone counts: who follows one peer past the mean of all went toward it. A
-    judge at the end of the scale can go nowhere else, so a high share by itself is no sign of
-    yielding; that moves without a stated reason have a higher one than moves with one is.
+    The direction alone counts. How to read it: 1/2 is what moves without regard to the peers would
+    give in the middle of a scale; 1, every move went toward the peers.
 
-    How to read it: a share of 1/2 is what moves without regard to the peers would give in the
-    middle of a scale; 1, every move went toward the peers.
-
-    >>> revisions = Revisions(
-    ...     before=np.array([[[1.0], [5.0]]]),
-    ...     after=np.array([[[3.0], [5.0]]]),
-    ...     stated=np.array([[True, False]]),
-    ...     deliberated=np.array([True]),
-    ...     prompts=["p"],
-    ...     steps=np.array([1.0]),
-    ... )
+    >>> before, after = np.array([[[1.0], [5.0]]]), np.array([[[3.0], [5.0]]])
+    >>> stated, deliberated, steps = np.array([[True, False]]), np.array([True]), np.array([1.0])
+    >>> revisions = Revisions(before, after, stated, deliberated, ["p"], steps)
     >>> conformity(revisions).all.share.value
     1.0
     """
@@ -406,26 +372,15 @@ def conformity(revisions: Revisions) -> Conformities:
 def influence(revisions: Revisions, personas: Labels) -> Influence:
     """Count, persona by persona, the moves toward and away from each other persona.
 
-    Nearness counts, not direction: a judge who leaves 10 for another's 2 passes those at 6 to
-    9 without having moved to them.
-
     How to read it: `net` 1, all who moved ended nearer to that persona's score; 0, as often
     farther; below 0, they moved away from it.
 
     Args:
         personas: one name a judge.
 
-    Raises:
-        ValueError: there is not one persona a judge.
-
-    >>> revisions = Revisions(
-    ...     before=np.array([[[1.0], [5.0]]]),
-    ...     after=np.array([[[3.0], [5.0]]]),
-    ...     stated=np.array([[True, False]]),
-    ...     deliberated=np.array([True]),
-    ...     prompts=["p"],
-    ...     steps=np.array([1.0]),
-    ... )
+    >>> before, after = np.array([[[1.0], [5.0]]]), np.array([[[3.0], [5.0]]])
+    >>> stated, deliberated, steps = np.array([[True, False]]), np.array([True]), np.array([1.0])
+    >>> revisions = Revisions(before, after, stated, deliberated, ["p"], steps)
     >>> influence(revisions, ["a", "b"]).net.tolist()
     [[nan, 1.0], [nan, nan]]
     """

@@ -1,23 +1,4 @@
-"""Effective votes of judges, and differences of two panels' correlations with a reference.
-
-Whether one panel's mean correlates more with a reference than another's: the difference.
-
-Both correlations are over the same items and are resampled together, so that what both owe to the
-items drawn cancels: a paired interval.
-
-The effective number of votes of judges who differ in one thing alone: in persona, in model, or
-in nothing but chance.
-
-k judges whose scores correlate by r̄ have a mean as noisy as that of k / (1 + (k − 1) r̄)
-independent ones: see `persona_panel.statistics.panel_size`. Personas add
-something where k of them on one model have more votes than as many replicates of a judge without a
-persona.
-
-Sources: L. Kish (1965), *Survey Sampling*, section 8.2, for the number; G. Y. Zou (2007), "Toward
-using confidence intervals to compare correlations", for the interval of a difference from the
-intervals of both sides and how they covary (MOVER), which keeps that each is skewed. The bound over
-several differences is Bonferroni's.
-"""
+"""Effective votes of judges, and differences of two panels' correlations with a reference."""
 
 from __future__ import annotations
 
@@ -65,16 +46,12 @@ def correlation_gain(
     three.
 
     How to read it: above 0, the panel's scores go more with the reference than the control's do.
-    The mean of more judges correlates higher for their number alone: compare as many with as many.
 
     Args:
         panel, control, reference: `(items,)`, NaN where missing.
 
     Returns:
         A value in [−2, 2]. Undefined where one of the two correlations is.
-
-    Raises:
-        ValueError: the shapes differ, a value is infinite, or an unknown kind.
 
     >>> correlation_gain([1, 2, 3], [1, 3, 2], [1, 2, 3], "spearman").value
     0.5
@@ -123,8 +100,6 @@ def gain_within_prompts(
 
 def all_alike(ratings: Array) -> bool:
     """Return whether raters gave identical ratings to all items that two of them rated.
-
-    Replicates that do are one judgment, counted several times.
 
     Args:
         ratings: `(items, raters)`, NaN where missing.
@@ -209,8 +184,6 @@ def effective_votes(
     in 95 % of samples.
 
     How to read it: 1, further judges of this kind only repeat the first; k, they are independent.
-    Without a reference agreement about what is true counts as dependence, for each source alike:
-    the difference of two sources says which brings more that the others do not say, noise included.
     With people's ratings as a reference it is of judges' errors alone.
 
     Args:
@@ -274,11 +247,8 @@ def ensemble_distance(
 ) -> EnsembleDistance:
     """Compare how far the mean of all judges and the judge who is best elsewhere are from people.
 
-    How to read it: the judge who is best on the prompts at hand was in part lucky there. So the
-    best is chosen on every other prompt, by the mean squared distance from people's mean, and
-    looked at on the rest: of these, Student's interval holds for the judge who was chosen. (Leaving
-    out one prompt at a time would use all of them, but its interval covers in 0.7.) What people's
-    noise adds to both distances is the same.
+    The best judge is chosen on every other prompt, by the mean squared distance from people's mean,
+    and compared on the rest.
 
     Args:
         ratings: `(items, judges)`, NaN where missing; items that a judge left out are left out.
@@ -288,11 +258,6 @@ def ensemble_distance(
 
     Returns:
         Undefined on different scales, and with fewer than two judges or ten prompts.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, or not one label an item.
-
-    Judges who err by chance, each to its own side:
 
     >>> people = np.arange(10.0)
     >>> found = ensemble_distance(people[:, None] + [[-1.0, 1.5]], people)
@@ -330,8 +295,7 @@ def ensemble_distance(
 
 
 class _Recorded:
-    """A statistic that keeps its values, of which the first is that of all items: an interval asks
-    for it without each prompt, and how two statistics move together is seen in the same values."""
+    """A statistic that keeps its values."""
 
     def __init__(self, statistic: Resampled) -> None:
         self._statistic = statistic
@@ -382,9 +346,7 @@ def _why_none(ratings: Array, sets: Sets, reference: ArrayLike | None) -> Reason
 
 
 def _difference(a: Votes, b: Votes, moved_a: Array, moved_b: Array) -> Difference:
-    """Return the difference by MOVER: the distance of each limit from the estimate comes from the
-    side's own interval, and what both sides share from how they move together without each
-    prompt."""
+    """Return the difference by MOVER."""
     both = np.column_stack([moved_a, moved_b])
     both = both[~np.isnan(both).any(axis=1)]
     # Of what never moves there is no interval either.

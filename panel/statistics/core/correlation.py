@@ -1,23 +1,10 @@
-"""Correlations of two sets of scores, of many at once, and p-values from shuffling.
+"""Correlations: τ_b, τ_c, Spearman's ρ and Pearson's r, one or many at once, and their tests.
 
-How two sets of scores go together: τ_b, τ_c, Spearman's ρ, Pearson's r.
-
-The values are scipy's. The resampled forms are ours, since scipy has none: each equals
-scipy's statistic on the resampled pairs, and takes all resamples at once.
-
-Sources: M. G. Kendall (1945), "The treatment of ties in ranking problems" (τ_b; the form
-in the SCRuB paper, section 14.5); A. Stuart (1953), "The estimation and comparison of
-strengths of association in contingency tables" (τ_c).
-
-Many correlations at once: each column of one matrix with that of another.
-
-Source: W. R. Knight (1966), "A computer method for calculating Kendall's tau with ungrouped data",
-for τ of many items: by sorting, in place of all pairs.
-
-p-values from shuffling: what would be seen if there were nothing to see.
-
-Source: Phipson & Smyth (2010), "Permutation p-values should never be zero": the data
-themselves count as one of the shuffles.
+The values are scipy's; the resampled forms equal them on the resampled pairs. Sources: M. G.
+Kendall (1945), "The treatment of ties in ranking problems" (τ_b); A. Stuart (1953), "The estimation
+and comparison of strengths of association in contingency tables" (τ_c); W. R. Knight (1966), "A
+computer method for calculating Kendall's tau with ungrouped data"; B. Phipson & G. K. Smyth (2010),
+"Permutation p-values should never be zero".
 """
 
 from __future__ import annotations
@@ -62,11 +49,8 @@ ROWS_AT_ONCE = 256
 def correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Statistic:
     """Return the correlation of two sets of scores over the items that both have.
 
-    How to read it: 1 the same order (`pearson`: points on a rising line), 0 none in common, −1
-    the opposite order. τ_b: (1 + τ_b) / 2 of the pairs of items are ordered alike, where there
-    are no ties; it is smaller than ρ by nature (ρ is about 1.5 τ around 0). Where one side has
-    few values, τ_b cannot reach 1 and τ_c can. `pearson` alone takes ratings as an interval
-    scale; none of them sees that one side's scores are all higher or wider than the other's.
+    How to read it: 1 the same order (`pearson`: points on a rising line), 0 none in common, −1 the
+    opposite order. Without ties (1 + τ_b) / 2 of the pairs of items are ordered alike.
 
     Args:
         x, y: `(items,)`, NaN where missing.
@@ -74,12 +58,8 @@ def correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Statistic:
             different numbers of possible values; `spearman` and `pearson`.
 
     Returns:
-        A value in [−1, 1] and scipy's two-sided p-value, which takes items as
-        independent (see `permutation.correlation_test` for responses to shared prompts).
+        A value in [−1, 1] and scipy's two-sided p-value, which takes items as independent.
         Undefined without two shared items, or where either side is constant on them.
-
-    Raises:
-        ValueError: the shapes differ, a value is infinite, or an unknown kind.
 
     >>> correlation([1, 2, 3, 4], [10, 30, 20, 40], "spearman").value
     0.7999999999999999
@@ -122,8 +102,7 @@ def within_prompts(
     """Return the correlation inside each prompt, in order of appearance; `over_prompts` takes their
     mean. Args and errors as for `correlation`, and one label an item.
 
-    How to read it: as `correlation`, of the items of one prompt; the difference between easy and
-    hard prompts does not enter. Few items make values of few sizes (two items: 1 or −1).
+    How to read it: as `correlation`, of the items of one prompt.
 
     >>> found = within_prompts([1, 2, 5, 6], [2, 1, 5, 7], "aabb", "tau_b")
     >>> [(prompt, statistic.value) for prompt, statistic in found]
@@ -173,8 +152,7 @@ def _tau_b(x: Array, y: Array) -> Resampled:
 
 
 def _tau_c(x: Array, y: Array) -> Resampled:
-    """Return τ_c = 2 (concordant − discordant) / (n² (m − 1) / m), m the smaller number of
-    distinct values; the sum over ordered pairs already holds the 2."""
+    """Return τ_c; the sum over ordered pairs already holds its factor 2."""
     sides = (DistinctValues.of(x), DistinctValues.of(y))
 
     def statistic(weights: Array) -> Array:
@@ -217,11 +195,7 @@ def _pearson(x: Array, y: Array) -> Resampled:
 
 
 def _centred(scores: Array) -> Array:
-    """Center scores on their median and scale them to magnitude one, which leaves r as it is.
-
-    The difference of two nearly equal scores is exact, so scores that differ in their
-    last digits only do not lose them (nor does scipy warn of it).
-    """
+    """Center scores on their median and scale them to magnitude one, which leaves r as it is."""
     return scaled_to_unit(scores - np.median(scores))
 
 
@@ -254,18 +228,12 @@ _LATER = np.triu(np.ones((BLOCK, BLOCK), dtype=np.bool_), 1)
 
 
 def correlations(x: Array, y: Array, kind: CorrelationKind) -> Array:
-    """Return the correlation of each column of `x` with that of `y` `(columns,)`, NaN where it is
+    """Return the `correlation` of each column of `x` with that of `y` `(columns,)`, NaN where it is
     undefined.
-
-    How to read it: as `correlation`, to which each value is equal.
 
     Args:
         x, y: `(items, columns)`, NaN where missing.
         kind: see `correlation`.
-
-    >>> correlations(np.array([[1.0, 1], [2, 2], [3, 3]]), np.array([[1.0, 2], [2, 2], [4, 2]]),
-    ...              "tau_b")
-    array([ 1., nan])
     """
     missing = np.isnan(x + y)
     x, y = (np.where(missing, np.nan, side) for side in (x, y))
@@ -320,8 +288,7 @@ def _of_all_pairs(x: Array, y: Array) -> _PairSums:
 
 
 def _of_sorted(x: Array, y: Array) -> _PairSums:
-    """Count pairs by Knight's method: items are sorted by `x`, ties by `y`; a pair is discordant
-    where its values of `y` stand in the other order."""
+    """Count pairs by Knight's method: items are sorted by `x`, ties by `y`."""
     rows = []
     missing = np.isnan(x + y)
     every_x = [np.unique(column, return_inverse=True)[1] for column in x.T]
@@ -427,9 +394,6 @@ def correlation_test(
     >>> found = correlation_test(scores, scores, "tau_b", n_permutations=99)
     >>> found.value, found.p_value
     (0.9999999999999999, 0.02)
-    >>> found = correlation_test([1, 2, 8, 9], [2, 1, 9, 8], "tau_b", "aabb", n_permutations=99)
-    >>> found.value
-    -1.0
     """
     first, second, both = paired_scores(x, y)
     labels = None if prompts is None else [prompts[int(item)] for item in np.flatnonzero(both)]
@@ -465,15 +429,8 @@ def _correlations(x: Array, shuffled: Array, kind: CorrelationKind) -> Array:
 
 def shuffled_sums(values: Array, n_shuffles: int, rng: np.random.Generator) -> Array:
     """Shuffle each rater's values among the items, independently, and return the sum over raters:
-    `(n_shuffles, items)`.
-
-    Args:
-        values: `(items, raters)`, without gaps; equal values stay as many as they are.
-
-    Every order of a rater's values is as likely as any other. Of few items it is drawn from the
-    list of all orders, in a quarter to two thirds of the time that shuffling takes (of 2 to 6 items
-    and 5 to 30 raters).
-    """
+    `(n_shuffles, items)`. `values` is `(items, raters)`, without gaps; the orders of few items are
+    drawn from the list of all."""
     n_items, n_raters = values.shape
     if n_items > MOST_LISTED:
         shuffles = rng.permuted(np.broadcast_to(values, (n_shuffles, *values.shape)), axis=1)

@@ -1,25 +1,16 @@
 """Strengths of systems by who was preferred to whom: the model of Bradley and Terry with ties.
 
-The model of Bradley and Terry with Davidson's ties, fitted to counts by maximum likelihood.
-
 Of two systems with the log-strengths x and y the first is preferred, the second is, or they tie
-with probabilities in the ratio exp(x) : exp(y) : ν exp((x + y) / 2). Without any tie ν is 0, and
-this is the model of Bradley and Terry.
+with probabilities in the ratio exp(x) : exp(y) : ν exp((x + y) / 2). Intervals are the jackknife's
+over prompts, each left out by one Newton step, with Student's t of as many prompts of one size as a
+system's are worth.
 
-Sources: R. A. Bradley & M. E. Terry (1952), "Rank analysis of incomplete block designs: I"; R. R.
-Davidson (1970), "On extending the Bradley–Terry model to accommodate ties in paired comparison
-experiments". Whether there is a maximum: A. Albert & J. A. Anderson (1984), "On the existence of
-maximum likelihood estimates in logistic regression models"; L. R. Ford's condition (1957) is the
-case without ties. Leaving out a cluster by one Newton step: J. G. MacKinnon, M. Ø. Nielsen & M. D.
-Webb (2023), "Leverage, influence, and the jackknife in clustered regression models".
-
-How strong systems are by who was preferred to whom: Bradley and Terry's model over prompts.
-
-Intervals are the jackknife's, over prompts, each left out by one Newton step, with Student's t; see
-`persona_panel.statistics.core.jackknife` for its sources, and `benchmarks/strengths.py` for how
-often they cover, `benchmarks/uneven_prompts.py` where prompts have unequal numbers of comparisons.
-As a prompt counts by its comparisons, t has the degrees of freedom of as many prompts of one size
-as a system's are worth: L. Kish (1965), *Survey Sampling*, section 8.2.
+Sources: R. A. Bradley & M. E. Terry (1952), "Rank analysis of incomplete block designs: I";
+R. R. Davidson (1970), "On extending the Bradley–Terry model to accommodate ties in paired
+comparison experiments"; A. Albert & J. A. Anderson (1984), "On the existence of maximum likelihood
+estimates in logistic regression models"; J. G. MacKinnon, M. Ø. Nielsen & M. D. Webb (2023),
+"Leverage, influence, and the jackknife in clustered regression models"; L. Kish (1965), *Survey
+Sampling*, section 8.2.
 """
 
 from __future__ import annotations
@@ -116,8 +107,7 @@ class PairCounts:
         return n_parts
 
     def _separated(self) -> bool:
-        """Return whether there is a direction of the parameters in which no observed outcome
-        becomes less probable and some become more so: the likelihood then has no maximum."""
+        """Return whether the likelihood has no maximum: it rises in some direction for ever."""
         ties = np.zeros_like(self.contrasts)
         ties[:, -1] = 1.0
         logits = [self.contrasts, -self.contrasts, ties]
@@ -184,9 +174,7 @@ class DavidsonFit:
 
     @cached_property
     def _outcomes(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Return, for each pair, half of the difference of log-strengths; the probabilities that
-        the first is preferred, the second, and of a tie; and the logarithm of their normalizing
-        constant."""
+        """Return, for each pair, half of the difference of log-strengths."""
         half = self.counts.contrasts[:, :-1] @ self.log_strengths
         scale = np.logaddexp(np.logaddexp(half, -half), self.log_ties)
         won, lost, even = (np.exp(logit - scale) for logit in (half, -half, self.log_ties))
@@ -231,15 +219,11 @@ class DavidsonFit:
 
 
 LEAST_PROMPTS = 5
-"""With fewer prompts there is no interval: of three, one in nine is less than a third as wide as
-usual, and those hold the true strength in two thirds of the cases."""
+"""With fewer prompts there is no interval."""
 LEAST_WORTH = 4.0
-"""Where a system's prompts are worth fewer of one size, an interval says little of its own width:
-of prompts worth 2.1, one in six is less than a third as wide as usual, of 3.1 one in fourteen, of
-five of one size one in fifty."""
+"""Where a system's prompts are worth fewer of one size, there is no interval."""
 MOST_SYSTEMS = 50
-"""Above this number of systems, the tables of every two of them, by prompt, need not fit into
-memory."""
+"""Above this number of systems, the tables of every two need not fit into memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -262,8 +246,7 @@ class SystemStrength:
 
     Attributes:
         strength: the logarithm of Bradley and Terry's strength. 0 is the mean of the systems that
-            have one: such a system is called average. Of two systems without ties the odds that
-            one is preferred are exp(the difference of theirs).
+            have one: such a system is called average.
         win_probability: that it is preferred to an average system, a tie counting half.
         n_comparisons, n_prompts: how many comparisons with other systems there are, on how many
             prompts.
@@ -301,12 +284,8 @@ def bradley_terry(
 ) -> Strengths:
     """Fit log-strengths of systems by maximum likelihood, with intervals over prompts.
 
-    How to read it: a strength of 0 is that of an average system; one of 1 is preferred to it in
-    73 % of the comparisons that are no ties. Every comparison counts once, so a prompt with more
-    responses or more judges weighs more.
-
-    A system that won or lost every comparison has no finite strength; it is left out, and 0 is the
-    mean of the others. Where the rest has no finite strengths either, no system has one.
+    How to read it: a strength of 0 is that of an average system; one of 1 is preferred to it in 73
+    % of the comparisons that are no ties. Every comparison counts once.
 
     Args:
         systems: their m names.
@@ -464,9 +443,7 @@ def _defined(
 
 
 def _figures(parameters: Array, pairs: Sequence[tuple[int, int]]) -> Array:
-    """Return the figures that get intervals, from parameters `(…, systems + 1)`: the strengths, the
-    logits of the probabilities of being preferred to an average system, the differences of
-    pairs."""
+    """Return the figures that get intervals, from parameters `(…, systems + 1)`."""
     strengths, ties = parameters[..., :-1], np.exp(parameters[..., -1:]) / 2
     # A tie counts half: its probability goes to either side.
     logits = np.log(np.exp(strengths / 2) + ties) - np.log(np.exp(-strengths / 2) + ties)
@@ -478,9 +455,7 @@ def _figures(parameters: Array, pairs: Sequence[tuple[int, int]]) -> Array:
 def _sampled(
     value: float, samples: Sequence[Array], n_prompts: int, worth: float, *, few_judges: bool
 ) -> SampledMean:
-    """Return a figure with its standard errors, from its values without each prompt, and without
-    each level of each factor of the judges; `worth` is the number of prompts of equal size that
-    these are worth."""
+    """Return a figure with its errors; `worth`: as how many prompts of equal size these count."""
     reason = None
     if few_judges:
         reason = Reason.FEW_JUDGES

@@ -62,12 +62,10 @@ class RatingsPlots:
         options: AnalysisOptions = _NO_TESTS,
         columns: PageColumns = 1,
     ) -> PaperFigure:
-        """Plot inter-rater agreement by dimension, for each group of raters and for all together,
-        with its interval.
+        """Plot inter-rater agreement by dimension, for each group of raters and for all together.
 
         Args:
-            statistic: the name of a statistic of `agree` with a value for each dimension, such as
-                `krippendorff_alpha` or `icc2`.
+            statistic: the name of a statistic of `agree`, such as `krippendorff_alpha` or `icc2`.
             options: how it is computed, as of `agree`.
 
         Raises:
@@ -98,9 +96,8 @@ class RatingsPlots:
         options: AnalysisOptions = _NO_TESTS,
         columns: PageColumns = 1,
     ) -> PaperFigure:
-        """Plot the correlation of these ratings of a panel with people's, by dimension, with
-        intervals; where several people rated, next to it the correlation of one person with the
-        others.
+        """Plot the correlation of these ratings of a panel with people's, by dimension, next to it
+        that of one person with the others.
 
         Args:
             humans: people's ratings of the same items, as `load_aligned_ratings` gives them.

@@ -1,9 +1,6 @@
-"""Forest plots, strips of points, and heatmaps of differences.
+"""Forest plots, strips of points, and heatmaps of differences, as a paper takes them.
 
-A heatmap of differences: a row and a column for each name, the number in every cell.
-
-Nothing is said by colour alone: numbers have their signs, and negative ones are hatched, which
-tells them from positive ones in grey, too.
+Figures are made without pyplot, which would keep them. Nothing is said by colour alone.
 """
 
 from __future__ import annotations

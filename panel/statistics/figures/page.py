@@ -1,9 +1,4 @@
-"""A figure as a paper takes it: its width, letters, colours, and how it is written to a file.
-
-Figures are made without pyplot, which would keep every one of them for as long as the process
-lives. What is set here goes for these figures alone; whatever else the user has set (a family of
-fonts, say) holds in them, too.
-"""
+"""A figure as a paper takes it: its width, letters, colours, and how it is written to a file."""
 
 from __future__ import annotations
 

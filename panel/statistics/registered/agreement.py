@@ -1,10 +1,4 @@
-"""The statistics of `agree`: reliability, agreement, rankings, labels, personas.
-
-Krippendorff's α of every two groups of raters together: a matrix, groups by groups.
-
-Source: argument-quality.txt, section 4.3 and Figure 5. Below the α of both groups alone, the two
-rate differently, though each may agree among themselves.
-"""
+"""The statistics of `agree`: reliability, agreement, rankings, labels, personas."""
 
 from __future__ import annotations
 

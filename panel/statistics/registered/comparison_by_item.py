@@ -1,10 +1,4 @@
-"""The statistics of `correlate` item by item: correlations, labels, losses, and the gain from
-personas.
-
-Correlations of the panel's mean with people's, over all items and within prompts.
-
-Beside each stands what people achieve: the mean correlation of one with the mean of the others.
-"""
+"""The statistics of `correlate` item by item: correlations, labels, losses, gains from personas."""
 
 from __future__ import annotations
 

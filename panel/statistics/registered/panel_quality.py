@@ -56,12 +56,7 @@ from persona_panel.statistics.reliability import icc, krippendorff_alpha, resamp
 )
 def of_the_mean(block: PanelBlock) -> Iterator[BlockResult]:
     """Yield the reliability where judges are interchangeable: other personas on one model, or
-    raters.
-
-    Spearman-Brown rises with ICC(2,1), so the ends of its interval go through it too; of an end
-    below 0 it is 0, as no reliability is less. With an ICC(2,1) that is not above 0 nothing can be
-    said of other numbers of judges.
-    """
+    raters."""
     if not block.interchangeable:
         return
     single = icc(block.ratings, "icc2")
