@@ -3,9 +3,9 @@
 Sources: J. Cohen (1960), "A coefficient of agreement for nominal scales", and (1968), "Weighted
 kappa"; J. L. Fleiss (1971), "Measuring nominal scale agreement among many raters", with gaps K. L.
 Gwet (2014), *Handbook of Inter-Rater Reliability*, 4th ed., ch. 2; D. V. Cicchetti & A. R.
-Feinstein (1990), "High agreement but low kappa: II", and J. L. Fleiss, B. Levin & M. C. Paik (2003),
-*Statistical Methods for Rates and Proportions*, 3rd ed., ch. 18 (agreement on a category); A.
-Agresti (2010), *Analysis of Ordinal Categorical Data*, ch. 7 and 8 (tables of values).
+Feinstein (1990), "High agreement but low kappa: II", and J. L. Fleiss et al. (2003), *Statistical
+Methods for Rates and Proportions*, 3rd ed., ch. 18 (agreement on a category); A. Agresti (2010),
+*Analysis of Ordinal Categorical Data*, ch. 7 and 8 (tables of values).
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from persona_panel.statistics.core.arrays import AnalysisOptions
 if TYPE_CHECKING:
     from persona_panel.statistics.core.registry import Registry
     from persona_panel.statistics.core.table import Ratings, Row
-    from persona_panel.statistics.figures.page import PaperFigure
+    from persona_panel.statistics.figures.charts import PaperFigure
 
 
 PageColumns = Literal[1, 2]
