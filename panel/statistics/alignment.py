@@ -90,8 +90,7 @@ class AlignmentRule:
         mean = without_rounding(divide(sums, ~np.isnan(array) @ self.weights), array)
         if not len(self.scores):
             return mean
-        moved: Array = np.where(np.isnan(mean), mean, np.interp(mean, self.scores, self.values))
-        return moved
+        return np.where(np.isnan(mean), mean, np.interp(mean, self.scores, self.values))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -118,8 +117,7 @@ Learner = Callable[[Sequence[int]], AlignmentRule | None]
 
 def complete_items(ratings: Array) -> Mask:
     """Return a mask of the items that every judge rated `(items,)`."""
-    complete: Mask = np.asarray(~np.isnan(ratings).any(axis=1))
-    return complete
+    return np.asarray(~np.isnan(ratings).any(axis=1))
 
 
 def learner(method: AlignmentMethod, items: RatedItems) -> Learner:

@@ -109,8 +109,7 @@ class RatedPart:
         n = len(names) if kept else 0
 
         def total(values: Array) -> Array:
-            summed: Array = np.bincount(codes, values, n).astype(np.float64) if n else np.zeros(0)
-            return summed
+            return np.bincount(codes, values, n).astype(np.float64) if n else np.zeros(0)
 
         sizes = np.bincount(codes) if n else np.ones(0)
         share = 1 / sizes[codes] if n else np.zeros(0)
@@ -190,8 +189,7 @@ def _slope(sums: Array) -> Array:
     left = np.maximum(wyy - divide(wy**2, w) - slope**2 * spread, 0.0) / np.maximum(n - 2, 1)
     # 1 / t², which is 0 where the panel's scores are a straight line of people's.
     chance = np.where(slope > 0, left / np.maximum(slope**2 * safe, 1e-300), 1.0)
-    drawn: Array = np.where(slope > 0, slope * np.maximum(0.0, 1 - chance), 0.0)
-    return drawn
+    return np.where(slope > 0, slope * np.maximum(0.0, 1 - chance), 0.0)
 
 
 LEAST_PROMPTS = 8
@@ -782,8 +780,7 @@ def systematic_sample(probabilities: ArrayLike, start: float) -> Mask:
     ends = np.cumsum(as_scores(probabilities))
     # How many of start, start + 1, … lie below each end; sums of parts may lack their last bit.
     below = np.ceil(np.round(ends - start, 9))
-    drawn: Mask = np.diff(np.r_[0.0, np.maximum(below, 0)]) > 0
-    return drawn
+    return np.diff(np.r_[0.0, np.maximum(below, 0)]) > 0
 
 
 def select_items(panel: Ratings, n: int, seed: int = 0) -> tuple[SelectedItem, ...]:
@@ -849,8 +846,7 @@ def scored_items(panel: Ratings) -> Mask:
     """Return which items have a rating by a judge who counts `(items,)`: those that can be
     drawn."""
     judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
-    scored: Mask = np.asarray((~np.isnan(panel.scores[:, judges])).any(axis=(1, 2)))
-    return scored
+    return np.asarray((~np.isnan(panel.scores[:, judges])).any(axis=(1, 2)))
 
 
 def _variances(panel: Ratings) -> Array:
@@ -876,8 +872,7 @@ def _sizes(variances: Array) -> Array:
     mean = float(known.mean()) if len(known) else 0.0
     if mean <= _SAME:
         return np.ones(len(variances))
-    sizes: Array = np.sqrt((np.where(np.isnan(variances), mean, variances) / mean + 1) / 2)
-    return sizes
+    return np.sqrt((np.where(np.isnan(variances), mean, variances) / mean + 1) / 2)
 
 
 def _shares(sizes: list[int], n: int) -> list[int]:

@@ -194,8 +194,7 @@ def _shuffled_means(
             spread = ((shuffled_sums(ranks, size, rng) - centre) ** 2).sum(axis=1)
             total[:, start : start + size] += np.nan_to_num(scales)[:, None] * spread
     defined = np.sum([~np.isnan(scales) for _, scales in blocks], axis=0)
-    means: Array = total / np.maximum(defined, 1)[:, None]
-    return means
+    return total / np.maximum(defined, 1)[:, None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -315,8 +314,7 @@ def _weighted_ranks(block: Array) -> Array:
     """Return each rater's ranks about their mean, times √(12 / (k + 1)) for k ranked items."""
     counts = np.sum(~np.isnan(block), axis=0)
     centred = np.nan_to_num(ranks_within(block).ranks - (counts + 1) / 2)
-    weighted: Array = centred * np.sqrt(12 / (counts + 1))
-    return weighted
+    return centred * np.sqrt(12 / (counts + 1))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -347,21 +345,16 @@ class _Design:
     @property
     def totals(self) -> Array:
         """Return the sum of each item's ranks `(1, items)`."""
-        totals: Array = self.ranks.sum(axis=1)[None]
-        return totals
+        return self.ranks.sum(axis=1)[None]
 
     def statistic(self, totals: Array) -> Array:
         """Return T of each row of totals `(rows, items)`: `(rows,)`."""
-        values: Array = (totals * self.effects(totals)).sum(axis=1)
-        return values
+        return (totals * self.effects(totals)).sum(axis=1)
 
     def effects(self, totals: Array) -> Array:
         """Return the items' effects on ranks that best fit each row of totals `(rows, items)`."""
         weighted = totals * self.weights
-        fitted: Array = (
-            weighted + (weighted @ self.rated @ self.inner) @ self.rated.T * self.weights
-        )
-        return fitted
+        return weighted + (weighted @ self.rated @ self.inner) @ self.rated.T * self.weights
 
     def by_chance(self) -> float:
         """Return the mean of T where raters rank at random."""

@@ -393,9 +393,6 @@ def _prompts(present: int) -> list[int]:
 
 ComponentName = Literal["item", "rater", "residual"]
 
-_SINGULAR = 1e-9
-"""Equations whose determinant is below this share of what their size would make it."""
-
 
 def variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> Statistic:
     """Return the share of the variance of ratings that is due to items, to raters, or to neither.
@@ -436,62 +433,13 @@ def variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> S
 
 
 def resampled_variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> Resampled:
-    """Return the share as a function of resampling weights; args as for `variance_share`."""
+    """Return the share as a function of resampling weights, whole numbers; args as for
+    `variance_share`. A drawn item is an item of its own as often as it was drawn."""
     array = as_ratings(ratings)
-    _, labels = encode_labels(raters, array.shape[1])
-    rated = ~np.isnan(array)
-    values = np.where(rated, array - np.mean(array[rated]), 0.0) if rated.any() else array * 0
-    raters_of = (labels[:, None] == np.unique(labels)[None, :]).astype(np.float64)
-    cells, sums = rated @ raters_of, values @ raters_of
-    sizes, totals, squares = cells.sum(axis=1), sums.sum(axis=1), (values**2).sum(axis=1)
-    spread = np.nan_to_num(divide((cells**2).sum(axis=1), sizes))
-    between = np.nan_to_num(divide(totals**2, sizes))
-    n_cells, in_cell = (cells > 0).sum(axis=1), np.nan_to_num(divide(sums**2, cells)).sum(axis=1)
-    place = ("item", "rater", RESIDUAL).index(part)
+    items = np.arange(len(array))
 
     def statistic(weights: Array) -> Array:
-        n, n_rater, sum_rater = weights @ sizes, weights @ cells, weights @ sums
-        of_mean = divide(weights @ totals, n) * (weights @ totals)
-        mean_item = divide(weights @ sizes**2, n)
-        mean_rater = divide((n_rater**2).sum(axis=1), n)
-        in_rater = np.nan_to_num(divide(weights @ cells**2, n_rater)).sum(axis=1)
-        n_items, n_raters = weights @ (sizes > 0), (n_rater > 0).sum(axis=1)
-        mean_cell, in_item = divide(weights @ (cells**2).sum(axis=1), n), weights @ spread
-        of_item, of_rater, of_cell = n - mean_item, n - mean_rater, n - mean_cell
-        repeated = weights @ (sizes - n_cells) > 0
-        none, ones = np.zeros(len(weights)), np.ones(len(weights))
-        # Each rater's ratings of an item vary by error alone; of one rating nothing is known.
-        of_cells = np.where(
-            repeated,
-            [of_item, of_rater, of_cell, weights @ n_cells - 1],
-            [none, none, ones, none],
-        )
-        equations = np.stack(
-            [
-                np.stack([of_item, in_item - mean_rater, in_item - mean_cell, n_items - 1]),
-                np.stack([in_rater - mean_item, of_rater, in_rater - mean_cell, n_raters - 1]),
-                of_cells,
-                np.stack([of_item, of_rater, of_cell, n - 1]),
-            ]
-        ).transpose(2, 0, 1)
-        observed = np.stack(
-            [
-                weights @ between - of_mean,
-                np.nan_to_num(divide(sum_rater**2, n_rater)).sum(axis=1) - of_mean,
-                np.where(repeated, weights @ in_cell - of_mean, 0.0),
-                weights @ squares - of_mean,
-            ],
-            axis=1,
-        )
-        solvable = (n_items > 1) & (n_raters > 1)
-        size = np.prod(np.abs(equations).max(axis=2), axis=1)
-        solvable &= np.abs(np.linalg.det(np.nan_to_num(equations))) > _SINGULAR * size
-        variances = np.full((len(weights), 4), np.nan)
-        variances[solvable] = np.linalg.solve(equations[solvable], observed[solvable][:, :, None])[
-            :, :, 0
-        ]
-        positive = np.maximum(variances, 0)
-        wanted = positive[:, place:] if part == RESIDUAL else positive[:, [place]]
-        return divide(wanted.sum(axis=1), positive.sum(axis=1))
+        drawn = (array[items.repeat(row.astype(np.intp))] for row in weights)
+        return np.array([variance_share(those, raters, part).value for those in drawn])
 
     return statistic

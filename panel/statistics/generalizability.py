@@ -436,8 +436,7 @@ class _Term:
     def over(self, sizes: Mapping[str, Array]) -> Array:
         """Return the component's share in the variance of a mean, for each design."""
         n = np.prod([sizes[facet] for facet in self.facets if facet in sizes], axis=0)
-        result: Array = self.variance / (n * np.ones(_n_designs(sizes)))
-        return result
+        return self.variance / (n * np.ones(_n_designs(sizes)))
 
 
 def _n_designs(sizes: Mapping[str, Array]) -> int:
@@ -520,5 +519,4 @@ def _reaches(
     possible = (judges >= LEAST_JUDGES) & (np.min(dfs, axis=0) > 0)
     # The wider of the two is the interval.
     possible &= np.where(alone > together, dfs[0], df) >= LEAST_DF
-    reach: Array = np.where(possible & (total > 0), np.fmax(alone, together), nan)
-    return reach
+    return np.where(possible & (total > 0), np.fmax(alone, together), nan)

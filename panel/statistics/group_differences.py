@@ -404,18 +404,14 @@ def _mean(by_item: Array, weights: Array) -> float:
 
 
 def _rated(ratings: Array, kept: IntArray) -> Mask:
-    there: Mask = ~np.isnan(ratings) & (kept != 0)[:, None]
-    return there
+    return ~np.isnan(ratings) & (kept != 0)[:, None]
 
 
 def _distances(ratings: Array, of_items: tuple[Array, ...]) -> Array:
     """Return how far each rating lies from the mean of all ratings of its item."""
     every = np.concatenate(of_items, axis=1)
     m = (~np.isnan(every)).sum(axis=1).astype(np.float64)
-    corrected: Array = (ratings - row_means(every)[:, None]) * np.sqrt(
-        np.nan_to_num(divide(m, m - 1))
-    )[:, None]
-    return corrected
+    return (ratings - row_means(every)[:, None]) * np.sqrt(np.nan_to_num(divide(m, m - 1)))[:, None]
 
 
 def _rater_part(away: Array, kept: IntArray, weights: Array, least: int) -> VariancePart:

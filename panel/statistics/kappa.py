@@ -80,8 +80,7 @@ class ValueTables:
         items = np.flatnonzero(missing)
         rows = self.has_value[items]
         less = rows.T @ (rows * missing[items, None])
-        counts: Array = self.counts - less.reshape(self.counts.shape)
-        return counts
+        return self.counts - less.reshape(self.counts.shape)
 
 
 def resampled_mean_of(
@@ -107,8 +106,7 @@ def counts_of_the_first(counts: Array) -> Array:
     """Return how often the first of two raters gave each value to the items that the second rated
     `(raters, values, raters)`; as the tables are symmetric, from a sum that is ten times as fast as
     the sum over their last axis."""
-    sums: Array = counts.sum(axis=1).transpose(1, 2, 0)
-    return sums
+    return counts.sum(axis=1).transpose(1, 2, 0)
 
 
 def tau_b_sums(counts: Array) -> Sums:
@@ -138,8 +136,7 @@ def spearman_sums(counts: Array) -> Sums:
 def _signs(n_values: int) -> Array:
     """Return 1 where the first of two values is the larger, −1 where it is the smaller."""
     places = np.arange(n_values)
-    signs: Array = np.sign(places[:, None] - places).astype(np.float64)
-    return signs
+    return np.sign(places[:, None] - places).astype(np.float64)
 
 
 KappaWeights = Literal["none", "linear", "quadratic"]
@@ -299,8 +296,7 @@ def _places(scores: Array, categories: Sequence[float]) -> Array:
     if not matches.any(axis=1).all():
         stray = scores[~matches.any(axis=1)][0]
         raise ValueError(f"{stray:g} is not among the categories {list(categories)}")
-    places: Array = matches.argmax(axis=1).astype(np.float64)
-    return places
+    return matches.argmax(axis=1).astype(np.float64)
 
 
 def _distance(x: Array, y: Array, weights: KappaWeights) -> Array:
@@ -328,8 +324,7 @@ def majority(labels: ArrayLike) -> Array:
     counts = count_by_item(array, values)
     most = counts.max(axis=1, keepdims=True)
     alone = ((counts == most).sum(axis=1) == 1) & (most[:, 0] > 0)
-    result: Array = np.where(alone, values[counts.argmax(axis=1)], np.nan)
-    return result
+    return np.where(alone, values[counts.argmax(axis=1)], np.nan)
 
 
 def confusion(x: ArrayLike, y: ArrayLike, n_categories: int) -> Array:
@@ -387,5 +382,4 @@ def same_label(x: ArrayLike, y: ArrayLike) -> Array:
     array([ 1.,  0.,  1., nan])
     """
     first, second, both = paired_scores(x, y)
-    result: Array = np.where(both, (first == second).astype(np.float64), np.nan)
-    return result
+    return np.where(both, (first == second).astype(np.float64), np.nan)

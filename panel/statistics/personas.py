@@ -84,8 +84,7 @@ class PersonaCells:
         there is no term."""
         if not self.values.shape[3]:
             return np.full(self.values.shape[:3], np.nan)
-        mean: Array = self.values.mean(axis=3)
-        return mean
+        return self.values.mean(axis=3)
 
 
 def departures(values: Array) -> Array:
@@ -102,8 +101,7 @@ def without_severity(values: Array) -> Array:
     known = (~np.isnan(from_panel)).any(axis=0)
     severity = np.full(from_panel.shape[1:], np.nan)
     severity[known] = np.nanmedian(from_panel[:, known], axis=0)
-    beyond: Array = from_panel - severity[None]
-    return beyond
+    return from_panel - severity[None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,14 +240,12 @@ class ResponseDepartures:
     def shown(self) -> Mask:
         """Return the cells that noise does not explain `(responses, personas)`, corrected over
         all."""
-        mask: Mask = self.p_adjusted < LEVEL
-        return mask
+        return self.p_adjusted < LEVEL
 
     @property
     def beyond_chance(self) -> Mask:
         """Return the cells beyond `chance`, each tested alone: noise alone would give 5 %."""
-        mask: Mask = np.abs(np.nan_to_num(self.departures)) > self.chance
-        return mask
+        return np.abs(np.nan_to_num(self.departures)) > self.chance
 
 
 def contested_responses(cells: PersonaCells) -> list[ContestedResponse]:
@@ -348,8 +344,7 @@ class _Tables:
     @property
     def pooled_df(self) -> Array:
         """Return the pooled degrees of freedom `(dimensions,)`."""
-        total: Array = self.residual_df.sum(axis=0) * self.kept
-        return total
+        return self.residual_df.sum(axis=0) * self.kept
 
     @property
     def noise(self) -> Array:
@@ -440,5 +435,4 @@ def _kept(n: int) -> float:
 def _basis(design: Array) -> Array:
     """Return an orthonormal basis of the span of a design's columns."""
     vectors, sizes, _ = np.linalg.svd(design, full_matrices=False)
-    basis: Array = vectors[:, sizes > ROUNDING * max(1.0, float(sizes.max(initial=0)))]
-    return basis
+    return vectors[:, sizes > ROUNDING * max(1.0, float(sizes.max(initial=0)))]

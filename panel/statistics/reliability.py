@@ -139,8 +139,7 @@ def _alpha(counts: Array, values: Array, weights: Array, level: MeasurementLevel
 
 def _squared_differences(count: Array, total: Array, squares: Array) -> Array:
     """Return Σ (a − b)² over ordered pairs, from their number, sum and sum of squares."""
-    result: Array = np.maximum(2 * (count * squares - total**2), 0)
-    return result
+    return np.maximum(2 * (count * squares - total**2), 0)
 
 
 _SWEEPS = 50
@@ -241,8 +240,7 @@ def _coincidences(places: Iterable[int], n_values: int) -> Array:
     size = counts.sum()
     if size < 2:
         return np.zeros((n_values, n_values))
-    table: Array = (np.outer(counts, counts) - np.diag(counts)) / (size - 1)
-    return table
+    return (np.outer(counts, counts) - np.diag(counts)) / (size - 1)
 
 
 def _alpha_of_coincidences(coincidences: Array) -> float:

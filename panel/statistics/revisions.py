@@ -100,15 +100,13 @@ class Revisions:
     @property
     def paired(self) -> Mask:
         """Return a mask of the ratings of deliberated responses that are there both times."""
-        both: Mask = ~np.isnan(self.before + self.after) & self.deliberated[:, None, None]
-        return both
+        return ~np.isnan(self.before + self.after) & self.deliberated[:, None, None]
 
     @property
     def moved(self) -> Mask:
         """Return a mask of the ratings that changed by half a step or more."""
         # What is missing once compares as false.
-        far: Mask = np.abs(self.after - self.before) >= self.steps / 2 - ROUNDING
-        return far
+        return np.abs(self.after - self.before) >= self.steps / 2 - ROUNDING
 
 
 @dataclass(frozen=True, slots=True)
@@ -519,8 +517,7 @@ def _pairs(before: Array, after: Array) -> list[int]:
             np.sum((was != 0) & (became == 0)),
             np.sum((was == 0) & (became != 0)),
         ]
-    n_pairs: list[int] = counts.tolist()
-    return n_pairs
+    return counts.tolist()
 
 
 def _systems(

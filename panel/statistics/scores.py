@@ -262,8 +262,7 @@ def _terms(ratings: Array) -> Array:
 
 def _weigh(shares: Array, differences: Array) -> Array:
     """Return each item's loss; a missing difference matters only where it counts."""
-    result: Array = np.where(shares > 0, shares * differences, 0).sum(axis=1)
-    return result
+    return np.where(shares > 0, shares * differences, 0).sum(axis=1)
 
 
 def _chance(terms: Array) -> Array:
@@ -346,13 +345,11 @@ def resampled_mode_share(ratings: ArrayLike) -> Resampled:
 def _entropy(shares: Array) -> Array:
     logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
     # Remove the sign of a negative zero.
-    entropy: Array = -np.sum(shares * logs, axis=1) + 0.0
-    return entropy
+    return -np.sum(shares * logs, axis=1) + 0.0
 
 
 def _largest(shares: Array) -> Array:
-    largest: Array = np.max(shares, axis=1)
-    return largest
+    return np.max(shares, axis=1)
 
 
 def _estimate(ratings: ArrayLike, function: Callable[[Array], Array]) -> Statistic:
@@ -456,8 +453,7 @@ def _within(x: Array, y: Array, codes: IntArray) -> Resampled:
         sum_x, sum_y = ((weights * side) @ member for side in (x, y))
 
         def inside(raw: Array, sum_a: Array, sum_b: Array) -> Array:
-            products: Array = raw - np.nansum(divide(sum_a * sum_b, n), axis=1)
-            return products
+            return raw - np.nansum(divide(sum_a * sum_b, n), axis=1)
 
         raw_x, raw_y = weights @ x**2, weights @ y**2
         of_x, of_y = inside(raw_x, sum_x, sum_x), inside(raw_y, sum_y, sum_y)

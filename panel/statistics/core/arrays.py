@@ -133,8 +133,7 @@ def without_rounding(means: Array, of: Array) -> Array:
     merged = _one_of_each(means, np.ldexp(1e-12, np.maximum(np.frexp(means)[1], least)))
     fraction, own = np.frexp(merged)
     exponent = np.maximum(own, least)
-    rounded: Array = np.ldexp(np.round(np.ldexp(fraction, own - exponent), 12), exponent)
-    return rounded
+    return np.ldexp(np.round(np.ldexp(fraction, own - exponent), 12), exponent)
 
 
 def _one_of_each(values: Array, widths: Array) -> Array:
@@ -151,8 +150,7 @@ def _one_of_each(values: Array, widths: Array) -> Array:
 
 def has_ratings(ratings: Array, least: int = 1) -> Mask:
     """Return whether at least `least` raters rated an item `(items,)`."""
-    rated: Mask = np.sum(~np.isnan(ratings), axis=1) >= least
-    return rated
+    return np.sum(~np.isnan(ratings), axis=1) >= least
 
 
 def has_two_ratings(ratings: Array) -> Mask:
@@ -165,15 +163,13 @@ def divide(numerator: ArrayLike, denominator: ArrayLike) -> Array:
     top, bottom = np.broadcast_arrays(
         np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
     )
-    quotient: Array = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom != 0)
-    return quotient
+    return np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom != 0)
 
 
 def scaled_to_unit(x: Array) -> Array:
     """Divide `x` by a power of two that brings its largest magnitude below one, which is exact."""
     _, exponent = np.frexp(np.max(np.abs(x), initial=0))
-    result: Array = np.ldexp(x, -exponent)
-    return result
+    return np.ldexp(x, -exponent)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -197,14 +193,12 @@ class DistinctValues:
 
     def count(self, weights: Array) -> Array:
         """Return how often each value occurs in each resample `(resamples, values)`."""
-        counts: Array = np.add.reduceat(weights[:, self.order], self.starts, axis=1)
-        return counts
+        return np.add.reduceat(weights[:, self.order], self.starts, axis=1)
 
 
 def has_several_values(counts: Array) -> Mask:
     """Return whether a resample has more than one value, from their counts."""
-    result: Mask = (counts > 0).sum(axis=1) > 1
-    return result
+    return (counts > 0).sum(axis=1) > 1
 
 
 def count_by_item(ratings: Array, values: Array) -> Array:

@@ -2,9 +2,8 @@
 
 The values are scipy's; the resampled forms equal them on the resampled pairs. Sources: M. G.
 Kendall (1945), "The treatment of ties in ranking problems" (τ_b); A. Stuart (1953), "The estimation
-and comparison of strengths of association in contingency tables" (τ_c); W. R. Knight (1966), "A
-computer method for calculating Kendall's tau with ungrouped data"; B. Phipson & G. K. Smyth (2010),
-"Permutation p-values should never be zero".
+and comparison of strengths of association in contingency tables" (τ_c); B. Phipson & G. K. Smyth
+(2010), "Permutation p-values should never be zero".
 """
 
 from __future__ import annotations
@@ -66,7 +65,7 @@ def correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Statistic:
     >>> round(correlation([1, 2, 3, 4], [10, 30, 20, 40], "tau_b").value, 3)
     0.667
     """
-    _check(kind)
+    check_choice("kind", kind, CorrelationKind)
     first, second, both = paired_scores(x, y)
     first, second = first[both], second[both]
     n_items = len(first)
@@ -82,13 +81,13 @@ def correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Statistic:
     # scipy's rounding can pass the bounds by a hair.
     value = float(np.clip(result.statistic, -1, 1))
     # With two pairs there is no distribution to take a p-value from.
-    p_value = float(result.pvalue) if n_items > 2 else float("nan")
+    p_value = float(result.pvalue) if n_items > 2 else nan
     return Statistic(value, n_items, n_raters=2, p_value=p_value)
 
 
 def resampled_correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Resampled:
     """Return the correlation as a function of resampling weights; args as for `correlation`."""
-    _check(kind)
+    check_choice("kind", kind, CorrelationKind)
     first, second, both = paired_scores(x, y)
     if not both.any():
         return lambda weights: np.full(len(weights), np.nan)
@@ -113,10 +112,6 @@ def within_prompts(
         (name, correlation(first[items], second[items], kind))
         for name, items in items_by_label(prompts, len(first))
     )
-
-
-def _check(kind: str) -> None:
-    check_choice("kind", kind, CorrelationKind)
 
 
 def _why_undefined(x: Array, y: Array) -> Reason | None:
@@ -163,33 +158,26 @@ def _tau_c(x: Array, y: Array) -> Resampled:
 
 
 def _spearman(x: Array, y: Array) -> Resampled:
+    # Mid-ranks up to a constant, which r does not see.
+    return _of_values(
+        x, y, lambda count, side: (np.cumsum(count, axis=1) - count / 2)[:, side.codes]
+    )
+
+
+def _pearson(x: Array, y: Array) -> Resampled:
+    return _of_values(x, y, lambda _, side: _centred(side.values[side.codes])[None])
+
+
+def _of_values(
+    x: Array, y: Array, values_of: Callable[[Array, DistinctValues], Array]
+) -> Resampled:
     sides = (DistinctValues.of(x), DistinctValues.of(y))
 
     def statistic(weights: Array) -> Array:
         counts = [side.count(weights) for side in sides]
-        # Mid-ranks up to a constant, which r does not see.
-        rank_x, rank_y = (
-            (np.cumsum(count, axis=1) - count / 2)[:, side.codes]
-            for side, count in zip(sides, counts, strict=True)
-        )
-        values = _weighted_pearson(rank_x, rank_y, weights)
-        return np.where(
-            has_several_values(counts[0]) & has_several_values(counts[1]), values, np.nan
-        )
-
-    return statistic
-
-
-def _pearson(x: Array, y: Array) -> Resampled:
-    sides = (DistinctValues.of(x), DistinctValues.of(y))
-    centred_x, centred_y = _centred(x)[None], _centred(y)[None]
-
-    def statistic(weights: Array) -> Array:
-        values = _weighted_pearson(centred_x, centred_y, weights)
-        defined = has_several_values(sides[0].count(weights)) & has_several_values(
-            sides[1].count(weights)
-        )
-        return np.where(defined, values, np.nan)
+        first, second = map(values_of, counts, sides)
+        defined = has_several_values(counts[0]) & has_several_values(counts[1])
+        return np.where(defined, _weighted_pearson(first, second, weights), np.nan)
 
     return statistic
 
@@ -219,12 +207,7 @@ _RESAMPLED: dict[CorrelationKind, Callable[[Array, Array], Resampled]] = {
 
 
 MOST_ITEMS = 64
-"""Above this number of items, τ is computed column by column, by sorting."""
-BLOCK = 64
-"""Items of which all pairs are compared when values that stand in the other order are counted."""
-MOST_COUNTS = 4_000_000
-"""Counts of values that are held at a time: 32 MB."""
-_LATER = np.triu(np.ones((BLOCK, BLOCK), dtype=np.bool_), 1)
+"""Above this number of items, τ is computed column by column."""
 
 
 def correlations(x: Array, y: Array, kind: CorrelationKind) -> Array:
@@ -248,8 +231,7 @@ def correlations(x: Array, y: Array, kind: CorrelationKind) -> Array:
 def _n_values(x: Array) -> Array:
     """Return how many values each column has, gaps aside."""
     rises = (np.diff(np.sort(x, axis=0), axis=0) > 0).sum(axis=0)
-    values: Array = (rises + ~np.isnan(x).all(axis=0)).astype(np.float64)
-    return values
+    return (rises + ~np.isnan(x).all(axis=0)).astype(np.float64)
 
 
 def _pearson_by_column(x: Array, y: Array) -> Array:
@@ -266,73 +248,27 @@ def taus(x: Array, y: Array, kind: CorrelationKind) -> Array:
         x, y: `(items, columns)`, NaN where one of the two is missing; a single column of `x` is
             that of all.
     """
-    agreement, untied_x, untied_y = (_of_all_pairs if len(x) <= MOST_ITEMS else _of_sorted)(x, y)
+    if len(x) > MOST_ITEMS:
+        columns = zip(np.broadcast_to(x, y.shape).T, y.T, strict=True)
+        return np.array([_tau(first, second, kind) for first, second in columns])
+    i, j = np.triu_indices(len(x), 1)
+    signs_x, signs_y = (np.nan_to_num(np.sign(side[i] - side[j])) for side in (x, y))
+    agreement = np.einsum("pc,pc->c", np.broadcast_to(signs_x, signs_y.shape), signs_y)
     if kind == "tau_b":
+        untied_x, untied_y = (np.abs(signs).sum(axis=0) for signs in (signs_x, signs_y))
         return divide(agreement, np.sqrt(untied_x) * np.sqrt(untied_y))
     smaller = np.minimum(_n_values(x), _n_values(y))
     n = np.sum(~np.isnan(x), axis=0)
     return divide(2 * agreement * smaller, n**2 * (smaller - 1))
 
 
-_PairSums = tuple[Array, Array, Array]
-"""Over pairs of items, of each column: the concordant less the discordant, and those that `x`, and
-that `y`, tells apart."""
-
-
-def _of_all_pairs(x: Array, y: Array) -> _PairSums:
-    i, j = np.triu_indices(len(x), 1)
-    signs_x, signs_y = (np.nan_to_num(np.sign(side[i] - side[j])) for side in (x, y))
-    agreement = np.einsum("pc,pc->c", np.broadcast_to(signs_x, signs_y.shape), signs_y)
-    untied_x, untied_y = (np.abs(signs).sum(axis=0) for signs in (signs_x, signs_y))
-    return agreement, untied_x, untied_y
-
-
-def _of_sorted(x: Array, y: Array) -> _PairSums:
-    """Count pairs by Knight's method: items are sorted by `x`, ties by `y`."""
-    rows = []
-    missing = np.isnan(x + y)
-    every_x = [np.unique(column, return_inverse=True)[1] for column in x.T]
-    if len(every_x) == 1:
-        every_x *= y.shape[1]
-    for codes, second, gaps in zip(every_x, y.T, missing.T, strict=True):
-        codes_x = codes[~gaps]
-        values, codes_y = np.unique(second[~gaps], return_inverse=True)
-        keys = np.sort(codes_x * len(values) + codes_y)
-        n_pairs = len(keys) * (len(keys) - 1) // 2
-        tied_x, tied_y = (_pairs_within(np.bincount(codes)) for codes in (codes_x, codes_y))
-        tied_in_both = _pairs_within(np.diff(np.flatnonzero(np.diff(keys, prepend=-1, append=-1))))
-        differ = n_pairs - tied_x - tied_y + tied_in_both
-        discordant = _inversions(keys % max(len(values), 1), len(values))
-        rows.append((differ - 2 * discordant, n_pairs - tied_x, n_pairs - tied_y))
-    agreement, untied_x, untied_y = np.array(rows, dtype=np.float64).reshape(-1, 3).T
-    return agreement, untied_x, untied_y
-
-
-def _pairs_within(sizes: IntArray) -> int:
-    return int((sizes * (sizes - 1)).sum()) // 2
-
-
-def _inversions(codes: IntArray, n_values: int) -> int:
-    """Count pairs whose larger value comes first: inside blocks, and between items and blocks."""
-    if len(codes) < 2:
-        return 0
-    n_blocks = -(-len(codes) // BLOCK)
-    if n_blocks * n_values > MOST_COUNTS:
-        # Too many counts to be held: count within each half of the items, then between the halves.
-        halves = codes[: len(codes) // 2], codes[len(codes) // 2 :]
-        first = np.sort(halves[0])
-        across = len(first) * len(halves[1]) - np.searchsorted(first, halves[1], "right").sum()
-        return int(across) + sum(_inversions(half, n_values) for half in halves)
-    padded = np.full(n_blocks * BLOCK, n_values, dtype=np.min_scalar_type(n_values))
-    padded[: len(codes)] = codes
-    blocks = padded.reshape(n_blocks, BLOCK)
-    inside = np.count_nonzero((blocks[:, :, None] > blocks[:, None, :]) & _LATER)
-    place = np.arange(n_blocks)[:, None]
-    cells = (place * (n_values + 1) + blocks).ravel()
-    counts = np.bincount(cells, minlength=n_blocks * (n_values + 1)).reshape(n_blocks, -1)
-    before = counts.cumsum(axis=0) - counts
-    larger = before.sum(axis=1, keepdims=True) - before.cumsum(axis=1)
-    return int(inside + larger[place, blocks].sum())
+def _tau(x: Array, y: Array, kind: CorrelationKind) -> float:
+    there = ~np.isnan(x + y)
+    if there.sum() < 2:
+        return nan
+    # The method is that of a p-value, which is not used.
+    pair = scipy.stats.kendalltau(x[there], y[there], variant=kind[-1], method="asymptotic")
+    return float(pair.statistic)
 
 
 Alternative = Literal["greater", "less", "two-sided"]
@@ -423,8 +359,7 @@ def _correlations(x: Array, shuffled: Array, kind: CorrelationKind) -> Array:
     if kind == "spearman":
         x, shuffled = scipy.stats.rankdata(x), scipy.stats.rankdata(shuffled, axis=1)
     x = (x - x.mean()) / x.std()
-    values: Array = (shuffled - shuffled.mean()) @ x / (len(x) * shuffled[0].std())
-    return values
+    return (shuffled - shuffled.mean()) @ x / (len(x) * shuffled[0].std())
 
 
 def shuffled_sums(values: Array, n_shuffles: int, rng: np.random.Generator) -> Array:
@@ -434,8 +369,7 @@ def shuffled_sums(values: Array, n_shuffles: int, rng: np.random.Generator) -> A
     n_items, n_raters = values.shape
     if n_items > MOST_LISTED:
         shuffles = rng.permuted(np.broadcast_to(values, (n_shuffles, *values.shape)), axis=1)
-        sums: Array = shuffles.sum(axis=2)
-        return sums
+        return shuffles.sum(axis=2)
     orders = _orders(n_items)
     drawn = rng.integers(0, len(orders), (n_raters, n_shuffles), dtype=np.uint16)
     places = drawn + len(orders) * np.arange(n_raters)[:, None]

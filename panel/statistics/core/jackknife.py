@@ -54,8 +54,7 @@ def resampled_mean(values: Array) -> Resampled:
 
 def left_out_weights(codes: IntArray, n_clusters: int) -> Array:
     """Return item weights `(clusters, items)` with one cluster left out in each row."""
-    weights: Array = (codes[None, :] != np.arange(n_clusters)[:, None]).astype(np.float64)
-    return weights
+    return (codes[None, :] != np.arange(n_clusters)[:, None]).astype(np.float64)
 
 
 EstimateKind = Literal[

@@ -378,8 +378,7 @@ def _upper_tails(differences: Array) -> Array:
 
     def below(t: Array) -> Mask:
         reached: Array = (sizes * np.tanh(t * sizes)).sum(axis=1, keepdims=True)
-        short: Mask = reached < sums
-        return short
+        return reached < sums
 
     low, high = np.zeros_like(sums), np.ones_like(sums)
     while (short := below(high)).any():

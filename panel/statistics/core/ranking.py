@@ -111,8 +111,7 @@ def influence_of(terms: Array) -> Array:
     there = ~np.isnan(terms)
     counts = there.sum(axis=1, keepdims=True).astype(np.float64)
     means = mean_there(terms, 1, keepdims=True)
-    moved: Array = np.nan_to_num(divide(terms - means, counts)).mean(axis=2)
-    return moved
+    return np.nan_to_num(divide(terms - means, counts)).mean(axis=2)
 
 
 def sampled_mean(
@@ -200,8 +199,7 @@ def _reach(sampled: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
         own = part.variance - part.by_prompt * (1 - sampled.n_prompts / n)
         total, squares = total + own, squares + own**2 / part.df
     df = np.divide(total**2, squares, out=np.full_like(total, inf), where=squares > 0)
-    reach: Array = np.sqrt(total) * scipy.special.stdtrit(df, 1 - level / 2)
-    return reach
+    return np.sqrt(total) * scipy.special.stdtrit(df, 1 - level / 2)
 
 
 MOSTLY = 0.5

@@ -210,8 +210,7 @@ def _share_below(factors: Array) -> Array:
         total += np.sin(np.arctan(at).sum(axis=0)) * np.exp(-size)
         if size.min(initial=_NEGLIGIBLE + 1) > _NEGLIGIBLE:
             break
-    p_values: Array = np.maximum(_LEAST, 0.5 - total * step / np.pi)
-    return p_values
+    return np.maximum(_LEAST, 0.5 - total * step / np.pi)
 
 
 ENUMERATED = 14

@@ -103,8 +103,7 @@ class PairCounts:
         links = np.zeros((self.contrasts.shape[1] - 1,) * 2)
         first, second = self.contrasts[:, :-1].argmax(axis=1), self.contrasts.argmin(axis=1)
         links[first, second], links[second, first] = forth, back
-        n_parts: int = scipy.sparse.csgraph.connected_components(links, connection="strong")[0]
-        return n_parts
+        return scipy.sparse.csgraph.connected_components(links, connection="strong")[0]
 
     def _separated(self) -> bool:
         """Return whether the likelihood has no maximum: it rises in some direction for ever."""
@@ -386,8 +385,7 @@ def _comparisons(counts: WinCounts, kept: IntArray | None = None) -> Array:
     if kept is not None:
         wins, ties = (array[:, kept][:, :, kept] for array in (wins, ties))
     apart = 1 - np.eye(wins.shape[1])
-    both: Array = ((wins + wins.swapaxes(1, 2) + ties) * apart).sum(axis=2)
-    return both
+    return ((wins + wins.swapaxes(1, 2) + ties) * apart).sum(axis=2)
 
 
 def _of_finite_strength(counts: WinCounts) -> tuple[IntArray, dict[int, Reason]]:

@@ -221,15 +221,10 @@ def _concordances(block: AgreementBlock) -> tuple[OverPrompts, OverPrompts]:
 
 
 @agreement_statistics.register(
-    "kendall_w_incomplete",
-    "W, incomplete\nrankings",
-    table=AGREEMENT,
-    needs=("incomplete_rankings",),
-    of=OF_SCORES,
-    show_note=True,
-    summary="W, incomplete rankings",
+    "kendall_w_incomplete", "W, incomplete\nrankings", table=AGREEMENT,
+    needs=("incomplete_rankings",), of=OF_SCORES, show_note=True, summary="W, incomplete rankings",
     order=25,
-)
+)  # fmt: skip
 def of_incomplete_rankings(block: AgreementBlock) -> Iterator[BlockResult]:
     """Yield W of incomplete rankings, beside Kendall's W, which leaves out raters who rated only
     some items of a prompt."""

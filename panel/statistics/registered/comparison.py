@@ -100,13 +100,9 @@ WITHIN_PROMPTS = StatisticTable(
 
 def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> None:
     @comparison_statistics.register(
-        kind,
-        heading,
-        table=OVER_ALL_ITEMS,
-        of=OF_SCORES,
-        summary=f"{heading}, over all items" if kind == "tau_b" else "",
-        order=order,
-    )
+        kind, heading, table=OVER_ALL_ITEMS, of=OF_SCORES,
+        summary=f"{heading}, over all items" if kind == "tau_b" else "", order=order,
+    )  # fmt: skip
     def panel(block: ComparisonBlock) -> Iterator[BlockResult]:
         # Items of different prompts are not exchangeable: with prompts the test is of the
         # correlation within them.
@@ -122,13 +118,9 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
         yield BlockResult(block.of_both(statistic), resampled, kind="correlation", counted=counted)
 
     @comparison_statistics.register(
-        f"human_ceiling_{kind}",
-        heading,
-        table=OVER_ALL_ITEMS,
-        side="humans",
-        of=OF_SCORES,
+        f"human_ceiling_{kind}", heading, table=OVER_ALL_ITEMS, side="humans", of=OF_SCORES,
         order=order,
-    )
+    )  # fmt: skip
     def humans(block: ComparisonBlock) -> Iterator[BlockResult]:
         ceiling = human_ceiling(block.compared, kind)
         note = f"{ceiling.n_undefined} constant raters left out" if ceiling.n_undefined else ""
@@ -137,14 +129,9 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
         yield BlockResult(ceiling.mean, resampled, note, "correlation", counted=counted)
 
     @comparison_statistics.register(
-        f"{kind}_within_prompts",
-        heading,
-        table=WITHIN_PROMPTS,
-        needs=("prompts",),
-        of=OF_SCORES,
-        summary=f"{heading}, within prompts" if kind == "tau_b" else "",
-        order=order + 100,
-    )
+        f"{kind}_within_prompts", heading, table=WITHIN_PROMPTS, needs=("prompts",), of=OF_SCORES,
+        summary=f"{heading}, within prompts" if kind == "tau_b" else "", order=order + 100,
+    )  # fmt: skip
     def panel_within_prompts(block: ComparisonBlock) -> Iterator[BlockResult]:
         prompts = block.prompts or []
         means = over_prompts(within_prompts(block.panel_mean, block.target, prompts, kind))
@@ -163,14 +150,9 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
         yield replace(result, statistic=block.of_both(tested), counted=counted)
 
     @comparison_statistics.register(
-        f"human_ceiling_{kind}_within_prompts",
-        heading,
-        table=WITHIN_PROMPTS,
-        needs=("prompts",),
-        side="humans",
-        of=OF_SCORES,
-        order=order + 100,
-    )
+        f"human_ceiling_{kind}_within_prompts", heading, table=WITHIN_PROMPTS, needs=("prompts",),
+        side="humans", of=OF_SCORES, order=order + 100,
+    )  # fmt: skip
     def humans_within_prompts(block: ComparisonBlock) -> Iterator[BlockResult]:
         prompts = block.prompts or []
         yield mean_over_prompts(human_ceiling_by_prompt(block.compared, prompts, kind), prompts)
@@ -198,14 +180,9 @@ def _register_loss(name: str, heading: str, order: int, *, weighted: bool) -> No
 
 
 @comparison_statistics.register(
-    "custom_loss",
-    "custom loss",
-    table=LOSSES,
-    needs=("prompts",),
-    of=("all",),
-    show_note=True,
+    "custom_loss", "custom loss", table=LOSSES, needs=("prompts",), of=("all",), show_note=True,
     order=330,
-)
+)  # fmt: skip
 def custom(block: ComparisonBlock) -> Iterator[BlockResult]:
     """Yield the loss where all its dimensions are rated, in [0, 1]."""
     if block.prompts is None or not set(CUSTOM_DIMENSIONS) <= set(block.by_dimension):
@@ -618,13 +595,9 @@ DIFFERENCE_WITHIN = StatisticTable(_TITLE + "within prompts", all_raters_only=Tr
 
 def _register_difference(kind: CorrelationKind, heading: str, order: int) -> None:
     @comparison_statistics.register(
-        f"human_difference_{kind}",
-        heading,
-        table=DIFFERENCE_OVER_ITEMS,
-        of=OF_SCORES,
-        summary="panel − one person, over all items" if kind == "tau_b" else "",
-        order=order,
-    )
+        f"human_difference_{kind}", heading, table=DIFFERENCE_OVER_ITEMS, of=OF_SCORES,
+        summary="panel − one person, over all items" if kind == "tau_b" else "", order=order,
+    )  # fmt: skip
     def difference(block: ComparisonBlock) -> Iterator[BlockResult]:
         sides = _judges(block), block.compared
         differences = human_difference(*sides, kind)
@@ -640,14 +613,10 @@ def _register_difference(kind: CorrelationKind, heading: str, order: int) -> Non
             )
 
     @comparison_statistics.register(
-        f"human_difference_{kind}_within_prompts",
-        heading,
-        table=DIFFERENCE_WITHIN,
-        of=OF_SCORES,
-        needs=("prompts",),
-        summary="panel − one person, within prompts" if kind == "tau_b" else "",
+        f"human_difference_{kind}_within_prompts", heading, table=DIFFERENCE_WITHIN, of=OF_SCORES,
+        needs=("prompts",), summary="panel − one person, within prompts" if kind == "tau_b" else "",
         order=order + 5,
-    )
+    )  # fmt: skip
     def difference_within(block: ComparisonBlock) -> Iterator[BlockResult]:
         prompts = block.prompts or []
         differences = human_difference_by_prompt(_judges(block), block.compared, prompts, kind)
@@ -693,14 +662,9 @@ ANNOTATOR_TEST = StatisticTable(
 
 def _register_test_figure(name: str, heading: str, order: int, summary: str = "") -> None:
     @comparison_statistics.register(
-        name,
-        heading,
-        table=ANNOTATOR_TEST,
-        levels=ANY_LEVEL,
-        of=OF_SCORES,
-        summary=summary,
+        name, heading, table=ANNOTATOR_TEST, levels=ANY_LEVEL, of=OF_SCORES, summary=summary,
         order=order,
-    )
+    )  # fmt: skip
     def results(block: ComparisonBlock) -> Iterator[BlockResult]:
         """Yield the panel's result, then each judge's; nothing without an epsilon."""
         if block.options.epsilon is None:
@@ -901,12 +865,10 @@ ASSUMED = (0.8, 0.5)
 
 
 @comparison_statistics.register(
-    "effective_judges",
-    "effective number",
+    "effective_judges", "effective number",
     table=StatisticTable("Effective number of judges, from the correlation of their errors"),
-    show_note=True,
-    order=410,
-)
+    show_note=True, order=410,
+)  # fmt: skip
 def of_errors(block: ComparisonBlock) -> Iterator[BlockResult]:
     """Yield the effective number of judges by their errors, corrected for the noise of people's
     mean where its reliability can be estimated; else a lower bound, and the number for assumed
@@ -970,12 +932,10 @@ BY_SOURCE = StatisticTable(
 
 
 @comparison_statistics.register(
-    "source_pearson",
-    "Pearson r",
+    "source_pearson", "Pearson r",
     table=StatisticTable("Correlation of the means by source, the panel's with people's"),
-    needs=("sources",),
-    order=540,
-)
+    needs=("sources",), order=540,
+)  # fmt: skip
 def correlation_over_sources(block: ComparisonBlock) -> Iterator[BlockResult]:
     means = source_means(block.panel_mean, block.humans, block.sources or [])
     yield BlockResult(block.of_both(means.pearson), note="items are sources")
@@ -1010,13 +970,9 @@ def win_rate(block: ComparisonBlock) -> Iterator[BlockResult]:
 
 
 @comparison_statistics.register(
-    "first_place",
-    "share of\nfirst places",
-    table=BY_SOURCE,
-    needs=("sources",),
-    side="both",
+    "first_place", "share of\nfirst places", table=BY_SOURCE, needs=("sources",), side="both",
     order=530,
-)
+)  # fmt: skip
 def first_place(block: ComparisonBlock) -> Iterator[BlockResult]:
     tallies, resampled = _preferences(block), _resampled(block)
     for place, source in enumerate(tallies.sources):
