@@ -284,7 +284,6 @@ def _blocks(
 def _all_dimensions(
     common: AgreementBlock, scores: Array, others: Array, dimensions: Sequence[str]
 ) -> AgreementBlock:
-    """Return a block in which an item's ratings on each dimension are an item of their own."""
     n_items = len(scores)
     stacked = (
         side.transpose(2, 0, 1).reshape(n_items * len(dimensions), side.shape[1])

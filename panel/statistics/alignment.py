@@ -177,19 +177,16 @@ class _Moments:
 
 
 def _simplex(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
-    """Return weights with the penalty that is best on folds that they were not learnt from."""
     return _chosen(moments, folds, lambda within: weights_by_errors(moments.of(within), PENALTIES))
 
 
 def _subset(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
-    """Return the mean of as many judges as are best on folds that they were not chosen by."""
     return _chosen(moments, folds, lambda within: _greedy(moments.of(within)))
 
 
 def _chosen(
     moments: _Moments, folds: Sequence[int], candidates: Callable[[Sequence[int]], list[Array]]
 ) -> AlignmentRule | None:
-    """Return the candidate with the least error on folds left out, learnt from all folds."""
     there = [fold for fold in folds if moments.sizes[fold] > 0]
     if not there:
         return None
@@ -233,7 +230,6 @@ def weights_by_errors(errors: Array, penalties: Sequence[float]) -> list[Array]:
 
 
 def _greedy(errors: Array) -> list[Array]:
-    """Return equal weights of the first 1, 2, … judges, each the one that makes the error least."""
     n = len(errors)
     left, weights, chosen = np.arange(n), np.zeros(n), list[Array]()
     # What each judge shares with those who were chosen.
@@ -597,7 +593,6 @@ def _figure(
 def _ends(
     name: FigureName, before: float, after: float, error: float, df: float, *, n_folds: int, n: int
 ) -> HeldOutFigure:
-    """Return a figure with interval and p, from the error over prompts and what folds share."""
     moved = Difference(after - before, over="prompts", n=n, a="aligned", b="panel")
     whole = error * sqrt(1 + n_folds / (n_folds - 1))
     if whole > _SAME:
@@ -608,7 +603,6 @@ def _ends(
 
 
 def _p(value: float, error: float, df: float) -> float:
-    """Return the two-sided p-value of 0 by Student's t: 1 without a value or a spread."""
     if isnan(value) or not error > _SAME:
         return 1.0
     return two_sided_p(value / error, df)

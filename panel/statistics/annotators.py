@@ -263,7 +263,6 @@ def _advantages(judge: Array, humans: Array, score: AlignmentScore) -> tuple[Arr
 
 
 def _distance(scores: Array, others: Array, score: AlignmentScore) -> Array:
-    """Return a rating's distance from those of the item's other raters: 1 − accuracy, or RMSE."""
     away = (scores[:, None] - others) ** 2
     if score == "accuracy":
         away = np.where(np.isnan(away), np.nan, away > 0)
@@ -403,7 +402,6 @@ def resampled_substitution(
 def _pairs(
     ratings: ArrayLike, panel: ArrayLike, min_shared: int
 ) -> tuple[list[ScorePair], list[ScorePair]]:
-    """Return the pairs of people on the items they share, and those with one of them replaced."""
     if min_shared < 1:
         raise ValueError(f"a pair needs at least 1 shared item, found {min_shared}")
     array = as_ratings(ratings)

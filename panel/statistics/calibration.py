@@ -180,7 +180,6 @@ class Estimates:
 
 
 def _slope(sums: Array) -> Array:
-    """Return the slope of people's ratings on the panel's, drawn toward 0 and not below it."""
     w, wy, wf, wff, wfy, wyy, n = sums
     spread = wff - divide(wf**2, w)
     known = (spread > SAME * np.maximum(wff, SAME)) & (n > 2)
@@ -330,7 +329,6 @@ def _estimated(
     confidence: float,
     over: str = "prompts",
 ) -> CorrectedMean:
-    """Return the first side's mean, or its difference from the second's."""
     n_items, n_human = sum(side.n_items for side in sides), sum(side.n_human for side in sides)
     place = {name: index for index, name in enumerate(names)}
     rated = {name for side in sides for name, of in zip(side.names, side.rated, strict=True) if of}
@@ -401,7 +399,6 @@ def _estimated(
 
 
 def _within(value: float, reach: float, limits: tuple[float, float]) -> tuple[float, float, float]:
-    """Return a value and the ends of its interval, cut at the limits."""
     value = min(max(value, limits[0]), limits[1])
     return value, max(value - reach, limits[0]), min(value + reach, limits[1])
 
@@ -457,7 +454,6 @@ def jackknife_variance(left_out: Array) -> float:
 def _to_halve(
     reached: _Reached, n: int, n_human: int, n_prompts: int, confidence: float
 ) -> int | None:
-    """Return how many items people have to rate for half of the interval."""
     by_panel = reached.by_others * n_prompts / max(n_prompts - n, 1)
     by_people = max(reached.error**2 - by_panel, 0.0) * n
     for more in range(n + 1, n_prompts + 1):
@@ -658,7 +654,6 @@ def calibrate(
 
 
 def _over(mean: CorrectedMean, over: str, p_adjusted: float = nan) -> CorrectedMean:
-    """Add to an estimate what its intervals take as a sample, and the adjusted p-value."""
     return replace(
         mean,
         human_only=replace(mean.human_only, over=over),
@@ -667,7 +662,6 @@ def _over(mean: CorrectedMean, over: str, p_adjusted: float = nan) -> CorrectedM
 
 
 def _labels(panel: Ratings) -> dict[str, str]:
-    """Return the labels of dimensions, and of the categories' shares, by name."""
     shares = {
         f"{name}:{category}": f"{label}: {category}"
         for name, label in panel.labels.items()
@@ -679,7 +673,6 @@ def _labels(panel: Ratings) -> dict[str, str]:
 def _scores(
     panel: Ratings, humans: Ratings, dimensions: list[str]
 ) -> Iterator[tuple[str, Array, Array, tuple[float, float]]]:
-    """Yield each score's name, panel's and people's mean by item, and the limits of people's."""
     if (sides := on_composite(panel, humans)) is not None:
         our_own, their_own = sides
         yield from _scores(our_own, their_own, [COMPOSITE])
@@ -701,7 +694,6 @@ def _scores(
 
 
 def _limits(panel: Ratings, humans: Ratings, dimension: str) -> tuple[float, float]:
-    """Return the ends of people's scale or, if unknown, of the panel's if theirs lie on it."""
     nowhere = (-inf, inf)
     low, high = humans.scales.get(dimension) or panel.scales.get(dimension, nowhere)
     rated = humans.scores[:, :, humans.dimensions.index(dimension)]
@@ -850,7 +842,6 @@ def scored_items(panel: Ratings) -> Mask:
 
 
 def _variances(panel: Ratings) -> Array:
-    """Return each item's variance of scores, or share of pairs with other labels."""
     judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
     variances = []
     for place, dimension in enumerate(panel.dimensions):
@@ -876,7 +867,6 @@ def _sizes(variances: Array) -> Array:
 
 
 def _shares(sizes: list[int], n: int) -> list[int]:
-    """Divide n among strata of these sizes: equally, as far as they are large enough."""
     shares = [0] * len(sizes)
     left = min(n, sum(sizes))
     while left:

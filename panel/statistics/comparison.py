@@ -211,7 +211,6 @@ def correlation_differences(
 def _parts(
     panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata | None
 ) -> list[_Part]:
-    """Return each block to measure: those of the composite, where there is one, then the others."""
     parts = _parts_of(panel, humans, options, strata)
     if (sides := on_composite(panel, humans)) is None:
         return parts
@@ -238,7 +237,6 @@ def _parts_of(
 def _stratum_blocks(
     panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata
 ) -> Iterator[_Part]:
-    """Yield the blocks of each stratum that shares an item with people, group by group."""
     if strata.by == PROMPT:
         humans = replace(humans, prompts=None)
     known = set(humans.items)
@@ -260,7 +258,6 @@ def _stratum_blocks(
 def _blocks(
     panel: Ratings, humans: Ratings, options: AnalysisOptions
 ) -> list[tuple[ComparisonBlock, str, str]]:
-    """Return each block to measure, with its group and dimension."""
     ours, theirs, dimensions = _shared(panel, humans)
     numeric = [name for name in dimensions if name not in panel.categories]
     prompts = labels_of(humans.prompts, theirs.items) or labels_of(panel.prompts, ours.items)
@@ -318,7 +315,6 @@ def _blocks(
 
 
 def _shared(panel: Ratings, humans: Ratings) -> tuple[_SharedRatings, _SharedRatings, list[str]]:
-    """Return both sides' ratings of the items that both rated, and the dimensions of both."""
     if HUMANS in panel.groups:
         raise ValueError(f"a group of judges is called {HUMANS!r}, the name of the other side")
     place = {name: index for index, name in enumerate(panel.items)}

@@ -43,7 +43,7 @@ from persona_panel.statistics.core.correlation import (
     resampled_correlation,
     shuffled_sums,
 )
-from persona_panel.statistics.core.means import OverPrompts, over_prompts
+from persona_panel.statistics.core.means import OverPrompts, by_prompt, over_prompts
 from persona_panel.statistics.kappa import (
     KappaWeights,
     Sums,
@@ -288,7 +288,6 @@ def leaves_out_raters(ratings: ArrayLike, prompts: Labels | None = None) -> bool
 
 
 def _overlapping(rated: Mask) -> tuple[Mask, Mask]:
-    """Return the items and raters left when those with one of the other are left out again."""
     items, raters = (np.ones(n, dtype=np.bool_) for n in rated.shape)
     while True:
         left = rated & items[:, None] & raters[None, :]
@@ -311,7 +310,6 @@ def _undefined(block: Array) -> Statistic:
 
 
 def _weighted_ranks(block: Array) -> Array:
-    """Return each rater's ranks about their mean, times √(12 / (k + 1)) for k ranked items."""
     counts = np.sum(~np.isnan(block), axis=0)
     centred = np.nan_to_num(ranks_within(block).ranks - (counts + 1) / 2)
     return centred * np.sqrt(12 / (counts + 1))
@@ -335,7 +333,6 @@ class _Design:
 
     @property
     def degrees_of_freedom(self) -> int:
-        """Return the degrees of freedom of T."""
         if self.rated.all(axis=0).any():
             # A rater of all items connects them, as in most designs.
             return len(self.rated) - 1
@@ -357,7 +354,6 @@ class _Design:
         return weighted + (weighted @ self.rated @ self.inner) @ self.rated.T * self.weights
 
     def by_chance(self) -> float:
-        """Return the mean of T where raters rank at random."""
         sizes = self.rated.sum(axis=0)
         covariances = (self.ranks**2).sum(axis=0) / (sizes * (sizes - 1))
         fitted = self.effects(self.rated.T)  # of each rater's items (raters, items)
@@ -377,7 +373,6 @@ class _Design:
         return float(self.statistic(agreed.sum(axis=1)[None])[0])
 
     def w(self, unanimous: float) -> float:
-        """Return T as a share of its value for unanimous raters."""
         return float(np.clip(self.statistic(self.totals)[0] / unanimous, 0, 1))
 
     def shuffled(self, n_permutations: int, rng: np.random.Generator) -> Array:
@@ -480,7 +475,6 @@ def resampled_mean_spearman(ratings: ArrayLike, pairs: IntArray) -> Resampled | 
 
 
 def _quotient(together: Array, own: Array) -> Array:
-    """Return two raters' shared sums over the root of the product of their own."""
     return divide(together, np.sqrt(own) * np.sqrt(np.swapaxes(own, -1, -2)))
 
 
@@ -511,7 +505,6 @@ def _weighted_sums(array: Array, missing: Array) -> Sums:
 
 
 def _blocks(array: Array) -> Iterator[tuple[slice, _Signs, _Signs]]:
-    """Yield some items against all: which, their differences' signs, and 1 where both are rated."""
     rows = max(1, CELLS_AT_ONCE // max(1, array.size))
     for start in range(0, len(array), rows):
         some = slice(start, start + rows)
@@ -603,12 +596,7 @@ def pairwise_by_prompt(
     0.0
     """
     array = as_ratings(ratings)
-    return over_prompts(
-        [
-            (name, pairwise(array[items], statistic).mean)
-            for name, items in items_by_label(prompts, len(array))
-        ]
-    )
+    return by_prompt(lambda items: pairwise(array[items], statistic).mean, prompts, len(array))
 
 
 def resampled_pairwise(

@@ -185,7 +185,6 @@ class DesignStudy:
         return _result(self.components, SYSTEM, levels, self.span, self.raters_each)
 
     def _choices(self, fewest_prompts: int, *, present_judges: bool) -> dict[str, Sequence[int]]:
-        """Return the numbers of conditions that the cheapest design may have, by facet."""
         if self.measured != SYSTEM or not self.designs:
             raise ValueError("the interval of a system's mean takes a defined study of systems")
         present = self.designs[0].figures.levels
@@ -386,7 +385,6 @@ def _result(
 
 
 def _prompts(present: int) -> list[int]:
-    """Return numbers of prompts: up to 100 each, then by a twentieth, and the present one."""
     further = np.geomspace(100, _MOST_PROMPTS, 96).round().astype(int)
     return sorted({*range(2, 101), *further.tolist(), present})
 

@@ -139,7 +139,6 @@ def _named(effect: Sequence[str]) -> str:
 
 
 def _effects(factors: tuple[EffectT, ...]) -> list[tuple[EffectT, ...]]:
-    """Return the factors, then their interactions, those of fewer factors first."""
     return [effect for n in range(1, len(factors) + 1) for effect in combinations(factors, n)]
 
 
@@ -159,7 +158,6 @@ def _cells(factors: Sequence[IntArray], n: int) -> _Cells:
 def _equations(
     values: Array, cells: _Cells, effects: Sequence[tuple[int, ...]]
 ) -> tuple[Array, Array]:
-    """Return expected and observed sums of squares about the mean."""
     n = len(values)
     centred = values - values.mean()
     of_mean = np.array([np.sum(cells[effect][1] ** 2) / n for effect in effects])
@@ -247,7 +245,7 @@ def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DS
     [0.836, 0.911]
     """
     terms = _terms(components, measured, levels)
-    sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
+    sizes = _single(levels)
     error = {
         kind: float(sum(term.over(sizes)[0] for term in terms if term.relative or kind == "any"))
         for kind in ("any", "relative")
@@ -272,7 +270,7 @@ def error_shares(components: VarianceComponents, measured: str, levels: Levels) 
     >>> {name: round(part, 2) for name, part in error_shares(found, "item", {"rater": 5}).items()}
     {'residual': 0.75, 'rater': 0.25}
     """
-    sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
+    sizes = _single(levels)
     parts = {term.name: float(term.over(sizes)[0]) for term in _terms(components, measured, levels)}
     total = sum(parts.values())
     ordered = sorted(parts, key=lambda name: -parts[name])
@@ -330,11 +328,11 @@ def expected_width(
     >>> round(expected_width(found, "system", {"prompt": 9, "rater": 5}), 2)
     1.47
     """
-    sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
+    sizes = _single(levels)
     terms = _terms(components, measured, levels)
     if difference and components.levels[measured] < 2:
         return nan
-    return float(_widths(terms, sizes, difference, confidence)[0])
+    return 2 * float(_reaches(terms, sizes, difference, (1 + confidence) / 2)[0])
 
 
 def detectable_difference(
@@ -363,11 +361,11 @@ def detectable_difference(
     >>> round(detectable_difference(found, "system", levels), 2)
     1.06
     """
-    sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
+    sizes = _single(levels)
     terms = _terms(components, measured, levels)
     if components.levels[measured] < 2:
         return nan
-    return float(_detectable(terms, sizes, power, confidence)[0])
+    return float(_reaches(terms, sizes, True, (1 + confidence) / 2, power)[0])
 
 
 def cheapest_design(
@@ -411,10 +409,11 @@ def cheapest_design(
     _terms(components, measured, {facet: int(each.min()) for facet, each in sizes.items()})
     most = {facet: int(each.max()) for facet, each in sizes.items()}
     terms = _terms(components, measured, most)
+    quantile = (1 + confidence) / 2
     reached = (
-        _widths(terms, sizes, False, confidence)
+        2 * _reaches(terms, sizes, False, quantile)
         if goal == "width"
-        else _detectable(terms, sizes, POWER, confidence)
+        else _reaches(terms, sizes, True, quantile, POWER)
     ) <= points
     if not reached.any():
         return None
@@ -434,9 +433,12 @@ class _Term:
     relative: bool
 
     def over(self, sizes: Mapping[str, Array]) -> Array:
-        """Return the component's share in the variance of a mean, for each design."""
         n = np.prod([sizes[facet] for facet in self.facets if facet in sizes], axis=0)
         return self.variance / (n * np.ones(_n_designs(sizes)))
+
+
+def _single(levels: Levels) -> dict[str, Array]:
+    return {facet: np.array([float(n)]) for facet, n in levels.items()}
 
 
 def _n_designs(sizes: Mapping[str, Array]) -> int:
@@ -444,7 +446,6 @@ def _n_designs(sizes: Mapping[str, Array]) -> int:
 
 
 def _terms(components: VarianceComponents, measured: str, levels: Levels) -> list[_Term]:
-    """Return the parts of the error, after checking the arguments."""
     factors = components.levels
     if components.reason is not None:
         raise ValueError(f"the variance components are undefined: {components.reason}")
@@ -475,27 +476,9 @@ def _share(own: float, error: float) -> float:
     return own / (own + error) if own + error > 0 else nan
 
 
-def _widths(
-    terms: Sequence[_Term], sizes: Mapping[str, Array], difference: bool, confidence: float
-) -> Array:
-    """Return the expected width of the interval of each design."""
-    return 2 * _reaches(terms, sizes, difference, ((1 + confidence) / 2,))
-
-
-def _detectable(
-    terms: Sequence[_Term], sizes: Mapping[str, Array], power: float, confidence: float
-) -> Array:
-    """Return the difference that each design detects with this power."""
-    return _reaches(terms, sizes, True, ((1 + confidence) / 2, power))
-
-
 def _reaches(
-    terms: Sequence[_Term],
-    sizes: Mapping[str, Array],
-    difference: bool,
-    quantiles: Sequence[float],
+    terms: Sequence[_Term], sizes: Mapping[str, Array], difference: bool, *quantiles: float
 ) -> Array:
-    """Return, for each design, the larger standard error times the sum of these quantiles of t."""
     parts = [term for term in terms if term.relative or not difference]
     known = {facet for term in terms if term.name != RESIDUAL for facet in term.facets}
     if not {PROMPT} <= known & set(sizes):

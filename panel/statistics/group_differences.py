@@ -334,7 +334,6 @@ def _sampled_parts(by_item: Array, of: PairedGroupDifference) -> list[VariancePa
 
 
 def _prompt_part(by_item: Array, signs: IntArray, prompts: IntArray) -> VariancePart:
-    """Return the variance that prompts add."""
     there, places = np.unique(prompts, return_inverse=True)
     left_out, counted = np.zeros(len(there)), np.zeros(len(there))
     for sign in set(signs[signs != 0].tolist()):
@@ -376,7 +375,6 @@ def difference_parts(
 
 
 def _counted(by_item: Array, signs: ArrayLike | None) -> tuple[Array, IntArray]:
-    """Return the items that count: those of a stratum that have a difference."""
     wanted = np.ones(len(by_item)) if signs is None else np.asarray(signs, dtype=np.float64)
     if wanted.shape != by_item.shape:
         raise ValueError(f"{len(wanted)} signs for {len(by_item)} items")
@@ -391,7 +389,6 @@ def _codes(prompts: Labels | None, n_items: int) -> IntArray | None:
 
 
 def _weights(kept: IntArray) -> Array:
-    """Return how much each item counts: its sign over the number of its stratum's items."""
     weights = np.zeros(len(kept))
     for sign in (1, -1):
         if (there := kept == sign).any():
@@ -408,14 +405,12 @@ def _rated(ratings: Array, kept: IntArray) -> Mask:
 
 
 def _distances(ratings: Array, of_items: tuple[Array, ...]) -> Array:
-    """Return how far each rating lies from the mean of all ratings of its item."""
     every = np.concatenate(of_items, axis=1)
     m = (~np.isnan(every)).sum(axis=1).astype(np.float64)
     return (ratings - row_means(every)[:, None]) * np.sqrt(np.nan_to_num(divide(m, m - 1)))[:, None]
 
 
 def _rater_part(away: Array, kept: IntArray, weights: Array, least: int) -> VariancePart:
-    """Return the variance that the raters of a group add to the mean."""
     there = _rated(away, kept)
     share = np.where(there, divide(weights[:, None] * there, there.sum(axis=1, keepdims=True)), 0.0)
     influence = np.zeros(away.shape[1])
@@ -514,7 +509,6 @@ def ratio_interval(
     middle = panel.value / people.value
 
     def beyond(ratio: float) -> float:
-        """Return how far panel − ratio × people lies outside of its own interval."""
         away = abs(panel.value - ratio * people.value)
         return away - reach_over(difference_parts(panel, people, ratio), confidence)
 
@@ -733,7 +727,6 @@ def fidelity_contrast(
 def _apart(
     panel: PairedGroupDifference, people: PairedGroupDifference, confidence: float
 ) -> tuple[float, float]:
-    """Return the interval of panel − people."""
     parts = difference_parts(panel, people, 1.0)
     if people.n_items == 0 or any(not part.df > 0 for part in parts):
         return nan, nan

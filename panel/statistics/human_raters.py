@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import nan
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,7 +45,7 @@ from persona_panel.statistics.core.correlation import (
     resampled_correlation,
 )
 from persona_panel.statistics.core.jackknife import Interval, jackknife
-from persona_panel.statistics.core.means import OverPrompts, over_prompts, two_sided_p
+from persona_panel.statistics.core.means import OverPrompts, by_prompt, over_prompts, two_sided_p
 from persona_panel.statistics.reliability import (
     centred_ratings,
     item_rater_variances,
@@ -177,12 +177,7 @@ def human_ceiling_by_prompt(
     0.0
     """
     array = as_ratings(ratings)
-    return over_prompts(
-        [
-            (name, human_ceiling(array[items], kind).mean)
-            for name, items in items_by_label(prompts, len(array))
-        ]
-    )
+    return by_prompt(lambda items: human_ceiling(array[items], kind).mean, prompts, len(array))
 
 
 def resampled_human_ceiling(
@@ -211,29 +206,23 @@ def _with_enough(array: Array, others: Array, min_shared: int) -> list[int]:
     return [int(rater) for rater in np.flatnonzero(counts >= max(min_shared, 2))]
 
 
-class HumanDifference(NamedTuple):
+T = TypeVar("T")
+
+
+class Differences(NamedTuple, Generic[T]):
     """`panel` is the panel's mean less one person, `judge` one judge of it less one person, and
     `averaging` the panel's mean less one of its judges."""
 
-    panel: Statistic
-    judge: Statistic
-    averaging: Statistic
+    panel: T
+    judge: T
+    averaging: T
 
 
-class ResampledDifference(NamedTuple):
-    """The fields of `HumanDifference` as functions of resampling weights."""
-
-    panel: Resampled
-    judge: Resampled
-    averaging: Resampled
-
-
-class DifferenceOverPrompts(NamedTuple):
-    """The fields of `HumanDifference` inside each prompt, and their means over prompts."""
-
-    panel: OverPrompts
-    judge: OverPrompts
-    averaging: OverPrompts
+HumanDifference = Differences[Statistic]
+ResampledDifference = Differences[Resampled]
+"""The differences as functions of resampling weights."""
+DifferenceOverPrompts = Differences[OverPrompts]
+"""The differences inside each prompt, and their means over prompts."""
 
 
 class _Columns(NamedTuple):
@@ -279,9 +268,8 @@ def human_difference(
     [0.077, 0.056, 0.021]
     """
     ours, theirs = _checked(judges, humans)
-    return HumanDifference(
-        *(_statistic(columns, kind, ours, theirs) for columns in _comparisons(ours, theirs))
-    )
+    of = (_statistic(columns, kind, ours, theirs) for columns in _comparisons(ours, theirs))
+    return Differences(*of)
 
 
 def resampled_human_difference(
@@ -290,9 +278,7 @@ def resampled_human_difference(
     """Return the differences as functions of resampling weights; args and errors as for
     `human_difference`."""
     ours, theirs = _checked(judges, humans)
-    return ResampledDifference(
-        *(_resampled(columns, kind) for columns in _comparisons(ours, theirs))
-    )
+    return Differences(*(_resampled(columns, kind) for columns in _comparisons(ours, theirs)))
 
 
 def human_difference_by_prompt(
@@ -311,10 +297,10 @@ def human_difference_by_prompt(
         (name, human_difference(ours[items], theirs[items], kind))
         for name, items in items_by_label(prompts, len(ours))
     ]
-    return DifferenceOverPrompts(
+    return Differences(
         *(
             over_prompts([(name, difference[field]) for name, difference in within])
-            for field in range(len(HumanDifference._fields))
+            for field in range(len(Differences._fields))
         )
     )
 
@@ -327,7 +313,6 @@ def _checked(judges: ArrayLike, humans: ArrayLike) -> tuple[Array, Array]:
 
 
 def _comparisons(judges: Array, humans: Array) -> tuple[_Columns, _Columns, _Columns]:
-    """Return the pairs to compare: panel and human, judge and human, panel and judge."""
     others, mean = mean_of_others(humans), row_means(judges)[:, None]
     each = judges[:, ~np.isnan(judges).all(axis=0)]
     several = each if each.shape[1] > 1 else each[:, :0]

@@ -134,7 +134,6 @@ def spearman_sums(counts: Array) -> Sums:
 
 
 def _signs(n_values: int) -> Array:
-    """Return 1 where the first of two values is the larger, −1 where it is the smaller."""
     places = np.arange(n_values)
     return np.sign(places[:, None] - places).astype(np.float64)
 

@@ -372,7 +372,6 @@ def _repeated(column: Array, times: int) -> Array:
 def _statistics(
     names: Sequence[Hashable], values: Array, rated: Mask, prompts: Labels, *, n_raters: int
 ) -> list[tuple[object, Statistic]]:
-    """Return each prompt's value, or why it has none."""
     statistics: list[tuple[object, Statistic]] = []
     counts = [int(rated[items].sum()) for _, items in items_by_label(prompts, len(rated))]
     for name, value, n in zip(names, values.tolist(), counts, strict=True):

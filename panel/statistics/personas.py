@@ -168,7 +168,6 @@ def _whole_departures(cells: PersonaCells) -> Array:
 
 
 def _beyond(table: Array) -> Array:
-    """Return a table less each persona's mean over the columns of the prompt, at least two."""
     counts = (~np.isnan(table)).sum(axis=2, keepdims=True)
     return np.where(counts > 1, table - mean_there(table, 2, keepdims=True), np.nan)
 
@@ -433,6 +432,5 @@ def _kept(n: int) -> float:
 
 
 def _basis(design: Array) -> Array:
-    """Return an orthonormal basis of the span of a design's columns."""
     vectors, sizes, _ = np.linalg.svd(design, full_matrices=False)
     return vectors[:, sizes > ROUNDING * max(1.0, float(sizes.max(initial=0)))]

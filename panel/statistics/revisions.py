@@ -505,7 +505,6 @@ def reordering(
 
 
 def _pairs(before: Array, after: Array) -> list[int]:
-    """Count pairs with both composites, those swapped, newly tied and no longer tied."""
     kept = ~np.isnan(before)
     before, after = before[kept], after[kept]
     counts = np.zeros(4, dtype=np.intp)
@@ -523,7 +522,6 @@ def _pairs(before: Array, after: Array) -> list[int]:
 def _systems(
     before: Array, after: Array, prompts: Sequence[str], systems: Sequence[str]
 ) -> tuple[SystemShift, ...]:
-    """Return every system, by its rank before."""
     none = np.empty((len(before), 0))
     boards = [rank_systems(systems, prompts, side, none, []).systems for side in (before, after)]
     last = {entry.system: entry for entry in boards[1]}
@@ -721,7 +719,6 @@ def _sums(values: Array, codes: IntArray, n: int) -> Array:
 
 
 def _added_to_s(before: Array, after: Array, human: Array) -> Array:
-    """Return each response's part in the change of Kendall's S of panel and people."""
     added = np.empty(len(human))
     for start in range(0, len(human), _BLOCK):
         rows = slice(start, start + _BLOCK)

@@ -266,7 +266,6 @@ def _weigh(shares: Array, differences: Array) -> Array:
 
 
 def _chance(terms: Array) -> Array:
-    """Return the expected difference of each term from ratings drawn uniformly from [0, 1]."""
     expected: Array = (terms**2 + (1 - terms) ** 2) / 2
     c = terms[:, 1]
     logarithm = np.log(np.where(c > 0, c, 1))
@@ -429,7 +428,6 @@ def resampled_correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> 
 
 
 def _prepared(x: ArrayLike, y: ArrayLike, groups: Labels) -> tuple[Array, Array, IntArray, Mask]:
-    """Return both quantities and the groups, without gaps and groups of one, and what is kept."""
     first, second, both = paired_scores(x, y)
     codes = encode_labels(groups, len(first))[1]
     sizes = np.bincount(codes[both], minlength=int(codes.max(initial=-1)) + 1)
@@ -439,7 +437,6 @@ def _prepared(x: ArrayLike, y: ArrayLike, groups: Labels) -> tuple[Array, Array,
 
 
 def _about_groups(values: Array, codes: IntArray) -> Array:
-    """Subtract from each value one of its group, and scale to magnitude one."""
     reference = np.zeros(int(codes.max(initial=-1)) + 1)
     reference[codes[::-1]] = values[::-1]
     return scaled_to_unit(values - reference[codes])

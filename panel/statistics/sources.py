@@ -131,7 +131,6 @@ def resampled_preferences(
 def _tallies(
     ratings: ArrayLike, sources: Labels, prompts: Labels | None
 ) -> tuple[tuple[Hashable, ...], tuple[Array, Array, Array, Array]]:
-    """Return the sources and, by prompt, wins, comparisons, first places and rankings."""
     array = as_ratings(ratings)
     names, codes = encode_labels(sources, len(array))
     in_prompts = list(items_by_label(prompts, len(array)))
@@ -272,7 +271,6 @@ _Tested = tuple[AuthorShare, Array]
 
 
 def _adjusted(rows: Sequence[_Tested]) -> list[AuthorShare]:
-    """Adjust the rows' p-values by Holm."""
     places: list[int] = []
     for place, (_, beyond) in enumerate(rows):
         same = (

@@ -333,7 +333,6 @@ def _figure(result: BlockResult, clusters: Labels, block: Block) -> StratumFigur
 
 
 def _clusters(blocks: Sequence[Block]) -> list[list[Hashable]]:
-    """Return the clusters of each block or, if too many, groups of those in the same blocks."""
     clusters_of = [list(block.clusters) for block in blocks]
     where: dict[Hashable, list[int]] = defaultdict(list)
     for place, own in enumerate(clusters_of):

@@ -275,11 +275,9 @@ class _Errors:
         )
 
     def correlation(self, weights: Array) -> Array:
-        """Return r̄ of each resample."""
         return mean_there(self._pairs(weights), 1)
 
     def mean(self) -> Statistic:
-        """Return r̄ of the ratings, over the judges who have any correlation."""
         weights = unit_weights(len(self.scores))
         correlations = self._pairs(weights)[0]
         judges = np.unique(self.pairs[~np.isnan(correlations)])
@@ -338,7 +336,6 @@ class _Errors:
 
 
 def _about_mean(values: Array, there: Mask) -> Array:
-    """Center columns on their means and scale them to one size, 0 where there is no value."""
     counts = there.sum(axis=0)
     kept = np.where(there, values, 0)
     centred = np.where(there, values - divide(kept.sum(axis=0), counts), 0)
@@ -453,7 +450,6 @@ def _lower_bound(of_folds: Array, confidence: float) -> float:
 
 
 def _greedy(array: Array) -> list[int]:
-    """Return all judges in the order in which each best complements those before."""
     full = row_means(array)
     scores, rated = np.nan_to_num(array), (~np.isnan(array)).astype(np.float64)
     total, count = np.zeros(len(array)), np.zeros(len(array))
@@ -777,7 +773,6 @@ def _votes(
 
 
 def _why_none(ratings: Array, sets: Sets, reference: ArrayLike | None) -> Reason | None:
-    """Return why there is no number, or no interval, for any prompts."""
     if all(all_alike(ratings[:, list(judges)]) for judges in sets):
         return Reason.IDENTICAL_JUDGES
     known = [effective_judges(ratings[:, list(judges)], reference).reason for judges in sets]
@@ -789,7 +784,6 @@ def _why_none(ratings: Array, sets: Sets, reference: ArrayLike | None) -> Reason
 
 
 def _difference(a: Votes, b: Votes, moved_a: Array, moved_b: Array) -> Difference:
-    """Return the difference by MOVER."""
     both = np.column_stack([moved_a, moved_b])
     both = both[~np.isnan(both).any(axis=1)]
     # Of what never moves there is no interval either.

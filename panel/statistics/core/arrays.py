@@ -137,7 +137,6 @@ def without_rounding(means: Array, of: Array) -> Array:
 
 
 def _one_of_each(values: Array, widths: Array) -> Array:
-    """Replace values less than their width above the next lower one by the lowest of the run."""
     order = np.argsort(values, axis=None)
     rising = values.ravel()[order]
     is_first = np.ones(rising.size, dtype=np.bool_)

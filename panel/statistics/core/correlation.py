@@ -183,7 +183,6 @@ def _of_values(
 
 
 def _centred(scores: Array) -> Array:
-    """Center scores on their median and scale them to magnitude one, which leaves r as it is."""
     return scaled_to_unit(scores - np.median(scores))
 
 
@@ -229,7 +228,6 @@ def correlations(x: Array, y: Array, kind: CorrelationKind) -> Array:
 
 
 def _n_values(x: Array) -> Array:
-    """Return how many values each column has, gaps aside."""
     rises = (np.diff(np.sort(x, axis=0), axis=0) > 0).sum(axis=0)
     return (rises + ~np.isnan(x).all(axis=0)).astype(np.float64)
 
@@ -266,9 +264,7 @@ def _tau(x: Array, y: Array, kind: CorrelationKind) -> float:
     there = ~np.isnan(x + y)
     if there.sum() < 2:
         return nan
-    # The method is that of a p-value, which is not used.
-    pair = scipy.stats.kendalltau(x[there], y[there], variant=kind[-1], method="asymptotic")
-    return float(pair.statistic)
+    return float(scipy.stats.kendalltau(x[there], y[there], variant=kind[-1]).statistic)
 
 
 Alternative = Literal["greater", "less", "two-sided"]

@@ -81,7 +81,6 @@ class Facts:
 
 
 def _short(name: str) -> str:
-    """Return a name cut where it is long, and escaped where it cannot be printed."""
     short = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in short)
 

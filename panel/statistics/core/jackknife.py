@@ -348,7 +348,6 @@ def jackknife_variance(left_out: Array) -> float:
 
 
 def _shares_of_a_mean(value: float, left_out: Array, alone: Array) -> Array:
-    """Return each cluster's share of a mean, from the means without it and of it alone."""
     apart = alone - left_out
     # Of those that are like the others nothing depends on the share: they have what is left.
     differing = np.abs(apart) > _SAME * max(1.0, abs(value))
@@ -364,7 +363,6 @@ def _shares_of_a_mean(value: float, left_out: Array, alone: Array) -> Array:
 
 
 def _without_levels(factor: Sequence[Resampled | None], groups: IntArray, seed: int) -> Array:
-    """Return the statistic without each level of a factor, of all items and without each group."""
     n_groups = int(groups.max(initial=-1)) + 1
     entering = np.unique(groups[groups >= 0])
     place = np.full(n_groups + 1, -1, dtype=np.intp)
@@ -379,7 +377,6 @@ def _without_levels(factor: Sequence[Resampled | None], groups: IntArray, seed: 
 
 
 def _shared(levels: Array) -> tuple[float, float]:
-    """Return the variance of levels that differ by cluster, as leaving out clusters has it, too."""
     n_levels, n_groups = len(levels), levels.shape[1] - 1
     apart = (levels - levels.mean(axis=0))[:, 1:]
     variance = (n_levels - 1) / n_levels * sum(map(jackknife_variance, apart))

@@ -12,7 +12,7 @@ with the tail of Lugannani and Rice (1980) (the power of the test by flipped sig
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, isinf, sqrt
@@ -33,6 +33,7 @@ from persona_panel.statistics.core.arrays import (
     as_scores,
     divide,
     encode_labels,
+    items_by_label,
 )
 from persona_panel.statistics.core.levels import MOST, POWER
 from persona_panel.statistics.core.significance import sign_flip_p_values
@@ -144,7 +145,6 @@ def detectable_effect(n: int, level: float) -> float:
 
 
 def _power(effect: float, n: int, level: float) -> float:
-    """Return the probability that a two-sided test finds an effect in its own direction."""
     if math.isinf(effect):
         return 1.0
     shift = effect * math.sqrt(n)
@@ -278,6 +278,15 @@ def over_prompts(within: Sequence[tuple[object, Statistic]]) -> OverPrompts:
         tuple(name for name, _ in within),
         tuple(estimate for _, estimate in within),
         len(within) - len(defined),
+    )
+
+
+def by_prompt(
+    function: Callable[[IntArray], Statistic], prompts: Labels | None, n_items: int
+) -> OverPrompts:
+    """Return a statistic of the items of each prompt, and its mean over prompts."""
+    return over_prompts(
+        [(name, function(items)) for name, items in items_by_label(prompts, n_items)]
     )
 
 

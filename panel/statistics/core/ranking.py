@@ -428,7 +428,6 @@ def _mean_of(
 
 
 def _without_interval(sampled: SampledMean) -> SampledMean:
-    """Return the mean without an interval, of a system that is not ranked."""
     return SampledMean(sampled.mean, (), sampled.n_prompts, Reason.DECLINES)
 
 
@@ -464,7 +463,6 @@ def _differences(
 def _rank_ranges(
     differences: Sequence[SystemDifference], ranks: dict[str, int]
 ) -> dict[str, tuple[int, int]]:
-    """Return the ranks that differences leave open to each system with a tested difference."""
     ahead, behind, tested = dict.fromkeys(ranks, 0), dict.fromkeys(ranks, 0), set()
     for pair in differences:
         if pair.reason is None:

@@ -199,7 +199,6 @@ def bounded_mean_p_values(values: ArrayLike, bounds: ArrayLike) -> Array:
 
 
 def _share_below(factors: Array) -> Array:
-    """Return the probability that factors times exponential variables sum to less than 0."""
     largest = np.abs(factors).max(axis=0)
     scaled = np.divide(factors, largest, out=np.zeros_like(factors), where=largest > 0)
     total = np.zeros(factors.shape[1])

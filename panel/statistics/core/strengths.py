@@ -99,7 +99,6 @@ class PairCounts:
         return Reason.NEVER_LOST if self._separated() else None
 
     def _components(self, forth: Mask, back: Mask) -> int:
-        """Return the number of strongly connected parts of the systems, by these pairs."""
         links = np.zeros((self.contrasts.shape[1] - 1,) * 2)
         first, second = self.contrasts[:, :-1].argmax(axis=1), self.contrasts.argmin(axis=1)
         links[first, second], links[second, first] = forth, back
@@ -173,7 +172,6 @@ class DavidsonFit:
 
     @cached_property
     def _outcomes(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Return, for each pair, half of the difference of log-strengths."""
         half = self.counts.contrasts[:, :-1] @ self.log_strengths
         scale = np.logaddexp(np.logaddexp(half, -half), self.log_ties)
         won, lost, even = (np.exp(logit - scale) for logit in (half, -half, self.log_ties))
@@ -190,7 +188,6 @@ class DavidsonFit:
         )
 
     def _likelihood(self) -> float:
-        """Return the logarithm of the likelihood."""
         counts, (half, _, _, _, scale) = self.counts, self._outcomes
         # Where nothing tied, log ν is -inf.
         ties = self.log_ties * counts.ties.sum() if counts.ties.any() else 0.0
@@ -204,7 +201,6 @@ class DavidsonFit:
         return score
 
     def _information(self, total: Array) -> Array:
-        """Return minus the second derivatives of the log-likelihood, for so many comparisons."""
         contrasts, (_, won, lost, even, _) = self.counts.contrasts, self._outcomes
         balance = won - lost
         information: Array = (contrasts.T * (total * (won + lost - balance**2))) @ contrasts
@@ -367,7 +363,6 @@ def without_strengths(systems: Sequence[str], reason: Reason, random: Random) ->
 
 
 def _check(counts: WinCounts, n_systems: int) -> None:
-    """Refuse counts that cannot be comparisons of these systems."""
     for array in (counts.wins, counts.ties):
         if array.ndim != 3 or array.shape[1:] != (n_systems, n_systems):
             raise ValueError(
@@ -389,7 +384,6 @@ def _comparisons(counts: WinCounts, kept: IntArray | None = None) -> Array:
 
 
 def _of_finite_strength(counts: WinCounts) -> tuple[IntArray, dict[int, Reason]]:
-    """Return the systems that have a finite strength, and why each of the others has none."""
     n_systems = counts.wins.shape[1]
     apart = 1 - np.eye(n_systems)
     won = (counts.wins.sum(axis=0) * apart).sum(axis=1)
@@ -413,7 +407,6 @@ def _of_finite_strength(counts: WinCounts) -> tuple[IntArray, dict[int, Reason]]
 
 
 def _pairs(counts: WinCounts, kept: IntArray) -> PairCounts:
-    """Return the counts of every two of these systems, by the clusters that have any."""
     there = _comparisons(counts, kept).any(axis=1)
     wins, ties = (array[there][:, kept][:, :, kept] for array in (counts.wins, counts.ties))
     return PairCounts.of(wins, ties)
@@ -428,7 +421,6 @@ def _undefined(system: str, compared: Array, reason: Reason) -> SystemStrength:
 def _defined(
     system: str, compared: Array, strength: SampledMean, preferred: SampledMean, over: str
 ) -> SystemStrength:
-    """Return a system's strength, with the logit of its being preferred to an average system."""
     n_prompts = int(np.sum(compared > 0))
     low, high = strength.interval()
     of = Estimate(
@@ -474,7 +466,6 @@ def _sampled(
 
 
 def _by_level(judges: WinCounts, factors: Mapping[str, Labels]) -> Iterator[WinCounts]:
-    """Yield the counts by level of each factor that has several."""
     for labels in factors.values():
         levels, codes = encode_labels(labels, len(judges.wins))
         if len(levels) > 1:

@@ -478,7 +478,6 @@ def ranges_differ(sides: Sequence[Ratings], names: Sequence[str]) -> bool:
 
 
 def _on(ratings: Ratings, names: Sequence[str]) -> Ratings:
-    """Return the ratings on these numeric dimensions."""
     places = [ratings.dimensions.index(name) for name in names]
     return replace(
         ratings, scores=ratings.scores[:, :, places], dimensions=tuple(names), categories={}

@@ -134,7 +134,6 @@ def _check(registry: Registry[Any], statistic: str) -> None:
 
 
 def _of(rows: Sequence[Row], statistics: Sequence[str]) -> list[Row]:
-    """Return the rows of these statistics, by dimension alone."""
     kept = [row for row in rows if row.by is None and row.statistic in statistics]
     if not any(row.statistic == statistics[0] for row in kept):
         raise ValueError(f"{statistics[0]!r} does not apply to these ratings")
@@ -142,7 +141,6 @@ def _of(rows: Sequence[Row], statistics: Sequence[str]) -> list[Row]:
 
 
 def _heading(registry: Registry[Any], statistic: str) -> str:
-    """Return a statistic's heading on one line."""
     return " ".join(next(entry.heading for entry in registry if entry.name == statistic).split())
 
 

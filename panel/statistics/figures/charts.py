@@ -101,7 +101,6 @@ class PaperFigure(Figure):
             super().savefig(fname, transparent=transparent, **{"dpi": _PRINT_DPI} | kwargs)
 
     def _repr_png_(self) -> bytes:
-        """Return the PNG that a notebook shows."""
         content = io.BytesIO()
         self.savefig(content, format="png", dpi=_SCREEN_DPI)
         return content.getvalue()
@@ -161,7 +160,6 @@ def plain(figure: PaperFigure) -> PaperFigure:
 
 
 def _lacking(letters: str, families: Sequence[str]) -> set[str]:
-    """Return the letters that none of these families of fonts has."""
     lacking = {char for char in letters if not char.isspace()}
     for family in families:
         if lacking:
@@ -376,7 +374,6 @@ def _handles(series: Sequence[ForestSeries], marks: ForestMarks) -> list[Line2D]
 
 
 def _across(handles: Sequence[Line2D], columns: PageColumns) -> int:
-    """Return how many entries of the legend fit beside each other."""
     widest = longest([str(handle.get_label()) for handle in handles])
     return max(1, min(len(handles), int((62 if columns == 1 else 130) / (widest + 7))))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations
 from math import inf, isnan
 from typing import Any
@@ -87,13 +87,10 @@ from persona_panel.statistics.votes import (
     why_no_gain,
 )
 
-
-@agreement_statistics.register(
+agreement_statistics.register(
     "krippendorff_alpha", "Krippendorff\nα", table=AGREEMENT, levels=ANY_LEVEL,
     of=OF_SCORES, summary="Krippendorff α", order=10,
-)  # fmt: skip
-def alpha(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield _alpha(block.ratings, block.level)
+)(lambda block: [_alpha(block.ratings, block.level)])  # fmt: skip
 
 
 def _alpha(
@@ -132,14 +129,10 @@ def alpha_matrix(block: AgreementBlock) -> Iterator[BlockResult]:
         yield _alpha(ratings, block.level, first, other)
 
 
-@agreement_statistics.register("icc1", "ICC(1,1)", order=190)
-def one_way(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield _icc(block, "icc1")
-
-
-@agreement_statistics.register("icc2", "ICC(2,1)", table=AGREEMENT, order=40)
-def two_way(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield _icc(block, "icc2")
+agreement_statistics.register("icc1", "ICC(1,1)", order=190)(lambda block: [_icc(block, "icc1")])
+agreement_statistics.register("icc2", "ICC(2,1)", table=AGREEMENT, order=40)(
+    lambda block: [_icc(block, "icc2")]
+)
 
 
 @agreement_statistics.register(
@@ -192,16 +185,12 @@ def same_rating(block: AgreementBlock) -> Iterator[BlockResult]:
     yield BlockResult(agreement.share, resampled_mean(agreed), note, "share", (0.0, 1.0))
 
 
-@agreement_statistics.register(
+agreement_statistics.register(
     "kendall_w", "Kendall\nW", table=AGREEMENT, of=OF_SCORES, summary="Kendall W", order=20
+)(lambda block: [_kendall_w(block, correct_ties=False)])
+agreement_statistics.register("kendall_w_ties", "W, corrected\nfor ties", order=110)(
+    lambda block: [_kendall_w(block, correct_ties=True)]
 )
-def uncorrected(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield _kendall_w(block, correct_ties=False)
-
-
-@agreement_statistics.register("kendall_w_ties", "W, corrected\nfor ties", order=110)
-def corrected(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield _kendall_w(block, correct_ties=True)
 
 
 def _kendall_w(block: AgreementBlock, *, correct_ties: bool) -> BlockResult:
@@ -245,26 +234,24 @@ def of_incomplete_rankings(block: AgreementBlock) -> Iterator[BlockResult]:
     yield replace(result, note=f"{test}; {result.note}" if result.note else test)
 
 
-@agreement_statistics.register("full_ranking_agreement", "same\nranking", order=210)
-def same_ranking(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield block.over_prompts(_ranking_agreement(block).full, "share")
-
-
-@agreement_statistics.register("top_ranking_agreement", "same\nfirst place", order=220)
-def same_first_place(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield block.over_prompts(_ranking_agreement(block).top, "share")
-
-
 # Both statistics come from one comparison of all pairs of raters, those of judges left out, too.
 @lru_cache(maxsize=64)
 def _ranking_agreement(block: AgreementBlock) -> RankingAgreement:
     return ranking_agreement(block.sign * block.ratings, block.prompts)
 
 
+agreement_statistics.register("full_ranking_agreement", "same\nranking", order=210)(
+    lambda block: [block.over_prompts(_ranking_agreement(block).full, "share")]
+)
+agreement_statistics.register("top_ranking_agreement", "same\nfirst place", order=220)(
+    lambda block: [block.over_prompts(_ranking_agreement(block).top, "share")]
+)
+
+
 def _register_pairs(name: str, statistic: PairStatistic, heading: str, **options: Any) -> None:
-    @agreement_statistics.register(name, heading, **options)
-    def over_pairs(block: AgreementBlock) -> Iterator[BlockResult]:
-        yield _over_pairs(block, statistic)
+    agreement_statistics.register(name, heading, **options)(
+        lambda block: [_over_pairs(block, statistic)]
+    )
 
 
 _register_pairs("mean_tau_b", "tau_b", "mean\nτ_b", table=AGREEMENT, order=30)
@@ -276,18 +263,12 @@ _register_pairs(
 )
 
 
-@agreement_statistics.register(
+agreement_statistics.register(
     "mean_tau_b_within_prompts", "mean τ_b,\nwithin prompts", needs=("prompts",), order=120
-)
-def tau_b_within_prompts(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield from _within_prompts(block, "tau_b")
-
-
-@agreement_statistics.register(
+)(lambda block: _within_prompts(block, "tau_b"))
+agreement_statistics.register(
     "mean_spearman_within_prompts", "mean ρ,\nwithin prompts", needs=("prompts",), order=140
-)
-def spearman_within_prompts(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield from _within_prompts(block, "spearman")
+)(lambda block: _within_prompts(block, "spearman"))
 
 
 def _over_pairs(block: AgreementBlock, statistic: PairStatistic) -> BlockResult:
@@ -386,25 +367,20 @@ PERSONAS = StatisticTable(
 )
 
 
-@agreement_statistics.register(
-    "persona_disagreement", "among\npersonas", table=PERSONAS, levels=ANY_LEVEL,
-    needs=("controls",), order=51,
-)  # fmt: skip
-def among_personas(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield replace(_mean(block, _by_item(block)[0], block.ratings), limits=(0.0, inf))
+_of_personas = partial(
+    agreement_statistics.register, table=PERSONAS, levels=ANY_LEVEL, needs=("controls",)
+)
+_of_personas("persona_disagreement", "among\npersonas", order=51)(
+    lambda block: [replace(_mean(block, _by_item(block)[0], block.ratings), limits=(0.0, inf))]
+)
+_of_personas("replicate_disagreement", "among replicates\nwithout persona", order=52)(
+    lambda block: [replace(_mean(block, _by_item(block)[1], block.controls), limits=(0.0, inf))]
+)
 
 
-@agreement_statistics.register(
-    "replicate_disagreement", "among replicates\nwithout persona", table=PERSONAS,
-    levels=ANY_LEVEL, needs=("controls",), order=52,
-)  # fmt: skip
-def among_replicates(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield replace(_mean(block, _by_item(block)[1], block.controls), limits=(0.0, inf))
-
-
-@agreement_statistics.register(
-    "disagreement_added", "difference", table=PERSONAS, levels=ANY_LEVEL, needs=("controls",),
-    of=OF_SCORES, show_note=True, summary="disagreement that personas add", order=53,
+@_of_personas(
+    "disagreement_added", "difference", of=OF_SCORES, show_note=True,
+    summary="disagreement that personas add", order=53,
 )  # fmt: skip
 def added(block: AgreementBlock) -> Iterator[BlockResult]:
     personas, replicates = _by_item(block)
@@ -412,10 +388,7 @@ def added(block: AgreementBlock) -> Iterator[BlockResult]:
     yield _unless_alike(block, result)
 
 
-@agreement_statistics.register(
-    "alpha_added_by_personas", "difference\nof α", table=PERSONAS, levels=ANY_LEVEL,
-    needs=("controls",), order=54,
-)  # fmt: skip
+@_of_personas("alpha_added_by_personas", "difference\nof α", order=54)
 def alpha_difference(block: AgreementBlock) -> Iterator[BlockResult]:
     sides = (block.ratings, block.controls)
     alphas = [krippendorff_alpha(side, block.level) for side in sides]
@@ -443,7 +416,6 @@ def alpha_difference(block: AgreementBlock) -> Iterator[BlockResult]:
 
 
 def _by_item(block: AgreementBlock) -> tuple[Array, Array]:
-    """Return the disagreement of both sides on the items on which both have one."""
     sides = [disagreement_by_item(side, block.level) for side in (block.ratings, block.controls)]
     missing = np.isnan(sides[0]) | np.isnan(sides[1])
     first, second = (np.where(missing, np.nan, side) for side in sides)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from math import inf, isnan, nan
+from typing import Literal
 
 import numpy as np
 
@@ -106,16 +107,13 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
     def panel(block: ComparisonBlock) -> Iterator[BlockResult]:
         # Items of different prompts are not exchangeable: with prompts the test is of the
         # correlation within them.
-        statistic = correlation_test(
-            block.panel_mean,
-            block.target,
-            kind,
-            n_permutations=0 if block.prompts else block.options.n_permutations,
-            seed=block.options.seed,
-        )
-        resampled = resampled_correlation(block.panel_mean, block.target, kind)
-        counted = paired_scores(block.panel_mean, block.target)[2]
-        yield BlockResult(block.of_both(statistic), resampled, kind="correlation", counted=counted)
+        n_permutations = 0 if block.prompts else block.options.n_permutations
+        sides, seed = (block.panel_mean, block.target), block.options.seed
+        statistic = correlation_test(*sides, kind, n_permutations=n_permutations, seed=seed)
+        yield BlockResult(
+            block.of_both(statistic), resampled_correlation(*sides, kind), kind="correlation",
+            counted=paired_scores(*sides)[2],
+        )  # fmt: skip
 
     @comparison_statistics.register(
         f"human_ceiling_{kind}", heading, table=OVER_ALL_ITEMS, side="humans", of=OF_SCORES,
@@ -133,20 +131,16 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
         summary=f"{heading}, within prompts" if kind == "tau_b" else "", order=order + 100,
     )  # fmt: skip
     def panel_within_prompts(block: ComparisonBlock) -> Iterator[BlockResult]:
-        prompts = block.prompts or []
-        means = over_prompts(within_prompts(block.panel_mean, block.target, prompts, kind))
+        prompts, options = block.prompts or [], block.options
+        sides = block.panel_mean, block.target
+        means = over_prompts(within_prompts(*sides, prompts, kind))
         result = mean_over_prompts(
             means, prompts, kind="mean_pearson" if kind == "pearson" else "mean_correlation"
         )
         tested = correlation_test(
-            block.panel_mean,
-            block.target,
-            kind,
-            prompts,
-            n_permutations=block.options.n_permutations,
-            seed=block.options.seed,
+            *sides, kind, prompts, n_permutations=options.n_permutations, seed=options.seed
         )
-        counted = paired_scores(block.panel_mean, block.target)[2]
+        counted = paired_scores(*sides)[2]
         yield replace(result, statistic=block.of_both(tested), counted=counted)
 
     @comparison_statistics.register(
@@ -228,6 +222,7 @@ BY_JUDGE = StatisticTable(
 MATRIX = StatisticTable(
     "Cohen κ of every two annotators, judges and people", columns="crossed", all_raters_only=True
 )
+_of_labels = partial(comparison_statistics.register, levels=ANY_LEVEL, needs=("categories",))
 _KAPPA, _SAME, _PAIRS = (
     "Cohen κ of\nthe majorities",
     "share of\nthe same label",
@@ -235,33 +230,26 @@ _KAPPA, _SAME, _PAIRS = (
 )
 
 
-@comparison_statistics.register(
-    "label_kappa", _KAPPA, table=LABELS, levels=ANY_LEVEL, needs=("categories",), show_note=True,
-    summary="Cohen κ of the majorities", order=1,
+@_of_labels(
+    "label_kappa", _KAPPA, table=LABELS, show_note=True, summary="Cohen κ of the majorities",
+    order=1,
 )  # fmt: skip
 def kappa(block: ComparisonBlock) -> Iterator[BlockResult]:
     ours, theirs = majority(block.judges), majority(block.humans)
-    yield BlockResult(
+    yield _of_kappa(
         block.of_both(_named(cohen_kappa(ours, theirs, "none"), block.judges, block.humans)),
         resampled_cohen_kappa(ours, theirs, "none"),
         _without_majority(block),
-        kind="kappa",
-        limits=(-1.0, 1.0),
         counted=paired_scores(ours, theirs)[2],
     )
 
 
-@comparison_statistics.register(
-    "label_agreement", _SAME, table=LABELS, levels=ANY_LEVEL, needs=("categories",), order=2
+_of_labels("label_agreement", _SAME, table=LABELS, order=2)(
+    lambda block: [_mean(same_label(majority(block.judges), majority(block.humans)), block)]
 )
-def agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
-    same = same_label(majority(block.judges), majority(block.humans))
-    yield _mean(same, block)
 
 
-@comparison_statistics.register(
-    "label_kappa_pairs", _PAIRS, table=LABELS, levels=ANY_LEVEL, needs=("categories",), order=3
-)
+@_of_labels("label_kappa_pairs", _PAIRS, table=LABELS, order=3)
 def pairs(block: ComparisonBlock) -> Iterator[BlockResult]:
     """Yield the mean κ of each judge with each person."""
     kappas = [
@@ -274,9 +262,9 @@ def pairs(block: ComparisonBlock) -> Iterator[BlockResult]:
     yield _mean_kappa(kappas, counted)
 
 
-@comparison_statistics.register(
-    "human_label_kappa", _KAPPA, table=LABELS, levels=ANY_LEVEL, needs=("categories",),
-    side="humans", summary="people: κ with the others", order=1,
+@_of_labels(
+    "human_label_kappa", _KAPPA, table=LABELS, side="humans",
+    summary="people: κ with the others", order=1,
 )  # fmt: skip
 def human_kappa(block: ComparisonBlock) -> Iterator[BlockResult]:
     """Yield the mean κ of each person with the majority of the others."""
@@ -296,10 +284,7 @@ def human_kappa(block: ComparisonBlock) -> Iterator[BlockResult]:
     yield _mean_kappa(kappas, has_two_ratings(block.humans))
 
 
-@comparison_statistics.register(
-    "human_label_agreement", _SAME, table=LABELS, levels=ANY_LEVEL, needs=("categories",),
-    side="humans", order=2,
-)  # fmt: skip
+@_of_labels("human_label_agreement", _SAME, table=LABELS, side="humans", order=2)
 def human_agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
     """Yield the accuracy of each person against the majority of the others, the mean over
     people."""
@@ -314,30 +299,20 @@ def human_agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
     resampled = mean_of([resampled_mean(same) for same in defined])
     value = value_of(resampled, len(block.humans))
     n_items = int((~np.isnan(np.array(defined))).any(axis=0).sum())
-    yield BlockResult(
-        Statistic(value, n_items, len(defined)), resampled, kind="share", limits=(0.0, 1.0)
-    )
+    yield _of_share(Statistic(value, n_items, len(defined)), resampled)
 
 
-@comparison_statistics.register(
-    "human_label_kappa_pairs", _PAIRS, table=LABELS, levels=ANY_LEVEL, needs=("categories",),
-    side="humans", order=3,
-)  # fmt: skip
+@_of_labels("human_label_kappa_pairs", _PAIRS, table=LABELS, side="humans", order=3)
 def human_pairs(block: ComparisonBlock) -> Iterator[BlockResult]:
     kappas = pairwise(block.humans, "cohen_kappa_none")
-    yield BlockResult(
+    yield _of_kappa(
         kappas.mean,
         resampled_pairwise(block.humans, "cohen_kappa_none"),
-        kind="kappa",
-        limits=(-1.0, 1.0),
         counted=has_two_ratings(block.humans),
     )
 
 
-@comparison_statistics.register(
-    "agreement_on_label", "agreement", table=BY_LABEL, levels=ANY_LEVEL, needs=("categories",),
-    order=4,
-)  # fmt: skip
+@_of_labels("agreement_on_label", "agreement", table=BY_LABEL, order=4)
 def by_label(block: ComparisonBlock) -> Iterator[BlockResult]:
     both = np.stack([majority(block.judges), majority(block.humans)], axis=1)
     n_items = int((~np.isnan(both)).all(axis=1).sum())
@@ -350,14 +325,10 @@ def by_label(block: ComparisonBlock) -> Iterator[BlockResult]:
             statistic = Statistic.undefined(Reason.NO_RATINGS, n_items=n_items)
         else:
             statistic = block.of_both(Statistic(value, n_items, 2))
-        yield BlockResult(
-            statistic, resampled, kind="share", limits=(0.0, 1.0), by="label", by_value=name
-        )
+        yield _of_share(statistic, resampled, by="label", by_value=name)
 
 
-@comparison_statistics.register(
-    "confusion", "items", table=CONFUSION, levels=ANY_LEVEL, needs=("categories",), order=5
-)
+@_of_labels("confusion", "items", table=CONFUSION, order=5)
 def table(block: ComparisonBlock) -> Iterator[BlockResult]:
     """Yield the count of each pair of labels: `by` is that of people, `by_value` that of the
     panel."""
@@ -369,26 +340,20 @@ def table(block: ComparisonBlock) -> Iterator[BlockResult]:
             yield BlockResult(statistic, by=f"humans: {theirs}", by_value=f"panel: {ours}")
 
 
-@comparison_statistics.register(
-    "judge_label_kappa", "Cohen κ", table=BY_JUDGE, levels=ANY_LEVEL, needs=("categories",), order=6
-)
+@_of_labels("judge_label_kappa", "Cohen κ", table=BY_JUDGE, order=6)
 def by_judge(block: ComparisonBlock) -> Iterator[BlockResult]:
     humans = majority(block.humans)
     for name, judge in zip(block.judge_names, block.judges.T, strict=True):
-        yield BlockResult(
+        yield _of_kappa(
             _named(cohen_kappa(judge, humans, "none"), judge[:, None], block.humans),
             resampled_cohen_kappa(judge, humans, "none"),
-            kind="kappa",
-            limits=(-1.0, 1.0),
             by="judge",
             by_value=name,
             counted=paired_scores(judge, humans)[2],
         )
 
 
-@comparison_statistics.register(
-    "kappa_of_two", "Cohen κ", table=MATRIX, levels=ANY_LEVEL, needs=("categories",), order=7
-)
+@_of_labels("kappa_of_two", "Cohen κ", table=MATRIX, order=7)
 def matrix(block: ComparisonBlock) -> Iterator[BlockResult]:
     """Yield κ of the two majorities, the judges and the people; of at most `ANNOTATORS_SHOWN`."""
     names = ["majority of people", "majority of the panel"]
@@ -398,12 +363,16 @@ def matrix(block: ComparisonBlock) -> Iterator[BlockResult]:
         yield from kappa_matrix(np.stack(sides, axis=1), names)
 
 
+_of_kappa = partial(BlockResult, kind="kappa", limits=(-1.0, 1.0))
+_of_share = partial(BlockResult, kind="share", limits=(0.0, 1.0))
+
+
 def _mean(values: Array, block: ComparisonBlock) -> BlockResult:
     defined = ~np.isnan(values)
     if not defined.any():
         return BlockResult(Statistic.undefined(why_not_shared(block.judges, block.humans)))
     statistic = block.of_both(Statistic(float(values[defined].mean()), int(defined.sum()), 2))
-    return BlockResult(statistic, resampled_mean(values), kind="share", limits=(0.0, 1.0))
+    return _of_share(statistic, resampled_mean(values))
 
 
 def _mean_kappa(kappas: list[tuple[Statistic, Resampled]], counted: Mask) -> BlockResult:
@@ -421,12 +390,10 @@ def _mean_kappa(kappas: list[tuple[Statistic, Resampled]], counted: Mask) -> Blo
         f", {n_left_out} with a constant rater or no shared item left out" if n_left_out else ""
     )
     resampled = mean_of([resampled for _, resampled in defined])
-    return BlockResult(
+    return _of_kappa(
         Statistic(value, n_items, len(defined) + 1),
         resampled,
         note,
-        kind="kappa",
-        limits=(-1.0, 1.0),
         counted=counted,
     )
 
@@ -446,14 +413,12 @@ def why_not_shared(*sides: Array) -> Reason:
 
 
 def _named(statistic: Statistic, first: Array, second: Array) -> Statistic:
-    """Return a statistic of two majorities, with the true reason where there is none."""
     if statistic.reason is not Reason.NO_SHARED_ITEMS:
         return statistic
     return replace(statistic, reason=why_not_shared(first, second))
 
 
 def _without_majority(block: ComparisonBlock) -> str:
-    """Say how many items are left out because a side that rated them has no majority."""
     parts = []
     for side, labels in (("panel", block.judges), ("humans", block.humans)):
         rated = (~np.isnan(labels)).any(axis=1)
@@ -626,14 +591,12 @@ def _register_difference(kind: CorrelationKind, heading: str, order: int) -> Non
 
 
 def _judges(block: ComparisonBlock) -> Array:
-    """Return the judges' ratings in the form in which people's are compared: scores, or ranks."""
     if block.options.target == "score":
         return block.judges
     return -ranks_within(-block.judges, block.prompts).ranks
 
 
 def _n_rows(block: ComparisonBlock) -> int:
-    """Return the number of rows: 1 for a panel of one judge, who is the panel."""
     n_judges = int(np.sum(~np.isnan(block.judges).all(axis=0)))
     return len(NAMES) if n_judges > 1 else 1
 
@@ -694,7 +657,6 @@ def _register_test_figure(name: str, heading: str, order: int, summary: str = ""
 
 @lru_cache(maxsize=2)  # three statistics come from the same tests
 def _tests(block: ComparisonBlock) -> list[tuple[str | None, Array, AnnotatorTest]]:
-    """Return the panel's test, then each judge's, with the tested ratings."""
     score = _score(block)
     panel = majority(block.judges) if score == "accuracy" else block.panel_mean
     if block.other_scale or "same_scale" not in block.has:
@@ -718,7 +680,6 @@ def _score(block: ComparisonBlock) -> AlignmentScore:
 
 
 def _note(block: ComparisonBlock, test: AnnotatorTest) -> str:
-    """Return in words what ω rests on: epsilon, and who was left out."""
     n_tested = sum(person.is_tested for person in test.humans)
     n_wins = round(test.winning_rate.value * n_tested) if n_tested else 0
     said = [f"epsilon {block.options.epsilon:g}"]
@@ -954,35 +915,23 @@ def mean(block: ComparisonBlock) -> Iterator[BlockResult]:
         yield _of_source(block, source, value, resampled_mean(own), "", "mean")
 
 
-@comparison_statistics.register(
-    "win_rate", "win rate", table=BY_SOURCE, needs=("sources",), side="both", order=520
-)
-def win_rate(block: ComparisonBlock) -> Iterator[BlockResult]:
-    tallies, resampled = _preferences(block), _resampled(block)
-    for place, source in enumerate(tallies.sources):
-        yield _of_source(
-            block,
-            source,
-            float(tallies.win_rate[place]),
-            resampled[source][0] if resampled else None,
-            f"{tallies.n_comparisons[place]} comparisons",
-        )
+def _register_tally(
+    name: Literal["win_rate", "first_place"], heading: str, counted: str, order: int
+) -> None:
+    @comparison_statistics.register(
+        name, heading, table=BY_SOURCE, needs=("sources",), side="both", order=order
+    )
+    def tally(block: ComparisonBlock) -> Iterator[BlockResult]:
+        tallies, resampled = _preferences(block), _resampled(block)
+        for place, source in enumerate(tallies.sources):
+            value = float(getattr(tallies, name)[place])
+            own = resampled[source][name == "first_place"] if resampled else None
+            n = getattr(tallies, f"n_{counted}")[place]
+            yield _of_source(block, source, value, own, f"{n} {counted}")
 
 
-@comparison_statistics.register(
-    "first_place", "share of\nfirst places", table=BY_SOURCE, needs=("sources",), side="both",
-    order=530,
-)  # fmt: skip
-def first_place(block: ComparisonBlock) -> Iterator[BlockResult]:
-    tallies, resampled = _preferences(block), _resampled(block)
-    for place, source in enumerate(tallies.sources):
-        yield _of_source(
-            block,
-            source,
-            float(tallies.first_place[place]),
-            resampled[source][1] if resampled else None,
-            f"{tallies.n_rankings[place]} rankings",
-        )
+_register_tally("win_rate", "win rate", "comparisons", 520)
+_register_tally("first_place", "share of\nfirst places", "rankings", 530)
 
 
 def _ratings(block: ComparisonBlock) -> Array:
