@@ -252,17 +252,11 @@ def _blocks(
     groups = tuple(ratings.groups[rater] for rater in raters)
     nothing = np.empty((0, 0))
     common = AgreementBlock(
-        nothing,
-        ratings.sign,
-        list(ratings.prompts) if ratings.prompts else None,
-        list(ratings.prompts or ratings.items),
-        options.level,
-        options,
-        nothing,
+        nothing, ratings.sign, list(ratings.prompts) if ratings.prompts else None,
+        list(ratings.prompts or ratings.items), options.level, options, nothing,
         tuple(ratings.raters[rater] for rater in raters),
-        groups=groups if len(set(groups)) > 1 else (),
-        judge_factors=ratings.judge_factors(raters),
-    )
+        groups=groups if len(set(groups)) > 1 else (), judge_factors=ratings.judge_factors(raters),
+    )  # fmt: skip
     if together:
         scales = {ratings.scales.get(dimension) for dimension in ratings.dimensions}
         common = replace(common, scale=scales.pop() if len(scales) == 1 else None)
@@ -400,15 +394,11 @@ def panel_quality(
     for group, raters in ratings.raters_by_group().items():
         for place, dimension in enumerate(ratings.dimensions):
             block = PanelBlock(
-                ratings.scores[:, raters, place],
-                ratings.sign,
-                tuple(ratings.raters[rater] for rater in raters),
-                ratings.judge_facets(raters),
+                ratings.scores[:, raters, place], ratings.sign,
+                tuple(ratings.raters[rater] for rater in raters), ratings.judge_facets(raters),
                 list(ratings.prompts) if ratings.prompts else None,
-                list(ratings.prompts or ratings.items),
-                options,
-                ratings.judge_factors(raters),
-            )
+                list(ratings.prompts or ratings.items), options, ratings.judge_factors(raters),
+            )  # fmt: skip
             blocks.append((block, group, dimension))
     rows_of_blocks = panel_quality_statistics.rows_of_all(blocks, on_step, only)
     return [row for rows in rows_of_blocks for row in rows]

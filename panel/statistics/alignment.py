@@ -70,7 +70,8 @@ class AlignmentRule:
         weights: `(judges,)`, 0 or more, with the sum 1. Of an item that some judges did not rate,
             those of the others are divided by their sum.
         scores, values: of a monotone rule `(knots,)`, both rising: what `scores` of the panel
-            become, between them on a straight line, and beyond them the same as at the ends.
+            become, between them on a straight line, and beyond them the same as at the ends. Empty
+            where the weighted mean stays as it is.
     """
 
     weights: Array

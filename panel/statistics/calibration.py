@@ -49,6 +49,7 @@ from persona_panel.statistics.core.display import (
     field_columns,
 )
 from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.jackknife import jackknife_variance
 from persona_panel.statistics.core.means import critical_t, two_sided_p
 from persona_panel.statistics.core.significance import holm_of_two
 from persona_panel.statistics.core.table import Ratings, on_composite
@@ -117,16 +118,12 @@ class RatedPart:
         weight = total(weights)
         safe = np.where(weight > 0, weight, 1.0)
         return cls(
-            names[:n],
-            total(ours[there] * share),
-            weight,
+            names[:n], total(ours[there] * share), weight,
             total(weights * np.nan_to_num(theirs[there])) / safe,
-            total(weights * ours[there]) / safe,
-            1 - float(share[rated].sum()) / n if n else nan,
+            total(weights * ours[there]) / safe, 1 - float(share[rated].sum()) / n if n else nan,
             bool((chance == 1).all() and np.ptp(weight[weight > 0]) > SAME if rated.any() else 0),
-            len(kept),
-            int(rated.sum()),
-        )
+            len(kept), int(rated.sum()),
+        )  # fmt: skip
 
     @property
     def rated(self) -> Mask:
@@ -258,7 +255,8 @@ def corrected_mean(
         human: people's mean rating `(items,)`, NaN where nobody rated. The rated part is to be
             drawn at random, or by `inclusion`.
         prompts: a label an item; of the panel's mean a prompt counts once, however many items it
-            has, of people's by the share of its items that they rated.
+            has, of people's by the share of its items that they rated. Each item is a prompt of its
+            own if None.
         inclusion: `(items,)` in (0, 1], the probability with which people were asked for an item;
             all the same if None.
         limits: between which people's ratings lie; a corrected mean or an end outside is cut there.
@@ -386,16 +384,10 @@ def _estimated(
     kind = Estimate if len(sides) == 1 else Difference
     about = kind(nan, level=confidence, over=over, n=n, limits=limits)
     return CorrectedMean(
-        float(panel),
-        replace(about, value=human, low=low, high=high, reason=human_reason),
-        replace(about, value=corrected, low=ci_low, high=ci_high, p=p, reason=reason),
-        tuning,
-        n_items,
-        n_human,
-        len(names),
-        to_halve,
-        notes,
-    )
+        float(panel), replace(about, value=human, low=low, high=high, reason=human_reason),
+        replace(about, value=corrected, low=ci_low, high=ci_high, p=p, reason=reason), tuning,
+        n_items, n_human, len(names), to_halve, notes,
+    )  # fmt: skip
 
 
 def _within(value: float, reach: float, limits: tuple[float, float]) -> tuple[float, float, float]:
@@ -443,12 +435,6 @@ def _combined(
         own[[1 + place[name] for name in side.names]] = of[1:]
         total += sign * own
     return total
-
-
-def jackknife_variance(left_out: Array) -> float:
-    """Return the jackknife variance over one stratum of prompts."""
-    n = len(left_out)
-    return 0.0 if n < 2 else float((n - 1) / n * np.sum((left_out - left_out.mean()) ** 2))
 
 
 def _to_halve(

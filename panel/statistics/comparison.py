@@ -275,23 +275,12 @@ def _blocks(
             for of in (0, 1)
         )
         blocks[group] = ComparisonBlock(
-            side,
-            judges,
-            people,
-            _compared(people, prompts, options),
-            by_dimension,
-            panel.sign,
-            humans.sign,
-            prompts,
-            sources,
+            side, judges, people, _compared(people, prompts, options), by_dimension, panel.sign,
+            humans.sign, prompts, sources,
             prompts or [humans.items[index] for index in theirs.items],
-            panel.lower_is_better == humans.lower_is_better,
-            options,
-            nothing,
-            tuple(panel.raters[rater] for rater in raters),
-            humans.raters,
-            of="all",
-        )
+            panel.lower_is_better == humans.lower_is_better, options, nothing,
+            tuple(panel.raters[rater] for rater in raters), humans.raters, of="all",
+        )  # fmt: skip
     every: list[tuple[ComparisonBlock, str, str]] = []
     for dimension in dimensions:
         for group, whole in blocks.items():

@@ -65,8 +65,9 @@ class DesignResult:
     Attributes:
         figures: standard errors and coefficients.
         n_ratings: how many ratings of judges one mean takes.
-        width: of the 95 % interval of a system's mean over prompts and judges that can be expected,
-            from end to end, in points; at most what the scale allows, where that is known.
+        width: of the 95 % interval of a system's mean over prompts and judges that can be
+            expected, from end to end, in points; at most what the scale allows, where that is
+            known; of responses and where there is no such interval NaN.
         detectable: the smallest difference of two systems that is detected with 80 % power, in
             points, likewise.
     """
@@ -125,7 +126,8 @@ class DesignStudy:
         dimension: or `composite`.
         components: of the G-study.
         designs: the present one first, then with half and twice as many conditions of each facet;
-            none where `reason` says why.
+            none where `reason` says why. Where raters rated some responses each, the present one is
+            of as many raters as rated a response (the harmonic mean), who rate all of them.
         error_shares: which share of the present absolute error variance each component brings,
             largest first.
         raters_each: how many raters' ratings one entry is the mean of.
@@ -311,15 +313,11 @@ def _study(
             as_rated = scores.error_as_rated(components, measured)
     designs = designs_around(components, measured, levels)
     return DesignStudy(
-        measured,
-        dimension,
-        components,
+        measured, dimension, components,
         tuple(_result(components, measured, design, span, each) for design in designs),
-        error_shares(components, measured, levels),
-        raters_each=each,
-        span=span,
+        error_shares(components, measured, levels), raters_each=each, span=span,
         error_as_rated=as_rated,
-    )
+    )  # fmt: skip
 
 
 def crossed_factors(

@@ -41,7 +41,8 @@ class VarianceComponents:
 
     Attributes:
         variances: by effect, in the squared unit of the scores: each factor (`item`), each
-            interaction (`item:persona`) and `residual`.
+            interaction (`item:persona`) and `residual`; unbiased and so sometimes below zero, NaN
+            for what the design does not identify.
         shares: of their sum, with those below zero taken as zero.
         n_scores: how many scores there are.
         levels: how many levels each factor has.

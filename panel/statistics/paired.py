@@ -356,17 +356,13 @@ def nearer_to_people(
 def _within(sides: Array, target: Array, prompts: Labels) -> tuple[list[Hashable], Array]:
     """Return the prompts, and inside each τ_b of each side with the target `(prompts, sides)`."""
     taus_by_prompt = [
-        (name, correlations(sides[items], _repeated(target[items], sides.shape[1]), "tau_b"))
+        (name, correlations(sides[items], target[items, None], "tau_b"))
         for name, items in items_by_label(prompts, len(target))
     ]
     # Rounding can pass the bounds by a hair.
     return [name for name, _ in taus_by_prompt], np.clip(
         [taus for _, taus in taus_by_prompt], -1, 1
     )
-
-
-def _repeated(column: Array, times: int) -> Array:
-    return np.repeat(column[:, None], times, axis=1)
 
 
 def _statistics(

@@ -268,8 +268,9 @@ def icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Statistic:
 
     Args:
         ratings: `(items, raters)`, NaN where missing.
-        form: `icc1`, one rating, each item by other raters; `icc2`, one rating, raters are a sample
-            whose strictness counts as error.
+        form: `icc1`, one rating, each item by other raters; `icc2`, one rating, raters are
+            a sample whose strictness counts as error; `icc2k`, the mean of an item's
+            ratings, of which there are k (their harmonic mean over items, with gaps).
 
     Returns:
         At most 1; below 0 where items vary less than their ratings do. Undefined without

@@ -655,17 +655,11 @@ def toward_humans(
         direction, reason = _direction(change, p, n_tests)
         results.append(
             TowardHumans(
-                tau_c=change.tau_c,
-                distance=change.distance,
-                spread=change.spread,
-                p_tau_c=p[0],
-                p_distance=p[1],
-                p_spread=p[2],
-                direction=direction,
-                n_prompts=change.n_prompts,
+                tau_c=change.tau_c, distance=change.distance, spread=change.spread, p_tau_c=p[0],
+                p_distance=p[1], p_spread=p[2], direction=direction, n_prompts=change.n_prompts,
                 reason=reason,
             )
-        )
+        )  # fmt: skip
     return tuple(results)
 
 

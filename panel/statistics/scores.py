@@ -89,7 +89,8 @@ class DistanceParts:
         spread: the standard deviation of the first, divided by that of the second.
         squared: the mean squared distance.
         linear_share: which part of it, 0 to 1, another level and unit of the first, those of the
-            best straight line, would take away.
+            best straight line, would take away; where the correlation is not above 0, another
+            level alone.
     """
 
     n_items: int
@@ -219,7 +220,9 @@ def custom_loss(human: ArrayLike, panel: ArrayLike, positions: Labels) -> Loss:
     uniformly would lose, and a panel above it says nothing about these critiques.
 
     Args:
-        human, panel: `(items, 7)` with the columns of `CUSTOM_DIMENSIONS`, NaN where missing.
+        human, panel: `(items, 7)` with the columns of `CUSTOM_DIMENSIONS`, NaN where
+            missing. A critique that lacks a rating its loss needs, on either side, has no
+            loss and does not enter.
         positions: a label an item.
 
     Raises:

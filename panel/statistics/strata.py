@@ -297,23 +297,14 @@ def _row(
 ) -> Row:
     there = difference.reason is None
     return Row(
-        name,
-        group,
-        dimension,
-        by=f"{by}{LESS_OTHERS}",
-        by_value=difference.a,
-        value=difference.value,
-        ci_low=difference.low,
-        ci_high=difference.high,
-        ci_over="prompts" if there else None,
-        ci_df=difference.df,
-        n_clusters=difference.n if there else None,
-        p_value=difference.p_adjusted,
-        p_raw=difference.p,
-        n_tests=n_tests if there else 0,
+        name, group, dimension, by=f"{by}{LESS_OTHERS}", by_value=difference.a,
+        value=difference.value, ci_low=difference.low, ci_high=difference.high,
+        ci_over="prompts" if there else None, ci_df=difference.df,
+        n_clusters=difference.n if there else None, p_value=difference.p_adjusted,
+        p_raw=difference.p, n_tests=n_tests if there else 0,
         adjusted_over="strata and dimensions" if there and n_tests > 1 else None,
         reason=None if difference.reason is None else Reason(difference.reason),
-    )
+    )  # fmt: skip
 
 
 def _figure(result: BlockResult, clusters: Labels, block: Block) -> StratumFigure:

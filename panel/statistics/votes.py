@@ -801,12 +801,7 @@ def _difference(a: Votes, b: Votes, moved_a: Array, moved_b: Array) -> Differenc
         return sqrt(max(x**2 + y**2 - 2 * shared * x * y, 0.0))
 
     return Difference(
-        difference,
-        difference - reach(of_a.value - of_a.low, of_b.high - of_b.value),
-        difference + reach(of_a.high - of_a.value, of_b.value - of_b.low),
-        over=of_a.over,
-        n=of_a.n,
-        reason=of_a.reason or of_b.reason,
-        a=a.source,
-        b=b.source,
-    )
+        difference, difference - reach(of_a.value - of_a.low, of_b.high - of_b.value),
+        difference + reach(of_a.high - of_a.value, of_b.value - of_b.low), over=of_a.over,
+        n=of_a.n, reason=of_a.reason or of_b.reason, a=a.source, b=b.source,
+    )  # fmt: skip

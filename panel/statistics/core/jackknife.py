@@ -163,7 +163,8 @@ def jackknife(
         limits: between which the statistic lies; an end outside is cut there, and a value outside
             has no interval.
         judges: for each factor that judges are sampled from (personas, models), the statistic
-            without each of its levels, None where it is undefined.
+            without each of its levels, None where it is undefined. None at all: judges are taken
+            as they are.
         counted: the items from which the statistic is computed `(items,)`; all of them if None.
         expected: what the statistic of all items was computed to be. Where it is another here,
             there is no interval: it would be that of something else. NaN: nothing is compared.

@@ -41,7 +41,8 @@ class BlockResult:
     Attributes:
         statistic: the value, or why there is none.
         resampled: the statistic as a function of resampling weights, which gives its value where
-            every item counts once; its interval is computed where the row is made.
+            every item counts once; its interval is computed where the row is made. None: no
+            interval, or `ci`.
         kind, limits: what the statistic is and between which values it lies, as for `jackknife`.
         note: further facts for people to read.
         by, by_value: as for `Row`.
@@ -104,17 +105,10 @@ def interval_of(
     if result.resampled is None or result.statistic.reason or not options.intervals:
         return None
     return jackknife(
-        result.resampled,
-        len(clusters),
-        clusters,
-        kind=result.kind,
-        limits=result.limits,
-        judges=judges,
-        counted=result.counted,
-        expected=result.statistic.value,
-        confidence=options.confidence,
-        seed=options.seed,
-    )
+        result.resampled, len(clusters), clusters, kind=result.kind, limits=result.limits,
+        judges=judges, counted=result.counted, expected=result.statistic.value,
+        confidence=options.confidence, seed=options.seed,
+    )  # fmt: skip
 
 
 def rows_of(
@@ -415,18 +409,9 @@ class Registry(Generic[BlockT]):
 
         def joined(function: _Function[BlockT]) -> _Function[BlockT]:
             new = RegisteredStatistic(
-                name,
-                heading,
-                function,
-                table or self._table,
-                tuple(levels),
-                tuple(needs),
-                side,
-                of,
-                show_note,
-                summary,
-                order,
-            )
+                name, heading, function, table or self._table, tuple(levels), tuple(needs), side,
+                of, show_note, summary, order,
+            )  # fmt: skip
             for known in self._statistics.values():
                 if same := new.shares_with(known):
                     raise ValueError(

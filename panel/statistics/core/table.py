@@ -387,8 +387,9 @@ class Row:
         statistic: its name.
         group: whose it is: a group of raters, `all` of them, or in comparisons `humans`.
         dimension: a dimension, or `all` where it is of no single one.
-        by, by_value: what the row is broken down by, and which one it is: `source` and `GPT-4`,
-            `judge left out` and a judge's name, `number of judges` and `4`.
+        by, by_value: what the row is broken down by, and which one it is: `source` and
+            `GPT-4`, `judge left out` and a judge's name, `number of judges` and `4`. Both are
+            None for what is not broken down.
         value: NaN exactly when `reason` says why.
         ci_low, ci_high: the confidence interval, NaN where there is none; `ci_reason` says why
             one could not be computed.

@@ -97,15 +97,10 @@ def _alpha(
     ratings: Array, level: MeasurementLevel, by: str | None = None, by_value: str | None = None
 ) -> BlockResult:
     return BlockResult(
-        krippendorff_alpha(ratings, level),
-        resampled_alpha(ratings, level),
-        level,
-        kind="kappa" if level == "nominal" else "number",
-        limits=(-inf, 1),
-        by=by,
-        by_value=by_value,
-        counted=has_two_ratings(ratings),
-    )
+        krippendorff_alpha(ratings, level), resampled_alpha(ratings, level), level,
+        kind="kappa" if level == "nominal" else "number", limits=(-inf, 1), by=by,
+        by_value=by_value, counted=has_two_ratings(ratings),
+    )  # fmt: skip
 
 
 GROUPS_SHOWN = 12
