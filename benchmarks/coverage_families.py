@@ -14,7 +14,7 @@ from benchmarks.coverage_data import Cell, Found, Judges, labelled, of_rows, rat
 from persona_panel.experiments.audit.bias import ScaleRange, biases, position
 from persona_panel.experiments.audit.uplift import Rows, Uplift, measure
 from persona_panel.statistics import AnalysisOptions, Row, agree, correlate
-from persona_panel.statistics.deliberation import toward_humans
+from persona_panel.statistics.revisions import toward_humans
 
 RATERS = {"labels": 5, "people's labels": 10, "bias": 8, "attacks": 5, "deliberation": 10,
           "personas": 13}  # fmt: skip

@@ -37,10 +37,12 @@ from scipy import special
 
 from benchmarks.harness import simulated_cells, simulation_parser
 from persona_panel.statistics.core.arrays import Array, Mask
-from persona_panel.statistics.fidelity import VERDICTS, ContrastName, fidelity_contrast
 from persona_panel.statistics.group_differences import (
+    VERDICTS,
+    ContrastName,
     PairedGroupDifference,
     difference_by_model,
+    fidelity_contrast,
     group_difference,
 )
 

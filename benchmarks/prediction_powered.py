@@ -33,13 +33,14 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from benchmarks.harness import simulated_cells, simulation_parser
-from persona_panel.statistics.calibration import inclusion_probabilities, systematic_sample
-from persona_panel.statistics.core.arrays import Array, row_means
-from persona_panel.statistics.prediction_powered import (
+from persona_panel.statistics.calibration import (
     CorrectedMean,
     corrected_difference,
     corrected_mean,
+    inclusion_probabilities,
+    systematic_sample,
 )
+from persona_panel.statistics.core.arrays import Array, row_means
 
 SIMULATIONS = 1000
 Kind = Literal["plain", "gaps", "uneven", "skewed", "chosen", "labels", "points", "rare"]

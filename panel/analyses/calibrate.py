@@ -172,7 +172,7 @@ def calibrate_result(
         reading, source, coverage: as of `Result`.
     """
     from persona_panel.results.conclusions.labels import called_by
-    from persona_panel.statistics.prediction_powered import WIDEST
+    from persona_panel.statistics.calibration import WIDEST
 
     systems = {each.system for each in calibrated.systems}
     dimensions = {each.dimension for each in calibrated.systems}
@@ -307,8 +307,8 @@ def calibrate_conclusion(calibrated: Calibration, run: Run | None = None) -> lis
 
 def _uncorrected(systems: Iterable[CorrectedSystem]) -> list[str]:
     """Say which means could not be corrected, by reason."""
+    from persona_panel.statistics.calibration import LEAST_PROMPTS
     from persona_panel.statistics.core.arrays import Reason
-    from persona_panel.statistics.prediction_powered import LEAST_PROMPTS
 
     by_reason: dict[str, list[str]] = {}
     for system in systems:

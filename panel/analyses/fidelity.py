@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from persona_panel.files.groups import GroupFile
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping, Source
-    from persona_panel.statistics.fidelity import FidelityContrast, FidelityVerdict
+    from persona_panel.statistics.group_differences import FidelityContrast, FidelityVerdict
 
 _WORDS: dict[FidelityVerdict, str] = {
     "caricature": "The personas are a caricature on {of}: they differ by more than twice what "
@@ -147,7 +147,7 @@ def fidelity_result(
         labels: what people read in place of dimensions, by their names.
     """
     from persona_panel.results.conclusions.readings import origin_sentences
-    from persona_panel.statistics.fidelity import VERDICTS
+    from persona_panel.statistics.group_differences import VERDICTS
 
     labels = labels or {}
     dimensions = {row.dimension for row in result.rows}
@@ -228,7 +228,7 @@ def fidelity_conclusion(rows: Sequence[FidelityContrast]) -> list[str]:
     differences on single items mean something.
 
     Verdicts rest on intervals that are widened for all contrasts (Bonferroni); see
-    `persona_panel.statistics.fidelity`.
+    `persona_panel.statistics.group_differences`.
     """
     several = len({row.dimension for row in rows}) > 1
     tested = [row for row in rows if not row.control]

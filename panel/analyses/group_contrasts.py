@@ -36,15 +36,13 @@ from persona_panel.runs.run import Run
 from persona_panel.statistics.core.arrays import Array, IntArray, row_means
 from persona_panel.statistics.core.display import ALL, counted, general
 from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin
-from persona_panel.statistics.fidelity import (
-    ContrastName,
-    FidelityContrast,
-    fidelity_contrast,
-)
 from persona_panel.statistics.group_differences import (
     LEAST_RATERS,
+    ContrastName,
+    FidelityContrast,
     PairedGroupDifference,
     difference_by_model,
+    fidelity_contrast,
     group_difference,
     split_half,
 )

@@ -8,9 +8,8 @@ from persona_panel.results.conclusions.ratings_to_collect import too_few_to_come
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
-from persona_panel.statistics.calibration import SelectedItem, scored_items
+from persona_panel.statistics.calibration import LEAST_PROMPTS, SelectedItem, scored_items
 from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.prediction_powered import LEAST_PROMPTS
 
 
 def select_result(

@@ -11,7 +11,7 @@ from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.figures import PageColumns, check_plots
 
 if TYPE_CHECKING:
-    from persona_panel.statistics.figures.page import PaperFigure
+    from persona_panel.statistics.figures.charts import PaperFigure
 
 
 def forest_of(tables: Sequence[Table], *, columns: PageColumns = 1) -> PaperFigure:

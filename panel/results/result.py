@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from persona_panel.statistics.core.table import Coverage
     from persona_panel.statistics.figures import PageColumns
-    from persona_panel.statistics.figures.page import PaperFigure
+    from persona_panel.statistics.figures.charts import PaperFigure
 
 FORMATS = f"{__package__}.formats"
 """The package of output formats, one a file, called as the file is."""

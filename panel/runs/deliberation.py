@@ -25,24 +25,22 @@ from persona_panel.statistics.core.arrays import (
     rows_of,
 )
 from persona_panel.statistics.core.table import Ratings, RatingsOrigin
-from persona_panel.statistics.deliberation import (
-    Reordering,
-    TowardHumans,
-    reordering,
-    toward_humans,
-)
 from persona_panel.statistics.revisions import (
     BeforeAfter,
     Change,
     Conformities,
     Conformity,
     Influence,
+    Reordering,
     Revisions,
+    TowardHumans,
     by_dimension,
     by_judge,
     conformity,
     influence,
+    reordering,
     spread,
+    toward_humans,
 )
 
 

@@ -22,6 +22,7 @@ from persona_panel.runs.collected import composite_terms
 from persona_panel.runs.load import load_run
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import in_points
+from persona_panel.statistics.calibration import LEAST_PROMPTS
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin
 from persona_panel.statistics.designs import (
@@ -33,7 +34,6 @@ from persona_panel.statistics.designs import (
     rater_groups,
 )
 from persona_panel.statistics.generalizability import Goal
-from persona_panel.statistics.prediction_powered import LEAST_PROMPTS
 
 FEW_LEVELS = 5
 """With fewer levels of a facet its variance is rough."""

@@ -12,17 +12,17 @@ from persona_panel.statistics.agreement import (
 )
 from persona_panel.statistics.alignment import AlignedDimension as AlignedDimension
 from persona_panel.statistics.alignment import Alignment as Alignment
+from persona_panel.statistics.alignment import AlignmentMethod as AlignmentMethod
+from persona_panel.statistics.alignment import AlignmentRule as AlignmentRule
+from persona_panel.statistics.alignment import ChosenEnsemble as ChosenEnsemble
 from persona_panel.statistics.alignment import HeldOutFigure as HeldOutFigure
 from persona_panel.statistics.alignment import LearntAlignment as LearntAlignment
 from persona_panel.statistics.alignment import MethodAlignment as MethodAlignment
 from persona_panel.statistics.alignment import align as align
-from persona_panel.statistics.alignment import learnt_alignment as learnt_alignment
-from persona_panel.statistics.alignment_rules import AlignmentMethod as AlignmentMethod
-from persona_panel.statistics.alignment_rules import AlignmentRule as AlignmentRule
-from persona_panel.statistics.alignment_rules import ChosenEnsemble as ChosenEnsemble
-from persona_panel.statistics.alignment_rules import (
+from persona_panel.statistics.alignment import (
     ensembles_on_other_items as ensembles_on_other_items,
 )
+from persona_panel.statistics.alignment import learnt_alignment as learnt_alignment
 from persona_panel.statistics.annotators import AlignmentScore as AlignmentScore
 from persona_panel.statistics.annotators import (
     AnnotatorComparison as AnnotatorComparison,
@@ -39,10 +39,15 @@ from persona_panel.statistics.annotators import (
 )
 from persona_panel.statistics.annotators import substitution as substitution
 from persona_panel.statistics.calibration import Calibration as Calibration
+from persona_panel.statistics.calibration import CorrectedMean as CorrectedMean
 from persona_panel.statistics.calibration import CorrectedPair as CorrectedPair
 from persona_panel.statistics.calibration import CorrectedSystem as CorrectedSystem
 from persona_panel.statistics.calibration import SelectedItem as SelectedItem
 from persona_panel.statistics.calibration import calibrate as calibrate
+from persona_panel.statistics.calibration import (
+    corrected_difference as corrected_difference,
+)
+from persona_panel.statistics.calibration import corrected_mean as corrected_mean
 from persona_panel.statistics.calibration import (
     inclusion_probabilities as inclusion_probabilities,
 )
@@ -57,10 +62,28 @@ from persona_panel.statistics.comparison import (
 from persona_panel.statistics.concordance import (
     IncompleteConcordance as IncompleteConcordance,
 )
+from persona_panel.statistics.concordance import PairStatistic as PairStatistic
+from persona_panel.statistics.concordance import Pairwise as Pairwise
+from persona_panel.statistics.concordance import (
+    PerfectAgreement as PerfectAgreement,
+)
+from persona_panel.statistics.concordance import (
+    RankingAgreement as RankingAgreement,
+)
 from persona_panel.statistics.concordance import (
     incomplete_concordance as incomplete_concordance,
 )
 from persona_panel.statistics.concordance import kendall_w as kendall_w
+from persona_panel.statistics.concordance import pairwise as pairwise
+from persona_panel.statistics.concordance import pairwise_by_prompt as pairwise_by_prompt
+from persona_panel.statistics.concordance import (
+    perfect_agreement as perfect_agreement,
+)
+from persona_panel.statistics.concordance import (
+    ranking_agreement as ranking_agreement,
+)
+from persona_panel.statistics.concordance import resampled_pairwise as resampled_pairwise
+from persona_panel.statistics.concordance import tau_b_matrix as tau_b_matrix
 from persona_panel.statistics.core.arrays import AnalysisOptions as AnalysisOptions
 from persona_panel.statistics.core.arrays import MeasurementLevel as MeasurementLevel
 from persona_panel.statistics.core.arrays import Random as Random
@@ -104,12 +127,6 @@ from persona_panel.statistics.core.strengths import bradley_terry as bradley_ter
 from persona_panel.statistics.core.table import Ratings as Ratings
 from persona_panel.statistics.core.table import Row as Row
 from persona_panel.statistics.core.table import rows_frame as rows_frame
-from persona_panel.statistics.deliberation import Direction as Direction
-from persona_panel.statistics.deliberation import Reordering as Reordering
-from persona_panel.statistics.deliberation import SystemShift as SystemShift
-from persona_panel.statistics.deliberation import TowardHumans as TowardHumans
-from persona_panel.statistics.deliberation import reordering as reordering
-from persona_panel.statistics.deliberation import toward_humans as toward_humans
 from persona_panel.statistics.designs import DesignResult as DesignResult
 from persona_panel.statistics.designs import DesignStudy as DesignStudy
 from persona_panel.statistics.designs import design_name as design_name
@@ -118,10 +135,6 @@ from persona_panel.statistics.designs import (
     resampled_variance_share as resampled_variance_share,
 )
 from persona_panel.statistics.designs import variance_share as variance_share
-from persona_panel.statistics.fidelity import ContrastName as ContrastName
-from persona_panel.statistics.fidelity import FidelityContrast as FidelityContrast
-from persona_panel.statistics.fidelity import fidelity_contrast as fidelity_contrast
-from persona_panel.statistics.fidelity import ratio_interval as ratio_interval
 from persona_panel.statistics.generalizability import DStudy as DStudy
 from persona_panel.statistics.generalizability import VarianceComponents as VarianceComponents
 from persona_panel.statistics.generalizability import cheapest_design as cheapest_design
@@ -130,13 +143,17 @@ from persona_panel.statistics.generalizability import detectable_difference as d
 from persona_panel.statistics.generalizability import error_shares as error_shares
 from persona_panel.statistics.generalizability import expected_width as expected_width
 from persona_panel.statistics.generalizability import variance_components as variance_components
+from persona_panel.statistics.group_differences import ContrastName as ContrastName
+from persona_panel.statistics.group_differences import FidelityContrast as FidelityContrast
 from persona_panel.statistics.group_differences import (
     PairedGroupDifference as PairedGroupDifference,
 )
 from persona_panel.statistics.group_differences import (
     difference_by_model as difference_by_model,
 )
+from persona_panel.statistics.group_differences import fidelity_contrast as fidelity_contrast
 from persona_panel.statistics.group_differences import group_difference as group_difference
+from persona_panel.statistics.group_differences import ratio_interval as ratio_interval
 from persona_panel.statistics.group_differences import split_half as split_half
 from persona_panel.statistics.human_raters import AddedRaters as AddedRaters
 from persona_panel.statistics.human_raters import (
@@ -174,40 +191,6 @@ from persona_panel.statistics.kappa import (
     resampled_fleiss_kappa as resampled_fleiss_kappa,
 )
 from persona_panel.statistics.kappa import same_label as same_label
-from persona_panel.statistics.pairs import PairStatistic as PairStatistic
-from persona_panel.statistics.pairs import Pairwise as Pairwise
-from persona_panel.statistics.pairs import (
-    PerfectAgreement as PerfectAgreement,
-)
-from persona_panel.statistics.pairs import (
-    RankingAgreement as RankingAgreement,
-)
-from persona_panel.statistics.pairs import pairwise as pairwise
-from persona_panel.statistics.pairs import pairwise_by_prompt as pairwise_by_prompt
-from persona_panel.statistics.pairs import (
-    perfect_agreement as perfect_agreement,
-)
-from persona_panel.statistics.pairs import (
-    ranking_agreement as ranking_agreement,
-)
-from persona_panel.statistics.pairs import resampled_pairwise as resampled_pairwise
-from persona_panel.statistics.pairs import tau_b_matrix as tau_b_matrix
-from persona_panel.statistics.panel_size import LeaveOneOut as LeaveOneOut
-from persona_panel.statistics.panel_size import SmallestSubset as SmallestSubset
-from persona_panel.statistics.panel_size import effective_judges as effective_judges
-from persona_panel.statistics.panel_size import (
-    effective_judges_interval as effective_judges_interval,
-)
-from persona_panel.statistics.panel_size import (
-    leave_one_judge_out as leave_one_judge_out,
-)
-from persona_panel.statistics.panel_size import smallest_subset as smallest_subset
-from persona_panel.statistics.panel_size import spearman_brown as spearman_brown
-from persona_panel.statistics.prediction_powered import CorrectedMean as CorrectedMean
-from persona_panel.statistics.prediction_powered import (
-    corrected_difference as corrected_difference,
-)
-from persona_panel.statistics.prediction_powered import corrected_mean as corrected_mean
 from persona_panel.statistics.reliability import ChosenRatings as ChosenRatings
 from persona_panel.statistics.reliability import by_chance as by_chance
 from persona_panel.statistics.reliability import (
@@ -222,13 +205,19 @@ from persona_panel.statistics.revisions import BeforeAfter as BeforeAfter
 from persona_panel.statistics.revisions import Change as Change
 from persona_panel.statistics.revisions import Conformities as Conformities
 from persona_panel.statistics.revisions import Conformity as Conformity
+from persona_panel.statistics.revisions import Direction as Direction
 from persona_panel.statistics.revisions import Influence as Influence
+from persona_panel.statistics.revisions import Reordering as Reordering
 from persona_panel.statistics.revisions import Revisions as Revisions
+from persona_panel.statistics.revisions import SystemShift as SystemShift
+from persona_panel.statistics.revisions import TowardHumans as TowardHumans
 from persona_panel.statistics.revisions import by_dimension as by_dimension
 from persona_panel.statistics.revisions import by_judge as by_judge
 from persona_panel.statistics.revisions import conformity as conformity
 from persona_panel.statistics.revisions import influence as influence
+from persona_panel.statistics.revisions import reordering as reordering
 from persona_panel.statistics.revisions import spread as spread
+from persona_panel.statistics.revisions import toward_humans as toward_humans
 from persona_panel.statistics.scores import CUSTOM_DIMENSIONS as CUSTOM_DIMENSIONS
 from persona_panel.statistics.scores import Distributions as Distributions
 from persona_panel.statistics.scores import Loss as Loss
@@ -254,11 +243,22 @@ from persona_panel.statistics.sources import (
 from persona_panel.statistics.sources import source_means as source_means
 from persona_panel.statistics.strata import Strata as Strata
 from persona_panel.statistics.votes import EnsembleDistance as EnsembleDistance
+from persona_panel.statistics.votes import LeaveOneOut as LeaveOneOut
+from persona_panel.statistics.votes import SmallestSubset as SmallestSubset
 from persona_panel.statistics.votes import Votes as Votes
 from persona_panel.statistics.votes import correlation_gain as correlation_gain
+from persona_panel.statistics.votes import effective_judges as effective_judges
+from persona_panel.statistics.votes import (
+    effective_judges_interval as effective_judges_interval,
+)
 from persona_panel.statistics.votes import effective_votes as effective_votes
 from persona_panel.statistics.votes import ensemble_distance as ensemble_distance
 from persona_panel.statistics.votes import gain_within_prompts as gain_within_prompts
 from persona_panel.statistics.votes import (
+    leave_one_judge_out as leave_one_judge_out,
+)
+from persona_panel.statistics.votes import (
     resampled_correlation_gain as resampled_correlation_gain,
 )
+from persona_panel.statistics.votes import smallest_subset as smallest_subset
+from persona_panel.statistics.votes import spearman_brown as spearman_brown

@@ -58,17 +58,13 @@ class AgreementBlock:
         prompts: an item's prompt; rankings are compared inside it. None: all items are one.
         clusters: what intervals are over, a label an item: its prompt, or itself.
         level: of measurement.
-        controls: `(items, replicates)`, ratings by judges without a persona; none, `(items, 0)`,
-            where there are no such judges, or the raters are of several groups.
+        controls: `(items, replicates)`, ratings by judges without a persona; `(items, 0)` if none.
         raters: their names.
         groups: the group of each, where the block is of several groups; else none.
         categories: the names of the categories whose codes the ratings are, 0, 1, …; none of
             numbers.
-        scale: the lowest and the highest value that a rating can have, whether or not any rater
-            gave it: of categories 0 and the last code, of a composite over scales that differ 0 and
-            1. None where it is not known, as of a file without a scale, or there is none, as of
-            ranks. A coefficient that depends on the number of categories goes by this: by the
-            values that occur it would change with the sample.
+        scale: the lowest and highest value that a rating can have (of categories 0 and the last
+            code); None where it is unknown or, as of ranks, there is none.
         prompt_kind: what `prompts` are called.
         judge_factors: what raters are sampled by, a label a rater: `rater`, or of a run
             `persona` and `model`.
@@ -165,26 +161,17 @@ def agree(
     """Return every agreement statistic of each group of raters, and of all groups where there are
     several.
 
-    By `dimension` there are rows for each dimension, over all items. Rows of the dimension
-    `composite` come first, where several dimensions are on one scale and the level is not nominal:
-    of the mean over them, on the main statistics; its p-values are a family beside those of the
-    dimensions (`persona_panel.statistics.core.significance.holm_of_two`). By
-    `group` there are none, and dimensions are put together, each item's rating on each as an item
-    of its own (rankings stay within a dimension). By anything else there are rows for each stratum
-    and dimension, which the rows' `by` and `by_value` then name: `source` and `prompt` are of
-    items; `persona` and `model` (the raters' group) of raters, all of a stratum being one group,
-    `all`; any other by `Strata`. Statistics that have rows of several kinds are then shown by their
-    main row alone.
-
-    A statistic is computed where it suits the level of measurement; of categories that is
-    nominal, whatever the options say, and by `group` they are left out.
+    By `dimension` there are rows for each dimension and, before them, for the `composite`. By
+    `group` dimensions are put together, an item's rating on each as an item of its own. By anything
+    else there are rows for each stratum and dimension, which the rows' `by` and `by_value` name:
+    `source` and `prompt` are of items; `persona` and `model` of raters, all of a stratum being one
+    group, `all`; any other by `Strata`. Categories are nominal, and left out by `group`.
 
     Intervals are over prompts, or items where there are none, and over raters where
     `options.random` says so. p-values are those of permutation tests, adjusted by Holm over
-    dimensions, and over strata where there are any.
-
-    `on_step` is called with the share that is done. `only` names the statistics to compute; by
-    default all are.
+    dimensions, and over strata where there are any; those of the composite are a family of their
+    own (`holm_of_two`). `on_step` is called with the share that is done; `only` names the
+    statistics to compute.
 
     Raises:
         ValueError: ratings without what is to go by, or as the statistics do.
@@ -199,13 +186,8 @@ def agreement_differences(
     by: Literal["dimension", "source", "prompt", "persona", "model"] | Strata,
     options: AnalysisOptions = DEFAULT_OPTIONS,
 ) -> list[Row]:
-    """Test whether raters agree more in one stratum, or on one dimension, than on the others, and
-    return rows of all raters together, of strata also on the composite; see
-    `persona_panel.statistics.strata`.
-
-    Raises:
-        ValueError: as for `agree`.
-    """
+    """Test whether raters agree more in one stratum, or on one dimension, than on the others:
+    rows of all raters together; see `persona_panel.statistics.strata`."""
     strata = _strata(ratings, by)
     of_raters = strata is not None and strata.of == "raters"
     group = ALL if of_raters else all_raters_of(ratings)[0]
@@ -270,17 +252,11 @@ def _blocks(
     groups = tuple(ratings.groups[rater] for rater in raters)
     nothing = np.empty((0, 0))
     common = AgreementBlock(
-        nothing,
-        ratings.sign,
-        list(ratings.prompts) if ratings.prompts else None,
-        list(ratings.prompts or ratings.items),
-        options.level,
-        options,
-        nothing,
+        nothing, ratings.sign, list(ratings.prompts) if ratings.prompts else None,
+        list(ratings.prompts or ratings.items), options.level, options, nothing,
         tuple(ratings.raters[rater] for rater in raters),
-        groups=groups if len(set(groups)) > 1 else (),
-        judge_factors=ratings.judge_factors(raters),
-    )
+        groups=groups if len(set(groups)) > 1 else (), judge_factors=ratings.judge_factors(raters),
+    )  # fmt: skip
     if together:
         scales = {ratings.scales.get(dimension) for dimension in ratings.dimensions}
         common = replace(common, scale=scales.pop() if len(scales) == 1 else None)
@@ -302,7 +278,6 @@ def _blocks(
 def _all_dimensions(
     common: AgreementBlock, scores: Array, others: Array, dimensions: Sequence[str]
 ) -> AgreementBlock:
-    """Return a block in which an item's ratings on each dimension are an item of their own."""
     n_items = len(scores)
     stacked = (
         side.transpose(2, 0, 1).reshape(n_items * len(dimensions), side.shape[1])
@@ -406,34 +381,24 @@ def panel_quality(
     on_step: OnStep | None = None,
     only: Collection[str] | None = None,
 ) -> list[Row]:
-    """Return the quality of each group of raters as a panel, and of all groups where there are
-    several.
+    """Return the quality of each group of raters as a panel, and of all groups.
 
-    On each dimension that is rated by numbers: `reliability` of the mean of 1, 2, 4, … and
-    twice as many judges as there are (Spearman-Brown, from ICC(2,1)), or, where judges are
-    personas through several models or replicates, `reliability_by_design`, of more and fewer of
-    each; `variance_share` of items, judges (of a run: personas and models), their interactions and
-    the residual; `alpha_without` each judge;
-    `smallest_subset`, the number of judges whose ranking keeps τ_b ≥ 0.95 to the panel's on
-    held-out items, and who they are. The rows' `by` and `by_value` say which number of
-    judges, design, component or judge a row is of. Judges who did not each rate half of the items
-    are not left out one by one, nor chosen from. `on_step` is called with the share that is done.
-    `only` names the statistics to compute; by default all are.
+    On each dimension with numbers: `reliability` of the mean of 1, 2, 4, … judges (Spearman-Brown
+    from ICC(2,1)) or, of crossed personas and models, `reliability_by_design`; `variance_share` of
+    each component; `alpha_without` each judge; `smallest_subset`, the judges whose ranking keeps
+    τ_b ≥ 0.95 to the panel's on held-out items. The rows' `by` and `by_value` say of which number,
+    design, component or judge a row is. `on_step` and `only` as for `agree`.
     """
     ratings = ratings.numeric()
     blocks: list[tuple[PanelBlock, str, str]] = []
     for group, raters in ratings.raters_by_group().items():
         for place, dimension in enumerate(ratings.dimensions):
             block = PanelBlock(
-                ratings.scores[:, raters, place],
-                ratings.sign,
-                tuple(ratings.raters[rater] for rater in raters),
-                ratings.judge_facets(raters),
+                ratings.scores[:, raters, place], ratings.sign,
+                tuple(ratings.raters[rater] for rater in raters), ratings.judge_facets(raters),
                 list(ratings.prompts) if ratings.prompts else None,
-                list(ratings.prompts or ratings.items),
-                options,
-                ratings.judge_factors(raters),
-            )
+                list(ratings.prompts or ratings.items), options, ratings.judge_factors(raters),
+            )  # fmt: skip
             blocks.append((block, group, dimension))
     rows_of_blocks = panel_quality_statistics.rows_of_all(blocks, on_step, only)
     return [row for rows in rows_of_blocks for row in rows]

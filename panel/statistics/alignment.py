@@ -1,46 +1,31 @@
 """A panel brought nearer to people by what they rated, and whether that holds on other prompts.
 
-Prompts are dealt into folds. What is learnt from all folds but one (see
-`persona_panel.statistics.alignment_rules`) is applied to that one, so that each figure is of
-prompts that nothing was learnt from. Two things have to be shown for a gain:
+Rules are learnt from all folds of prompts but one and applied to that one. A gain is a lower
+squared error than that of the judges' mean, with a mean τ_b with people within prompts above 0. The
+variance over prompts is multiplied by 1 + K/(K − 1) of K folds, which share what was learnt from.
 
-- the error is lower than that of the panel as it is, the mean of its judges;
-- the aligned scores order the texts of a prompt as people do: the mean of Kendall's τ_b with
-  people's mean over prompts is above 0 (over all texts, where too few prompts have several). Scores
-  that have nothing to do with people come nearer to them, too, once they are drawn to people's
-  mean: that is no alignment.
-
-Squared errors are used since what people's noise adds to them is the same before and after.
-
-The folds share most of what was learnt from, so that the spread of errors over prompts alone says
-too little of the uncertainty: its intervals covered in 0.79 to 0.95 in simulation. The variance is
-therefore multiplied by 1 + K/(K − 1) of K folds.
-
-Sources: S. Geisser (1975), "The predictive sample reuse method with applications", for the folds;
-C. Nadeau & Y. Bengio (2003), "Inference for the generalization error", for the variance; S. Bates,
-T. Hastie & R. Tibshirani (2023), "Cross-validation: what does it estimate and how well does it do
-it?", for why it is needed; R. Berger (1982), "Multiparameter hypothesis testing and acceptance
-sampling", for two conditions that are each tested at the full level.
+Sources: S. Geisser (1975), "The predictive sample reuse method with applications" (folds);
+C. Nadeau & Y. Bengio (2003), "Inference for the generalization error" (variance); R. Berger (1982),
+"Multiparameter hypothesis testing and acceptance sampling" (two conditions at the full level);
+M. Ayer et al. (1955), "An empirical distribution function for sampling with incomplete information"
+(isotonic regression); L. Breiman (1996), "Stacked regressions", and J. M. Bates & C. W. J. Granger
+(1969), "The combination of forecasts" (weights); A. E. Hoerl & R. W. Kennard (1970), "Ridge
+regression" (the penalty); debate-speeches.txt, Appendix E (strong and weak judges).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from math import isnan, nan, sqrt
 from typing import Literal, get_args
 
 import numpy as np
+import scipy.optimize
 from numpy.typing import ArrayLike
 
-from persona_panel.statistics.alignment_rules import (
-    AlignmentMethod,
-    AlignmentRule,
-    RatedItems,
-    compares_judges,
-    complete_items,
-    learner,
-)
+from persona_panel.statistics.concordance import tau_b_matrix
 from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
@@ -48,14 +33,18 @@ from persona_panel.statistics.core.arrays import (
     Mask,
     Reason,
     Resampled,
+    Statistic,
     as_ratings,
+    as_scores,
     check_choice,
     difference_of,
+    divide,
     encode_labels,
     means_by,
     row_means,
     rows_of,
     value_of,
+    without_rounding,
 )
 from persona_panel.statistics.core.correlation import correlation, resampled_correlation
 from persona_panel.statistics.core.display import COMPOSITE
@@ -65,16 +54,277 @@ from persona_panel.statistics.core.means import critical_t, two_sided_p
 from persona_panel.statistics.core.significance import holm, holm_of_two
 from persona_panel.statistics.core.table import Ratings, on_composite
 from persona_panel.statistics.human_raters import mean_reliability, resampled_mean_reliability
-from persona_panel.statistics.pairs import tau_b_matrix
 from persona_panel.statistics.votes import resampled_correlation_gain
+
+AlignmentMethod = Literal["isotonic", "weights", "subset"]
+
+PENALTIES = (0.01, 0.1, 1.0, 10.0)
+"""Tried penalties of unequal weights, in units of the judges' mean squared error."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlignmentRule:
+    """A rule by which judges' scores of an item become one score.
+
+    Attributes:
+        weights: `(judges,)`, 0 or more, with the sum 1. Of an item that some judges did not rate,
+            those of the others are divided by their sum.
+        scores, values: of a monotone rule `(knots,)`, both rising: what `scores` of the panel
+            become, between them on a straight line, and beyond them the same as at the ends. Empty
+            where the weighted mean stays as it is.
+    """
+
+    weights: Array
+    scores: Array
+    values: Array
+
+    def apply(self, ratings: ArrayLike) -> Array:
+        """Return the scores of items `(items,)` from judges' ratings `(items, judges)`; NaN where
+        no judge with a weight rated.
+
+        >>> rule = AlignmentRule(np.array([0.75, 0.25]), np.array([]), np.array([]))
+        >>> rule.apply([[1, 5], [np.nan, 5]]).tolist()
+        [2.0, 5.0]
+        """
+        array = as_ratings(ratings)
+        sums = np.nan_to_num(array) @ self.weights
+        mean = without_rounding(divide(sums, ~np.isnan(array) @ self.weights), array)
+        if not len(self.scores):
+            return mean
+        return np.where(np.isnan(mean), mean, np.interp(mean, self.scores, self.values))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RatedItems:
+    """Items that people rated, dealt into folds.
+
+    Attributes:
+        ratings: `(items, judges)`, NaN where missing.
+        people: `(items,)`, people's mean.
+        weights: `(items,)`, how much an item counts.
+        folds: `(items,)`, the fold of each, 0 to `n_folds` - 1.
+    """
+
+    ratings: Array
+    people: Array
+    weights: Array
+    folds: IntArray
+    n_folds: int
+
+
+Learner = Callable[[Sequence[int]], AlignmentRule | None]
+"""From folds to the rule that is learnt from them; None where they have nothing to learn from."""
+
+
+def complete_items(ratings: Array) -> Mask:
+    """Return a mask of the items that every judge rated `(items,)`."""
+    return np.asarray(~np.isnan(ratings).any(axis=1))
+
+
+def learner(method: AlignmentMethod, items: RatedItems) -> Learner:
+    """Return the function that learns a rule of a method from some of the folds of these items.
+
+    Raises:
+        ValueError: there is no such method.
+    """
+    check_choice("method", method, AlignmentMethod)
+    return _LEARNERS[method](items)
+
+
+def compares_judges(method: AlignmentMethod) -> bool:
+    """Return whether a method weighs judges: it needs two of them, and complete items."""
+    return method != "isotonic"
+
+
+def _learner_from_errors(
+    learn: Callable[[_Moments, Sequence[int]], AlignmentRule | None], items: RatedItems
+) -> Learner:
+    complete = complete_items(items.ratings)
+    errors = items.ratings - items.people[:, None]
+    products, sizes = [], []
+    for fold in range(items.n_folds):
+        of = (items.folds == fold) & complete
+        weights = items.weights[of]
+        products.append((errors[of] * weights[:, None]).T @ errors[of])
+        sizes.append(weights.sum())
+    moments = _Moments(np.array(products), np.array(sizes))
+    return partial(learn, moments)
+
+
+def _isotonic(items: RatedItems, folds: Sequence[int]) -> AlignmentRule | None:
+    n_judges = items.ratings.shape[1]
+    equal = AlignmentRule(np.full(n_judges, 1 / n_judges), np.array([]), np.array([]))
+    mean = equal.apply(items.ratings)
+    of = np.isin(items.folds, folds) & ~np.isnan(mean)
+    if not of.any():
+        return None
+    scores, place = np.unique(mean[of], return_inverse=True)
+    weights = np.bincount(place, items.weights[of])
+    values = np.bincount(place, items.weights[of] * items.people[of]) / weights
+    fitted = scipy.optimize.isotonic_regression(values, weights=weights).x
+    return AlignmentRule(equal.weights, scores, fitted)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Moments:
+    """Weighted sums of products of judges' errors by fold, and sums of weights `(folds,)`."""
+
+    products: Array
+    sizes: Array
+
+    def of(self, folds: Sequence[int]) -> Array:
+        """Return the mean products over these folds; NaN where they have no items."""
+        return divide(self.products[list(folds)].sum(axis=0), self.sizes[list(folds)].sum())
+
+
+def _simplex(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
+    return _chosen(moments, folds, lambda within: weights_by_errors(moments.of(within), PENALTIES))
+
+
+def _subset(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
+    return _chosen(moments, folds, lambda within: _greedy(moments.of(within)))
+
+
+def _chosen(
+    moments: _Moments, folds: Sequence[int], candidates: Callable[[Sequence[int]], list[Array]]
+) -> AlignmentRule | None:
+    there = [fold for fold in folds if moments.sizes[fold] > 0]
+    if not there:
+        return None
+    weights_of_all = candidates(there)
+    total: Array = np.zeros(len(weights_of_all))
+    for held in there if len(there) > 1 else ():
+        learnt = candidates([fold for fold in there if fold != held])
+        total += [weights @ moments.products[held] @ weights for weights in learnt]
+    return AlignmentRule(weights_of_all[int(np.argmin(total))], np.array([]), np.array([]))
+
+
+_LEARNERS: Mapping[AlignmentMethod, Callable[[RatedItems], Learner]] = {
+    "isotonic": lambda items: partial(_isotonic, items),
+    "weights": partial(_learner_from_errors, _simplex),
+    "subset": partial(_learner_from_errors, _subset),
+}
+
+
+def weights_by_errors(errors: Array, penalties: Sequence[float]) -> list[Array]:
+    """Return, for each penalty, the weights `(judges,)`, 0 or more with the sum 1, that minimize
+    w'Ew plus the penalty times the squared distance from equal weights.
+
+    Args:
+        errors: `(judges, judges)`, mean products of judges' errors.
+        penalties: above 0, in units of the judges' mean squared error.
+    """
+    n = len(errors)
+    size = float(np.trace(errors)) / n
+    if not size > 0:
+        return [np.full(n, 1 / n) for _ in penalties]
+    values, vectors = np.linalg.eigh(errors / size)
+    by_penalty = []
+    for penalty in penalties:
+        # Rounding may leave a value below 0.
+        roots = np.sqrt(np.maximum(values, 0) + penalty)
+        # At the least w'Aw with the sum 1, Aw is a constant for the judges with a weight and above
+        # it for others: the same as at the least v'Av - 2 sum(v), whose v is w times a constant.
+        least, _ = scipy.optimize.nnls(roots[:, None] * vectors.T, (vectors / roots).sum(axis=0))
+        by_penalty.append(least / least.sum())
+    return by_penalty
+
+
+def _greedy(errors: Array) -> list[Array]:
+    n = len(errors)
+    left, weights, chosen = np.arange(n), np.zeros(n), list[Array]()
+    # What each judge shares with those who were chosen.
+    shared, own = np.zeros(n), np.diag(errors)
+    for size in range(1, n + 1):
+        best = left[np.argmin(2 * shared[left] + own[left])]
+        left = left[left != best]
+        shared = shared + errors[best]
+        weights[best] = 1
+        chosen.append(weights / size)
+    return chosen
+
+
+Half = Literal["strong", "weak"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenEnsemble:
+    """One half of the judges.
+
+    Attributes:
+        half: the `strong` ones, those nearest to people on other items, or the `weak` ones.
+        tau_c: of their mean scores with the people's, each item scored by the judges who were
+            chosen without it.
+        members: the mean τ_c of a single judge of the half, measured in the same way: for each
+            place in the half the scores of the judge who has it. NaN where one is undefined.
+    """
+
+    half: Half
+    tau_c: Statistic
+    members: float
+
+
+def ensembles_on_other_items(
+    judges: ArrayLike, target: ArrayLike, prompts: Labels, *, folds: int = 5, seed: int = 0
+) -> list[ChosenEnsemble]:
+    """Choose the better half of the judges and the other half by τ_c on other prompts.
+
+    How to read it: where `tau_c` is above `members`, putting the half's judges together pays. Of an
+    odd number of judges the middle one is in neither half.
+
+    Args:
+        judges: `(items, judges)` scores, NaN where missing; two judges at least.
+        target: `(items,)`, the people's mean.
+        prompts: a label an item; a prompt is in one fold.
+        folds: into how many parts prompts are dealt, no more than there are prompts.
+        seed: of the dealing.
+
+    Raises:
+        ValueError: fewer than two judges, prompts or folds, or shapes that do not fit.
+
+    >>> people = np.arange(8.0)
+    >>> judges = np.stack([people, people, -people, -people], axis=1)
+    >>> found = ensembles_on_other_items(judges, people, "aabbccdd")
+    >>> [(one.half, one.tau_c.value) for one in found]
+    [('strong', 1.0), ('weak', -1.0)]
+    """
+    scores, people = as_ratings(judges), as_scores(target)
+    names, codes = encode_labels(prompts, len(scores))
+    folds = min(folds, len(names))
+    if scores.shape[1] < 2 or folds < 2 or len(people) != len(scores):
+        raise ValueError(
+            f"two judges, two prompts and a score of people an item are needed, found "
+            f"{scores.shape[1]}, {len(names)} and {len(people)} for {len(scores)}"
+        )
+    n = scores.shape[1] // 2
+    fold_of = np.random.default_rng(seed).permutation(np.arange(len(names)) % folds)[codes]
+    # By their places among the judges, the best first.
+    ranked = np.full(scores.shape, np.nan)
+    for fold in range(folds):
+        own = fold_of == fold
+        taus = [correlation(judge, people[~own], "tau_c") for judge in scores[~own].T]
+        order = np.argsort([-tau.value if tau.reason is None else np.inf for tau in taus])
+        ranked[own] = scores[own][:, order]
+    halves: Sequence[tuple[Half, slice]] = (("strong", slice(0, n)), ("weak", slice(-n, None)))
+    ensembles = []
+    for half, part in halves:
+        members = [correlation(column, people, "tau_c").value for column in ranked[:, part].T]
+        ensembles.append(
+            ChosenEnsemble(
+                half,
+                correlation(row_means(ranked[:, part]), people, "tau_c"),
+                float(np.mean(members)),
+            )
+        )
+    return ensembles
+
 
 METHODS: tuple[AlignmentMethod, ...] = get_args(AlignmentMethod)
 N_FOLDS = 5
 LEAST_PROMPTS = 10
 """With fewer prompts that people rated nothing is learnt."""
 LEAST_RELIABILITY = 0.25
-"""What the 95 % interval of the reliability of people's mean has to be above. Of a mean with this
-reliability not even what all such people would give correlates by more than 0.5."""
+"""What the 95 % interval of the reliability of people's mean has to be above."""
 
 FigureName = Literal["rmse", "mae", "tau_b"]
 _SAME = 1e-9
@@ -85,10 +335,8 @@ class HeldOutFigure:
     """One figure of how near scores are to people's mean, on prompts that nothing was learnt from.
 
     Attributes:
-        figure: `rmse`, the root of the mean squared error, and `mae`, the mean absolute error, both
-            in points; `tau_b`, Kendall's τ_b with people's mean, the mean over the prompts whose
-            texts people tell apart (0 where the scores tie them all) or, where these are too few,
-            over all texts.
+        figure: `rmse` and `mae` in points; `tau_b`, Kendall's τ_b with people's mean: its mean over
+            the prompts whose texts people tell apart or, where these are too few, over all texts.
         before, after: of the panel as it is, and of the aligned scores.
         difference: after less before, with its interval over prompts.
     """
@@ -174,15 +422,13 @@ def learnt_alignment(
     people they are than before.
 
     How to read it: a `difference` of `rmse` below 0 whose `p_adjusted` is below 0.05 is a gain to
-    be expected on further prompts with these judges and people. The difference is of rules that
-    were learnt from all folds but one; that of `rule`, learnt from all, is a little better on
-    average. `rmse` cannot reach 0: it has people's own noise in it, before and after alike.
+    be expected on further prompts with these judges and people. `rmse` has people's noise in it.
 
     Args:
         ratings: `(items, judges)`, NaN where missing.
         people: `(items, people)`, NaN where missing; items that nobody rated are scored only.
         prompts: a label an item; each item is a prompt of its own if None. Each prompt counts once.
-        methods: see `persona_panel.statistics.alignment_rules`.
+        methods: see `persona_panel.statistics.alignment`.
         folds: into how many parts prompts are dealt, 2 or more.
         seed: of the dealing.
 
@@ -193,8 +439,6 @@ def learnt_alignment(
     Raises:
         ValueError: a wrong shape, an infinite value, fewer than two folds, an unknown method, or
             not one label an item.
-
-    A panel that uses the upper half of its scale alone, and people who use all of it:
 
     >>> rng = np.random.default_rng(0)
     >>> good = rng.uniform(1, 5, 60)
@@ -309,9 +553,7 @@ def _errors(
 def _order(
     before: Array, after: Array, people: Array, prompts: IntArray, n_folds: int
 ) -> tuple[HeldOutFigure, float]:
-    """Return τ_b, and the p-value of that of the aligned scores: the mean over prompts, or over all
-    items where people tell texts apart in too few prompts (whatever the scores do: their ties must
-    not choose the prompts). Scores that tie all texts of a prompt have a τ_b of 0 there."""
+    """Return τ_b, and the p-value of that of the aligned scores: 0 where scores tie a prompt."""
     of_prompts = [np.flatnonzero(prompts == place) for place in range(int(prompts.max()) + 1)]
     several = [of for of in of_prompts if np.ptp(people[of]) > 0]
     if len(several) < LEAST_PROMPTS:
@@ -352,7 +594,6 @@ def _figure(
 def _ends(
     name: FigureName, before: float, after: float, error: float, df: float, *, n_folds: int, n: int
 ) -> HeldOutFigure:
-    """Return a figure with interval and p, from the error over prompts and what folds share."""
     moved = Difference(after - before, over="prompts", n=n, a="aligned", b="panel")
     whole = error * sqrt(1 + n_folds / (n_folds - 1))
     if whole > _SAME:
@@ -363,7 +604,6 @@ def _ends(
 
 
 def _p(value: float, error: float, df: float) -> float:
-    """Return the two-sided p-value of 0 by Student's t: 1 without a value or a spread."""
     if isnan(value) or not error > _SAME:
         return 1.0
     return two_sided_p(value / error, df)
@@ -407,11 +647,9 @@ def align(
     """Learn rules from people's ratings, and return a panel's scores brought nearer to people's
     mean by them, with the figures on prompts that were not learnt from.
 
-    Each dimension that both rated by numbers is aligned by itself. The panel's score of an item is
-    the mean of its judges, those without a persona left out. Prompts are the panel's (items, where
-    it names none). Where the panel's composite is the mean of several dimensions and people rated
-    each of them, it comes first, as the dimension `composite`: the primary result, whose p-values
-    are a family beside those of the dimensions (`holm_of_two`).
+    Each dimension that both rated by numbers is aligned by itself; first, where both have one, the
+    `composite`, whose p-values are a family of their own (`holm_of_two`). Judges without a persona
+    are left out. Prompts are the panel's (items, where it names none).
 
     Args:
         panel, humans: under the same names, as `load_aligned_ratings` gives them.

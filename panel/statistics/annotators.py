@@ -1,38 +1,10 @@
 """A judge in a person's place: the alternative annotator test, and substitution in pairs.
 
-May a judge take the place of a human annotator? The alternative annotator test.
-
-Each person is left out in turn. On every item that this person, the judge and another person have,
-the judge and the person are scored by how near they are to the other people: by accuracy of labels,
-by −RMSE of scores. The judge has the advantage on an item where its score is at least the person's,
-so that both have it where they tie. The judge wins over a person where the person's share of
-advantages exceeds the judge's by less than ε, shown by a one-sided t-test, with the false discovery
-rate over people kept at q by Benjamini and Yekutieli's procedure.
-
-Source: N. Calderon, R. Reichart & R. Dror (2025), "The Alternative Annotator Test for
-LLM-as-a-Judge", ACL, section 3. Theirs takes items as independent; here items of one prompt are
-left out together (the jackknife of a mean, with Student's t over prompts), which is the same t-test
-where each item is a prompt of its own.
-
-Can the panel stand in for a person? Leave-one-out substitution in pairs of raters.
-
-Source: the debate-speeches paper, section 4, and its authors' published script: pairs of
-people who share enough items; their mean weighted κ; the same with each person of a pair
-replaced by the judge, in turn. A pair with a constant rater counts as 0 there. Both
-figures are given here: with those zeros, and without those pairs.
-
-Two panels on the same texts, each in a person's place: which is more often as near to the other
-people as a person is.
-
-The advantage probability ρ is that of the alternative annotator test (Calderon, Reichart & Dror
-2025). The difference of two panels' is
-paired: it is of the same items and people, and leaves out one prompt at a time of both.
-
-ρ is a mean over items, so that a prompt with most of the items decides the difference nearly alone.
-Student's t has as many degrees of freedom as prompts of equal size that would be worth as much,
-less one: L. Kish (1965), *Survey Sampling*, section 8.2, for the number; A. Carter, K. Schnepel &
-D. Steigerwald (2017), "Asymptotic behavior of a t-test robust to cluster heterogeneity", for its
-use in place of the number of clusters.
+Sources: N. Calderon, R. Reichart & R. Dror (2025), "The Alternative Annotator Test for
+LLM-as-a-Judge", section 3, here with Student's t over prompts; the debate-speeches paper, section
+4, and its authors' script (leave-one-out substitution); L. Kish (1965), *Survey Sampling*, section
+8.2, and A. Carter, K. Schnepel & D. Steigerwald (2017), "Asymptotic behavior of a t-test robust to
+cluster heterogeneity", for the degrees of freedom of prompts of unequal size.
 """
 
 from __future__ import annotations
@@ -79,20 +51,12 @@ _NAMED = re.compile(rf"(?P<who>{_WHO}): .*?(?=; {_WHO}: |\Z)", re.DOTALL)
 
 
 def left_out(names: Sequence[str], of: int, what: str) -> str:
-    """Return a note with the number and the names of those who were left out, and the reason.
-
-    >>> left_out(["ada", "bo"], 1200, "fewer than 5 prompts")
-    '2 of 1,200 people left out with fewer than 5 prompts: ada, bo'
-    """
+    """Return a note with the number and the names of those who were left out, and the reason."""
     return f"{len(names):,} of {of:,} people left out with {what}: {', '.join(names)}"
 
 
 def without_names(note: str) -> str:
-    """Return a note without the names of those who were left out.
-
-    >>> without_names(f"epsilon 0.2; {left_out(['a; b', 'c'], 4, 'fewer than 5 prompts')}")
-    'epsilon 0.2; 2 of 4 people left out with fewer than 5 prompts'
-    """
+    """Return a note without the names of those who were left out."""
     return _NAMED.sub(r"\g<who>", note)
 
 
@@ -121,9 +85,8 @@ class AnnotatorComparison:
         human_advantage: the share on which the person is.
         p_value: one-sided, of human_advantage − advantage being ε or more; `p_adjusted` by
             Benjamini and Yekutieli's procedure over the people who are tested.
-        items_needed: how many items it takes for the win at the level that half of these people
-            have to reach, in 80 % of the cases, if the difference and its spread are as observed;
-            None where it is more than can be said, or the difference is ε or more.
+        items_needed: how many items show the win with 80 % power, if the difference and its spread
+            are as observed; None where it is unknown, or the difference is ε or more.
         is_tested: whether the person has enough items and prompts; if not, the rest is NaN.
     """
 
@@ -147,8 +110,7 @@ class AnnotatorTest:
             may take the place of a person, by this test.
         advantage: ρ, the mean over tested people of the share of items on which the judge is at
             least as near to the others as that person.
-        items_needed: how many items each person has to rate for ω to be 0.5 or more, see
-            `AnnotatorComparison`.
+        items_needed: how many items each person has to rate for ω to be 0.5 or more.
         humans: those tested and those left out.
     """
 
@@ -170,9 +132,7 @@ def annotator_test(
     """Run the alternative annotator test for a judge (or a panel's mean or majority).
 
     How to read it: ω is the share of people over whom the judge wins; at 0.5 or more it may stand
-    in for a person, by this test. ρ is how often, on average over people, it is at least as near to
-    the others as a person: it ranks judges. Both depend on who the people are: it takes no work to
-    be ahead of careless ones.
+    in for a person, by this test.
 
     Args:
         judge: `(items,)`, scores or codes of labels, NaN where missing.
@@ -303,7 +263,6 @@ def _advantages(judge: Array, humans: Array, score: AlignmentScore) -> tuple[Arr
 
 
 def _distance(scores: Array, others: Array, score: AlignmentScore) -> Array:
-    """Return a rating's distance from those of the item's other raters: 1 − accuracy, or RMSE."""
     away = (scores[:, None] - others) ** 2
     if score == "accuracy":
         away = np.where(np.isnan(away), np.nan, away > 0)
@@ -443,7 +402,6 @@ def resampled_substitution(
 def _pairs(
     ratings: ArrayLike, panel: ArrayLike, min_shared: int
 ) -> tuple[list[ScorePair], list[ScorePair]]:
-    """Return the pairs of people on the items they share, and those with one of them replaced."""
     if min_shared < 1:
         raise ValueError(f"a pair needs at least 1 shared item, found {min_shared}")
     array = as_ratings(ratings)
@@ -520,10 +478,6 @@ def compared_advantages(
     """Compare two panels by how often each is at least as near to people as a person is, over the
     items that both panels rated; see `annotator_test`.
 
-    How to read it: a difference of ρ above 0 whose interval leaves 0 out says that b takes a
-    person's place better than a, with these people as they are. ω counts decisions of tests: it may
-    jump where ρ hardly differs.
-
     Args:
         a, b: `(items,)`, NaN where missing; higher is better.
         humans: `(items, humans)`, likewise; as for `annotator_test`, who has few items is left out.
@@ -533,11 +487,6 @@ def compared_advantages(
 
     Raises:
         ValueError: the shapes differ, a value is infinite, or ε is outside [0, 1).
-
-    >>> people = np.tile([[1, 1, 2], [3, 3, 2], [2, 4, 2]], (10, 1))
-    >>> found = compared_advantages([5] * 30, [1, 3, 2] * 10, people, range(30), epsilon=0.1)
-    >>> (found.a_advantage, found.b_advantage), (found.a_winning_rate, found.b_winning_rate)
-    ((0.0, 1.0), (0.0, 1.0))
     """
     first, second, raters = as_scores(a), as_scores(b), as_ratings(humans)
     if not same_scale:

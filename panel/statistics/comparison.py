@@ -200,11 +200,7 @@ def correlation_differences(
 ) -> list[Row]:
     """Test whether the panel agrees with people more in one stratum, or on one dimension, than on
     the others, and return rows of all judges together, of strata also on the composite; see
-    `persona_panel.statistics.strata`.
-
-    Raises:
-        ValueError: as for `correlate`.
-    """
+    `persona_panel.statistics.strata`."""
     strata = None if by == "dimension" else by
     of_raters = strata is not None and strata.of == "raters"
     group = ALL if of_raters else all_raters_of(panel)[0]
@@ -215,7 +211,6 @@ def correlation_differences(
 def _parts(
     panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata | None
 ) -> list[_Part]:
-    """Return each block to measure: those of the composite, where there is one, then the others."""
     parts = _parts_of(panel, humans, options, strata)
     if (sides := on_composite(panel, humans)) is None:
         return parts
@@ -242,7 +237,6 @@ def _parts_of(
 def _stratum_blocks(
     panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata
 ) -> Iterator[_Part]:
-    """Yield the blocks of each stratum that shares an item with people, group by group."""
     if strata.by == PROMPT:
         humans = replace(humans, prompts=None)
     known = set(humans.items)
@@ -264,7 +258,6 @@ def _stratum_blocks(
 def _blocks(
     panel: Ratings, humans: Ratings, options: AnalysisOptions
 ) -> list[tuple[ComparisonBlock, str, str]]:
-    """Return each block to measure, with its group and dimension."""
     ours, theirs, dimensions = _shared(panel, humans)
     numeric = [name for name in dimensions if name not in panel.categories]
     prompts = labels_of(humans.prompts, theirs.items) or labels_of(panel.prompts, ours.items)
@@ -282,23 +275,12 @@ def _blocks(
             for of in (0, 1)
         )
         blocks[group] = ComparisonBlock(
-            side,
-            judges,
-            people,
-            _compared(people, prompts, options),
-            by_dimension,
-            panel.sign,
-            humans.sign,
-            prompts,
-            sources,
+            side, judges, people, _compared(people, prompts, options), by_dimension, panel.sign,
+            humans.sign, prompts, sources,
             prompts or [humans.items[index] for index in theirs.items],
-            panel.lower_is_better == humans.lower_is_better,
-            options,
-            nothing,
-            tuple(panel.raters[rater] for rater in raters),
-            humans.raters,
-            of="all",
-        )
+            panel.lower_is_better == humans.lower_is_better, options, nothing,
+            tuple(panel.raters[rater] for rater in raters), humans.raters, of="all",
+        )  # fmt: skip
     every: list[tuple[ComparisonBlock, str, str]] = []
     for dimension in dimensions:
         for group, whole in blocks.items():
@@ -322,12 +304,6 @@ def _blocks(
 
 
 def _shared(panel: Ratings, humans: Ratings) -> tuple[_SharedRatings, _SharedRatings, list[str]]:
-    """Return the panel's and people's ratings of the items that both rated, and the dimensions that
-    both rated.
-
-    Raises:
-        ValueError: as `correlate`.
-    """
     if HUMANS in panel.groups:
         raise ValueError(f"a group of judges is called {HUMANS!r}, the name of the other side")
     place = {name: index for index, name in enumerate(panel.items)}
@@ -350,9 +326,7 @@ def _compared(humans: Array, prompts: list[Hashable] | None, options: AnalysisOp
 
 
 def _on_other_scales(panel: Ratings, humans: Ratings, dimension: str) -> bool:
-    """Return whether a dimension's scores are known to be on different scales: those of one side
-    lie outside the scale of the other or, where neither's scale is known, only one side's are
-    shares between 0 and 1."""
+    """Return whether a dimension's scores are known to be on different scales."""
     sides = panel, humans
     scores = [side.scores[:, :, side.dimensions.index(dimension)] for side in sides]
     if dimension in panel.categories or any(np.isnan(own).all() for own in scores):

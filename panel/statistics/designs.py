@@ -1,17 +1,7 @@
-"""Designs of a panel, and the share of the variance that lies between raters.
+"""Designs of a panel (G- and D-studies of ratings), and the share of the variance between raters.
 
-From ratings to designs: what the present number of prompts, personas, models and replicates
-gives, what others would give, and which is the cheapest for a wanted interval.
-
-The dimensions of a rubric are fixed: they are all that is asked, not a sample of such questions. So
-each is studied by itself, and the composite as what it is, one score of each judge (Brennan 2001,
-section 4.4: a fixed facet is averaged over).
-
-How much of the variance of ratings lies between raters, with all resamples at once.
-
-The value is that of `components.variance_components` with items and raters as factors.
-The resampled form is ours: each equals the value of the resampled items, a drawn item
-being an item of its own as often as it was drawn.
+Each dimension is studied by itself, and the composite as one score of each judge (R. L. Brennan
+2001, *Generalizability Theory*, section 4.4).
 """
 
 from __future__ import annotations
@@ -173,15 +163,10 @@ class DesignStudy:
         present_judges: bool = False,
         fewest_prompts: int = 2,
     ) -> DesignResult | None:
-        """Return the design with the fewest ratings that can be expected to be this precise: its 95
-        % interval of a system's mean, over prompts and judges, is at most this wide, or it detects
-        a difference of two systems this small with 80 % power. None where no design does: up to
-        10,000 prompts, 3 to 30 personas, 3 to 10 models (or 100 raters), and up to 5 replicates,
-        where there are any. A facet with one level keeps one.
-
-        The forecast takes these variance components as the true ones. The design with the fewest
-        ratings is often one for which chance made the components small, so that a run with it will
-        often be less precise.
+        """Return the design with the fewest ratings that can be expected to be this precise: its
+        95 % interval of a system's mean, over prompts and judges, is at most this wide, or it
+        detects a difference of two systems this small with 80 % power. None where no design does,
+        up to 10,000 prompts, 3 to 30 personas, 3 to 10 models (or 100 raters), and 5 replicates.
 
         Args:
             present_judges: whether only the number of prompts may change.
@@ -202,7 +187,6 @@ class DesignStudy:
         return _result(self.components, SYSTEM, levels, self.span, self.raters_each)
 
     def _choices(self, fewest_prompts: int, *, present_judges: bool) -> dict[str, Sequence[int]]:
-        """Return the numbers of conditions that the cheapest design may have, by facet."""
         if self.measured != SYSTEM or not self.designs:
             raise ValueError("the interval of a system's mean takes a defined study of systems")
         present = self.designs[0].figures.levels
@@ -227,11 +211,8 @@ def design_studies(
     and on the composite.
 
     Items, systems, prompts and judges are random and crossed: of a run a judge is a persona through
-    a model, else a rater. Raters in groups that share something (models, say) are no independent
-    sample: where a group has several, its mean counts as one rater's rating, and figures are for
-    groups of such a size. Judges who are only compared with the panel are left out. A judge's
-    ratings of several responses of one system to one prompt count as their mean. There are no
-    studies of systems without sources and prompts.
+    a model, else a rater; of several groups of raters each group's mean is one rater. Controls are
+    left out. There are no studies of systems without sources and prompts.
 
     Args:
         composites: `(items, raters)`, each judge's composite of each item, NaN where missing; None:
@@ -332,15 +313,11 @@ def _study(
             as_rated = scores.error_as_rated(components, measured)
     designs = designs_around(components, measured, levels)
     return DesignStudy(
-        measured,
-        dimension,
-        components,
+        measured, dimension, components,
         tuple(_result(components, measured, design, span, each) for design in designs),
-        error_shares(components, measured, levels),
-        raters_each=each,
-        span=span,
+        error_shares(components, measured, levels), raters_each=each, span=span,
         error_as_rated=as_rated,
-    )
+    )  # fmt: skip
 
 
 def crossed_factors(
@@ -406,15 +383,11 @@ def _result(
 
 
 def _prompts(present: int) -> list[int]:
-    """Return numbers of prompts: up to 100 each, then by a twentieth, and the present one."""
     further = np.geomspace(100, _MOST_PROMPTS, 96).round().astype(int)
     return sorted({*range(2, 101), *further.tolist(), present})
 
 
 ComponentName = Literal["item", "rater", "residual"]
-
-_SINGULAR = 1e-9
-"""Equations whose determinant is below this share of what their size would make it."""
 
 
 def variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> Statistic:
@@ -428,9 +401,6 @@ def variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> S
         raters: a label a column; columns of the same label are one rater, asked repeatedly.
         part: `rater` are differences between the raters' means; which rater likes which item
             is `residual`, with error, also where columns of a rater tell the two apart.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, or not one label a column.
 
     >>> round(variance_share([[1, 2], [2, 3], [3, 4]], ["a", "b"], "item").value, 3)
     0.667
@@ -459,62 +429,13 @@ def variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> S
 
 
 def resampled_variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> Resampled:
-    """Return the share as a function of resampling weights; args as for `variance_share`."""
+    """Return the share as a function of resampling weights, whole numbers; args as for
+    `variance_share`. A drawn item is an item of its own as often as it was drawn."""
     array = as_ratings(ratings)
-    _, labels = encode_labels(raters, array.shape[1])
-    rated = ~np.isnan(array)
-    values = np.where(rated, array - np.mean(array[rated]), 0.0) if rated.any() else array * 0
-    raters_of = (labels[:, None] == np.unique(labels)[None, :]).astype(np.float64)
-    cells, sums = rated @ raters_of, values @ raters_of
-    sizes, totals, squares = cells.sum(axis=1), sums.sum(axis=1), (values**2).sum(axis=1)
-    spread = np.nan_to_num(divide((cells**2).sum(axis=1), sizes))
-    between = np.nan_to_num(divide(totals**2, sizes))
-    n_cells, in_cell = (cells > 0).sum(axis=1), np.nan_to_num(divide(sums**2, cells)).sum(axis=1)
-    place = ("item", "rater", RESIDUAL).index(part)
+    items = np.arange(len(array))
 
     def statistic(weights: Array) -> Array:
-        n, n_rater, sum_rater = weights @ sizes, weights @ cells, weights @ sums
-        of_mean = divide(weights @ totals, n) * (weights @ totals)
-        mean_item = divide(weights @ sizes**2, n)
-        mean_rater = divide((n_rater**2).sum(axis=1), n)
-        in_rater = np.nan_to_num(divide(weights @ cells**2, n_rater)).sum(axis=1)
-        n_items, n_raters = weights @ (sizes > 0), (n_rater > 0).sum(axis=1)
-        mean_cell, in_item = divide(weights @ (cells**2).sum(axis=1), n), weights @ spread
-        of_item, of_rater, of_cell = n - mean_item, n - mean_rater, n - mean_cell
-        repeated = weights @ (sizes - n_cells) > 0
-        none, ones = np.zeros(len(weights)), np.ones(len(weights))
-        # Each rater's ratings of an item vary by error alone; of one rating nothing is known.
-        of_cells = np.where(
-            repeated,
-            [of_item, of_rater, of_cell, weights @ n_cells - 1],
-            [none, none, ones, none],
-        )
-        equations = np.stack(
-            [
-                np.stack([of_item, in_item - mean_rater, in_item - mean_cell, n_items - 1]),
-                np.stack([in_rater - mean_item, of_rater, in_rater - mean_cell, n_raters - 1]),
-                of_cells,
-                np.stack([of_item, of_rater, of_cell, n - 1]),
-            ]
-        ).transpose(2, 0, 1)
-        observed = np.stack(
-            [
-                weights @ between - of_mean,
-                np.nan_to_num(divide(sum_rater**2, n_rater)).sum(axis=1) - of_mean,
-                np.where(repeated, weights @ in_cell - of_mean, 0.0),
-                weights @ squares - of_mean,
-            ],
-            axis=1,
-        )
-        solvable = (n_items > 1) & (n_raters > 1)
-        size = np.prod(np.abs(equations).max(axis=2), axis=1)
-        solvable &= np.abs(np.linalg.det(np.nan_to_num(equations))) > _SINGULAR * size
-        variances = np.full((len(weights), 4), np.nan)
-        variances[solvable] = np.linalg.solve(equations[solvable], observed[solvable][:, :, None])[
-            :, :, 0
-        ]
-        positive = np.maximum(variances, 0)
-        wanted = positive[:, place:] if part == RESIDUAL else positive[:, [place]]
-        return divide(wanted.sum(axis=1), positive.sum(axis=1))
+        drawn = (array[items.repeat(row.astype(np.intp))] for row in weights)
+        return np.array([variance_share(those, raters, part).value for those in drawn])
 
     return statistic

@@ -1,24 +1,9 @@
 """The G-study and the D-study of generalizability theory: variance components, and other designs.
 
-How much of the variance of scores is due to items, to personas, to models, to their
-interactions, to error: the G-study of generalizability theory.
-
-Sources: C. R. Henderson (1953), "Estimation of variance and covariance components",
-method 1: the sum of squares between the cells of each effect is set equal to what the model
-expects of it. R. L. Brennan (2001), *Generalizability Theory*, sections 3.4 and 7.1, for its use
-here. All factors are random and crossed. Nothing needs to be balanced; where it is, this is
-analysis of variance. It was preferred to restricted likelihood because it is unbiased with gaps,
-solves one small system of equations, and takes no package.
-
-What another design would give: the D-study of generalizability theory.
-
-From the variance components of a G-study follow, for any number of prompts, personas, models and
-replicates, the standard error of a mean and the share of its variance that is not error.
-
-Sources: L. J. Cronbach, G. C. Gleser, H. Nanda & N. Rajaratnam (1972), *The Dependability of
-Behavioral Measurements*; R. L. Brennan (2001), *Generalizability Theory*, chapter 4, for random
-facets that are crossed. The width of an interval is that of `sampled_mean`, with each variance at
-its expected value.
+All factors are random and crossed; nothing needs to be balanced. Sources: C. R. Henderson (1953),
+"Estimation of variance and covariance components", method 1; L. J. Cronbach et al. (1972), *The
+Dependability of Behavioral Measurements*; R. L. Brennan (2001), *Generalizability Theory*, sections
+3.4, 4 and 7.1.
 """
 
 from __future__ import annotations
@@ -79,13 +64,8 @@ class VarianceComponents:
 def variance_components(scores: ArrayLike, factors: Mapping[str, Labels]) -> VarianceComponents:
     """Estimate the variance of scores due to each factor and to each of their interactions.
 
-    How to read it: a large share of items means that judges see the same differences (it is
-    ICC(2,1), with one factor for the judges); of personas or models, that these are milder or
-    stricter than others on everything; of `item:model`, that models disagree about which items
-    are better, which more personas on the same models cannot average out. The residual is
-    what a judge says of an item beyond all this: the highest interaction, unless replicates
-    separate it from error, and error. A variance below 0 is an estimate of one near 0. Few levels
-    make a variance unsure: between three models it has two degrees of freedom.
+    How to read it: a large share of items means that judges see the same differences (with one
+    factor for the judges it is ICC(2,1)).
 
     Args:
         scores: `(scores,)`, one entry a rating, NaN where missing.
@@ -160,7 +140,6 @@ def _named(effect: Sequence[str]) -> str:
 
 
 def _effects(factors: tuple[EffectT, ...]) -> list[tuple[EffectT, ...]]:
-    """Return the factors, then their interactions, those of fewer factors first."""
     return [effect for n in range(1, len(factors) + 1) for effect in combinations(factors, n)]
 
 
@@ -180,12 +159,6 @@ def _cells(factors: Sequence[IntArray], n: int) -> _Cells:
 def _equations(
     values: Array, cells: _Cells, effects: Sequence[tuple[int, ...]]
 ) -> tuple[Array, Array]:
-    """Return expected and observed sums of squares about the mean: one row an effect, and the
-    total.
-
-    An effect's is Σ nₐ (ȳₐ − ȳ)² over its cells. Of the variance of effect B it holds
-    Σ n_ab² / nₐ − Σ n_b² / n, of the residual the number of its cells less one.
-    """
     n = len(values)
     centred = values - values.mean()
     of_mean = np.array([np.sum(cells[effect][1] ** 2) / n for effect in effects])
@@ -254,10 +227,7 @@ def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DS
     each facet.
 
     How to read it: twice the personas on the same models divides what personas bring by two, and
-    leaves what models bring as it is. Where one model was used, its effects are part of the
-    objects' own and the figures are of that model alone: they say nothing of others. Estimates
-    below zero are taken as zero. The figures rest on estimates: with three models that of models
-    may be off by a factor of several.
+    leaves what models bring. Figures of one model say nothing of others.
 
     Args:
         components: of a G-study that was defined.
@@ -276,7 +246,7 @@ def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DS
     [0.836, 0.911]
     """
     terms = _terms(components, measured, levels)
-    sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
+    sizes = _single(levels)
     error = {
         kind: float(sum(term.over(sizes)[0] for term in terms if term.relative or kind == "any"))
         for kind in ("any", "relative")
@@ -301,7 +271,7 @@ def error_shares(components: VarianceComponents, measured: str, levels: Levels) 
     >>> {name: round(part, 2) for name, part in error_shares(found, "item", {"rater": 5}).items()}
     {'residual': 0.75, 'rater': 0.25}
     """
-    sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
+    sizes = _single(levels)
     parts = {term.name: float(term.over(sizes)[0]) for term in _terms(components, measured, levels)}
     total = sum(parts.values())
     ordered = sorted(parts, key=lambda name: -parts[name])
@@ -314,25 +284,10 @@ def error_as_rated(
     """Return the absolute standard error of means as they were rated, where not every judge rated
     everything: the root of their mean variance.
 
-    A component's variance counts by the squared share that each of its conditions has in a mean: of
-    raters who took turns more share in the mean of a system than rated any one response.
-
     Args:
         factors: by name, a label a rating, as for `variance_components`.
         weights: `(ratings,)`, the share of each in the mean that it is part of, 0 of what is
             missing; those of each mean add up to 1.
-
-    Raises:
-        ValueError: as for `d_study`.
-
-    Two items, rated by the first two and by the last two of three raters: σ² of raters and the
-    residual over 2.
-
-    >>> variances = {"item": 1.0, "rater": 0.5, "residual": 1.5}
-    >>> found = VarianceComponents(variances, {}, 0, {"item": 2, "rater": 3})
-    >>> factors = {"item": [0, 0, 1, 1], "rater": [0, 1, 1, 2]}
-    >>> error_as_rated(found, "item", factors, np.full(4, 0.5))
-    1.0
     """
     there = weights > 0
     codes = {name: encode_labels(of, len(weights))[1][there] for name, of in factors.items()}
@@ -358,17 +313,13 @@ def expected_width(
     """Return the expected width, from end to end, of the interval of a mean over prompts and
     judges: the leaderboard's, `sampled_mean` with judges as a sample.
 
-    It is wider than the standard error says: that of few conditions has Student's t with few
-    degrees of freedom, and each sample's variance includes its interactions with the others.
-
     Args:
         levels: as for `d_study`, two or more of each facet that was not single in the G-study.
         difference: whether it is of the difference of two means, by the same prompts and judges.
 
     Returns:
         NaN with fewer than five judges, with one condition of a facet of which the G-study had
-        several, with fewer than three degrees of freedom, and for a difference where it had one
-        object of measurement. With few degrees of freedom more it is above most widths of samples.
+        several, with fewer than three degrees of freedom, and for a difference of one object.
 
     Raises:
         ValueError: as for `d_study`, or a G-study without the factor `prompt`.
@@ -378,11 +329,11 @@ def expected_width(
     >>> round(expected_width(found, "system", {"prompt": 9, "rater": 5}), 2)
     1.47
     """
-    sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
+    sizes = _single(levels)
     terms = _terms(components, measured, levels)
     if difference and components.levels[measured] < 2:
         return nan
-    return float(_widths(terms, sizes, difference, confidence)[0])
+    return 2 * float(_reaches(terms, sizes, difference, (1 + confidence) / 2)[0])
 
 
 def detectable_difference(
@@ -393,21 +344,15 @@ def detectable_difference(
     power: float = POWER,
     confidence: float = 0.95,
 ) -> float:
-    """Return the smallest true difference of two means that can be detected with this power: the
-    interval of their difference, over prompts and judges, then leaves out 0.
-
-    It is (t of the confidence + t of the power) standard errors, with the interval's degrees of
-    freedom (Cohen 1988, *Statistical Power Analysis*, section 2.4). It is for two systems: of
-    several, the adjustment for as many differences takes more.
+    """Return the smallest true difference of two means whose interval, over prompts and judges,
+    leaves out 0 with this power: (t of the confidence + t of the power) standard errors (J. Cohen
+    1988, *Statistical Power Analysis*, section 2.4).
 
     Args:
         levels: as for `expected_width`.
 
     Returns:
         NaN where `expected_width` of the difference is.
-
-    Raises:
-        ValueError: as for `expected_width`.
 
     >>> variances = {"system": 1.0, "rater": 0.2, "system:prompt": 0.3, "residual": 0.6}
     >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})
@@ -417,11 +362,11 @@ def detectable_difference(
     >>> round(detectable_difference(found, "system", levels), 2)
     1.06
     """
-    sizes = {facet: np.array([float(n)]) for facet, n in levels.items()}
+    sizes = _single(levels)
     terms = _terms(components, measured, levels)
     if components.levels[measured] < 2:
         return nan
-    return float(_detectable(terms, sizes, power, confidence)[0])
+    return float(_reaches(terms, sizes, True, (1 + confidence) / 2, power)[0])
 
 
 def cheapest_design(
@@ -465,10 +410,11 @@ def cheapest_design(
     _terms(components, measured, {facet: int(each.min()) for facet, each in sizes.items()})
     most = {facet: int(each.max()) for facet, each in sizes.items()}
     terms = _terms(components, measured, most)
+    quantile = (1 + confidence) / 2
     reached = (
-        _widths(terms, sizes, False, confidence)
+        2 * _reaches(terms, sizes, False, quantile)
         if goal == "width"
-        else _detectable(terms, sizes, POWER, confidence)
+        else _reaches(terms, sizes, True, quantile, POWER)
     ) <= points
     if not reached.any():
         return None
@@ -488,10 +434,12 @@ class _Term:
     relative: bool
 
     def over(self, sizes: Mapping[str, Array]) -> Array:
-        """Return the component's share in the variance of a mean, for each design."""
         n = np.prod([sizes[facet] for facet in self.facets if facet in sizes], axis=0)
-        result: Array = self.variance / (n * np.ones(_n_designs(sizes)))
-        return result
+        return self.variance / (n * np.ones(_n_designs(sizes)))
+
+
+def _single(levels: Levels) -> dict[str, Array]:
+    return {facet: np.array([float(n)]) for facet, n in levels.items()}
 
 
 def _n_designs(sizes: Mapping[str, Array]) -> int:
@@ -499,7 +447,6 @@ def _n_designs(sizes: Mapping[str, Array]) -> int:
 
 
 def _terms(components: VarianceComponents, measured: str, levels: Levels) -> list[_Term]:
-    """Return the parts of the error, after checking the arguments."""
     factors = components.levels
     if components.reason is not None:
         raise ValueError(f"the variance components are undefined: {components.reason}")
@@ -530,27 +477,9 @@ def _share(own: float, error: float) -> float:
     return own / (own + error) if own + error > 0 else nan
 
 
-def _widths(
-    terms: Sequence[_Term], sizes: Mapping[str, Array], difference: bool, confidence: float
-) -> Array:
-    """Return the expected width of the interval of each design."""
-    return 2 * _reaches(terms, sizes, difference, ((1 + confidence) / 2,))
-
-
-def _detectable(
-    terms: Sequence[_Term], sizes: Mapping[str, Array], power: float, confidence: float
-) -> Array:
-    """Return the difference that each design detects with this power."""
-    return _reaches(terms, sizes, True, ((1 + confidence) / 2, power))
-
-
 def _reaches(
-    terms: Sequence[_Term],
-    sizes: Mapping[str, Array],
-    difference: bool,
-    quantiles: Sequence[float],
+    terms: Sequence[_Term], sizes: Mapping[str, Array], difference: bool, *quantiles: float
 ) -> Array:
-    """Return, for each design, the larger standard error times the sum of these quantiles of t."""
     parts = [term for term in terms if term.relative or not difference]
     known = {facet for term in terms if term.name != RESIDUAL for facet in term.facets}
     if not {PROMPT} <= known & set(sizes):
@@ -574,5 +503,4 @@ def _reaches(
     possible = (judges >= LEAST_JUDGES) & (np.min(dfs, axis=0) > 0)
     # The wider of the two is the interval.
     possible &= np.where(alone > together, dfs[0], df) >= LEAST_DF
-    reach: Array = np.where(possible & (total > 0), np.fmax(alone, together), nan)
-    return reach
+    return np.where(possible & (total > 0), np.fmax(alone, together), nan)

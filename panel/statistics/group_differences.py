@@ -1,36 +1,20 @@
 """Differences between two groups of judges or people on the same responses, and their reliability.
 
-Two groups of judges on the same responses: personas of one axis against those of another, one
-model against another; and whether they see systems differently.
+Of judges, a difference is taken inside what both share (axes inside a model, models inside a
+persona), then averaged over that, over the responses to a prompt and over prompts. Of people, it is
+taken item by item and averaged; to its variance over items, or over prompts where there are fewer,
+each group's variance over raters is added.
 
-A difference is taken inside what both share (axes inside a model, models inside a persona), then
-averaged over that, over the responses to a prompt and over prompts. Where judges are a sample, too,
-the personas of each group and the models they speak through (of two models, the personas) add
-their variance; see `persona_panel.statistics.core.ranking`.
-
-How far two groups of raters differ, over items, or their prompts, and raters.
-
-The difference is taken item by item, of the means of the two groups, and averaged. Items and
-raters are crossed samples: to the variance over items each group's variance over raters is added,
-which counts the noise of single ratings twice and so errs on the safe side: A. B. Owen (2007),
-"The pigeonhole bootstrap". Degrees of freedom are Satterthwaite's. Groups that differ more on
-one prompt (a topic) than on another differ alike on its items, so that items of one prompt are no
-independent sample: where there are fewer prompts than items, the variance over prompts, left out
-whole one at a time, takes the place of that over items (J. W. Tukey 1958, the jackknife).
-`benchmarks/fidelity.py` measures how often the interval covers, and how it compares with others.
-
-Whether a difference between groups means something item by item: its split-half reliability.
-
-The raters of each group are dealt into two halves at random, and the difference on each item by one
-half is correlated with that by the other. Near 0, differences on single items are noise, however
-sure their mean is.
+Sources: A. B. Owen (2007), "The pigeonhole bootstrap" (crossed samples); J. W. Tukey (1958) (the
+jackknife over prompts); E. C. Fieller (1954), "Some problems in interval estimation" (ratios).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -49,7 +33,8 @@ from persona_panel.statistics.core.arrays import (
     means_by,
     row_means,
 )
-from persona_panel.statistics.core.estimate import OVER, Difference
+from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.estimate import OVER, Difference, Estimate
 from persona_panel.statistics.core.jackknife import reach_of, standard_errors
 from persona_panel.statistics.core.ranking import SampledMean, mean_and_levels
 from persona_panel.statistics.core.significance import holm_adjusted
@@ -132,9 +117,8 @@ def group_differences(
         pairs: each with the dimension that it is on.
         systems, prompts: of each response.
         random: what intervals and p-values take as a sample.
-        interaction: instead, for each system, how far the difference on it is from that on the
-            mean of the others in the prompt: whether the two see systems differently. The smallest
-            adjusted p of a pair and dimension is that of all its systems together.
+        interaction: instead, for each system, how far the difference on it is from that on the mean
+            of the others in the prompt: whether the two see systems differently.
     """
     n = len(systems)
     names, system = encode_labels(systems, n)
@@ -294,9 +278,6 @@ def group_difference(
             with these raters as they are.
         prompts: a label an item; without them items are taken as independent.
 
-    Raises:
-        ValueError: numbers of items differ, not one label an item, or a value is infinite.
-
     >>> found = group_difference([[1.0, 2.0], [3.0, 4.0]], [[2.0], [2.5]])
     >>> found.value, found.by_item.tolist()
     (0.25, [-0.5, 1.0])
@@ -326,9 +307,6 @@ def difference_by_model(
             a sample of models; one is taken as it is.
         signs, prompts: as in `group_difference`.
 
-    Raises:
-        ValueError: not one label an item, or a value is infinite.
-
     >>> difference_by_model([[1.0, 2.0], [0.0, 1.0]]).value
     1.0
     """
@@ -356,13 +334,6 @@ def _sampled_parts(by_item: Array, of: PairedGroupDifference) -> list[VariancePa
 
 
 def _prompt_part(by_item: Array, signs: IntArray, prompts: IntArray) -> VariancePart:
-    """Return the variance that prompts add: how far the mean moves without each of them, from all
-    strata at once.
-
-    The degrees of freedom are those of the number of prompts of equal size that these are worth, as
-    for raters: with their plain number, the interval covers too little where one prompt has most
-    items. Below one, the ends would be farther away than anything that is rated.
-    """
     there, places = np.unique(prompts, return_inverse=True)
     left_out, counted = np.zeros(len(there)), np.zeros(len(there))
     for sign in set(signs[signs != 0].tolist()):
@@ -404,7 +375,6 @@ def difference_parts(
 
 
 def _counted(by_item: Array, signs: ArrayLike | None) -> tuple[Array, IntArray]:
-    """Return the items that count: those of a stratum that have a difference."""
     wanted = np.ones(len(by_item)) if signs is None else np.asarray(signs, dtype=np.float64)
     if wanted.shape != by_item.shape:
         raise ValueError(f"{len(wanted)} signs for {len(by_item)} items")
@@ -419,7 +389,6 @@ def _codes(prompts: Labels | None, n_items: int) -> IntArray | None:
 
 
 def _weights(kept: IntArray) -> Array:
-    """Return how much each item counts: its sign over the number of its stratum's items."""
     weights = np.zeros(len(kept))
     for sign in (1, -1):
         if (there := kept == sign).any():
@@ -432,32 +401,16 @@ def _mean(by_item: Array, weights: Array) -> float:
 
 
 def _rated(ratings: Array, kept: IntArray) -> Mask:
-    there: Mask = ~np.isnan(ratings) & (kept != 0)[:, None]
-    return there
+    return ~np.isnan(ratings) & (kept != 0)[:, None]
 
 
 def _distances(ratings: Array, of_items: tuple[Array, ...]) -> Array:
-    """Return how far each rating lies from the mean of all ratings of its item; NaN where missing.
-
-    The mean of m ratings is drawn towards each of them, which takes (m − 1)/m off the variance of
-    the distances.
-    """
     every = np.concatenate(of_items, axis=1)
     m = (~np.isnan(every)).sum(axis=1).astype(np.float64)
-    corrected: Array = (ratings - row_means(every)[:, None]) * np.sqrt(
-        np.nan_to_num(divide(m, m - 1))
-    )[:, None]
-    return corrected
+    return (ratings - row_means(every)[:, None]) * np.sqrt(np.nan_to_num(divide(m, m - 1)))[:, None]
 
 
 def _rater_part(away: Array, kept: IntArray, weights: Array, least: int) -> VariancePart:
-    """Return the variance that the raters of a group add to the mean; no degrees of freedom where
-    they are fewer than `least`.
-
-    A rating counts as much as its item does, over the ratings that the item has by the group. A
-    rater's influence is the sum of their distances from the means of items, so weighted, less the
-    group's mean distance in the stratum.
-    """
     there = _rated(away, kept)
     share = np.where(there, divide(weights[:, None] * there, there.sum(axis=1, keepdims=True)), 0.0)
     influence = np.zeros(away.shape[1])
@@ -476,8 +429,7 @@ def _rater_part(away: Array, kept: IntArray, weights: Array, least: int) -> Vari
 
 SPLITS = 100
 RELIABLE = 0.5
-"""From which split-half correlation on a difference is called usable item by item: the two halves
-together then have a reliability of 2/3 (Spearman-Brown)."""
+"""From which split-half correlation on a difference is called usable item by item."""
 _LEAST_ITEMS = 10
 
 
@@ -495,9 +447,6 @@ def split_half(a: ArrayLike, b: ArrayLike, *, splits: int = SPLITS, seed: int = 
     Returns:
         From −1 to 1; NaN where fewer than ten items have two ratings by each group that fall into
         different halves, or all differences are the same.
-
-    Raises:
-        ValueError: numbers of items differ, or a value is infinite.
 
     >>> by_item = [[item % 3.0] * 4 for item in range(12)]
     >>> round(split_half(by_item, [[1.0] * 4] * 12), 3)
@@ -529,3 +478,258 @@ def _halves(ratings: Array, splits: int, rng: np.random.Generator) -> tuple[Arra
         divide(values @ chosen, there @ chosen),
         divide(values @ (1 - chosen), there @ (1 - chosen)),
     )
+
+
+_FARTHEST = 60
+"""The number of times that the width of the search is doubled."""
+
+
+def ratio_interval(
+    panel: PairedGroupDifference, people: PairedGroupDifference, confidence: float = 0.95
+) -> tuple[float, float]:
+    """Return the interval of panel / people; NaN where either has no interval, or where people's
+    holds 0.
+
+    Args:
+        panel, people: of the same items and strata, raters of one independent of the other's.
+
+    Raises:
+        ValueError: they are of other items.
+
+    >>> people = difference_by_model([[one] for one in (1, 2, 3, 1, 2, 3, 1, 2, 3, 2.0)])
+    >>> panel = difference_by_model([[one] for one in (3, 4, 5, 3, 4, 5, 3, 4, 5, 4.0)])
+    >>> [round(end, 2) for end in ratio_interval(panel, people)]
+    [1.77, 2.41]
+    """
+    if not np.array_equal(panel.signs, people.signs):
+        raise ValueError("the two differences are of other items")
+    low, high = people.interval(confidence)
+    if np.isnan([low, panel.interval(confidence)[0]]).any() or low <= 0 <= high:
+        return nan, nan
+    middle = panel.value / people.value
+
+    def beyond(ratio: float) -> float:
+        away = abs(panel.value - ratio * people.value)
+        return away - reach_over(difference_parts(panel, people, ratio), confidence)
+
+    return _end(beyond, middle, -1.0), _end(beyond, middle, 1.0)
+
+
+def _end(beyond: Callable[[float], float], middle: float, side: float) -> float:
+    # Imported here, so that other commands need not wait for it.
+    from scipy.optimize import brentq
+
+    width = max(abs(middle), 1.0) / 64
+    for _ in range(_FARTHEST):
+        if beyond(middle + side * width) > 0:
+            return float(brentq(beyond, middle, middle + side * width, xtol=1e-7))
+        width *= 2
+    return nan
+
+
+FidelityVerdict = Literal[
+    "as people", "exaggerated", "caricature", "flattened", "reversed", "not measurable"
+]
+VERDICTS: tuple[FidelityVerdict, ...] = get_args(FidelityVerdict)
+
+FLATTENED_BELOW, CARICATURE_ABOVE = 0.5, 2.0
+"""Personas that differ by less than half, and by more than twice, what people do."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRatio:
+    """A verdict, and where it is `not measurable`, why."""
+
+    verdict: FidelityVerdict
+    reason: str | None = None
+
+
+def verdict_on(
+    people: tuple[float, float],
+    ratio: tuple[float, float],
+    equivalence: tuple[float, float],
+    *,
+    of: int = 1,
+) -> JudgedRatio:
+    """Return the verdict that the intervals support: `caricature`, the ratio's lower end is above
+    2; `exaggerated`, above 1; `reversed`, its upper end is below 0; `flattened`, below 0.5;
+    `as people`, its 90 % interval lies from 0.5 to 2 (D. J. Schuirmann 1987); else
+    `not measurable`.
+
+    Args:
+        people: the ends of the 95 % interval of people's difference; NaN where there is none.
+        ratio, equivalence: those of the 95 % and the 90 % interval of panel / people.
+        of: for how many contrasts they are widened.
+    """
+    widened = f", widened for {of:,} contrasts," if of > 1 else ""
+    if isnan(people[0]):
+        return JudgedRatio("not measurable", "people's difference has no interval")
+    if people[0] <= 0 <= people[1]:
+        return JudgedRatio("not measurable", f"people's interval{widened} holds 0")
+    low, high = ratio
+    if isnan(low) or isnan(high):
+        return JudgedRatio("not measurable", "the ratio has no interval")
+    if low > CARICATURE_ABOVE:
+        return JudgedRatio("caricature")
+    if low > 1:
+        return JudgedRatio("exaggerated")
+    if high < 0:
+        return JudgedRatio("reversed")
+    if high < FLATTENED_BELOW:
+        return JudgedRatio("flattened")
+    if equivalence[0] >= FLATTENED_BELOW and equivalence[1] <= CARICATURE_ABOVE:
+        return JudgedRatio("as people")
+    return JudgedRatio(
+        "not measurable",
+        f"the ratio's interval{widened} is too wide: {number(low)} to {number(high)}",
+    )
+
+
+CONFIDENCE = 0.95
+_NO_INTERVAL = "it has no interval"
+
+
+@dataclass(frozen=True, slots=True)
+class FidelityContrast:
+    """People's and personas' difference on a contrast, A − B; what is undefined is NaN.
+
+    Attributes:
+        contrast: `A-B`.
+        stratum: of which items: `all`, a condition, or two with a minus between them (interaction).
+        dimension: what was rated; `all` for the whole.
+        control: whether people are not expected to differ.
+        human: people's difference, paired by item, in points, with its 95 % interval over prompts
+            (or items) and raters.
+        panel: the personas', over prompts (or items) and models, or raters, where it has these.
+        ratio: panel / human, with Fieller's interval; none where people's interval holds 0.
+        verdict: by intervals that are widened for all contrasts of the command (`n_tests`).
+        reason: why it is `not measurable`.
+        difference: panel − human.
+        exceeds: of a control, whether the interval of the difference, widened, leaves 0 out: the
+            personas differ otherwise than people do.
+        split_half: correlation over items of people's difference by two halves of the raters.
+        n_items: with ratings by people of both groups and by personas of both.
+        n_prompts: of how many prompts these items are; 0 where prompts are not known.
+        n_raters, n_raters_a, n_raters_b: people who rated them, of both groups and of each.
+        n_tests: for how many contrasts the verdict is widened.
+    """
+
+    contrast: str
+    stratum: str
+    dimension: str
+    control: bool
+    human: Difference
+    panel: Difference
+    ratio: Estimate
+    verdict: FidelityVerdict
+    reason: str | None
+    difference: Difference
+    exceeds: bool
+    split_half: float
+    n_items: int
+    n_prompts: int
+    n_raters: int
+    n_raters_a: int
+    n_raters_b: int
+    n_tests: int
+
+
+@dataclass(frozen=True, slots=True)
+class ContrastName:
+    """The name of a contrast; the fields are those of `FidelityContrast`."""
+
+    contrast: str
+    stratum: str = "all"
+    dimension: str = "all"
+    control: bool = False
+
+
+def fidelity_contrast(
+    name: ContrastName,
+    people: PairedGroupDifference,
+    panel: PairedGroupDifference | None,
+    *,
+    panel_sample: str | None = None,
+    split_half: float = nan,
+    n_tests: int = 1,
+) -> FidelityContrast:
+    """Return a contrast from the differences of people and personas on the same items.
+
+    Args:
+        panel: None where nobody stands for a group.
+        panel_sample: what the panel's interval is over beside items or prompts: `models`, `raters`,
+            or None.
+        n_tests: how many contrasts are judged together (Bonferroni).
+
+    Raises:
+        ValueError: the two are of other items.
+
+    >>> people = group_difference([[1.0, 2, 1, 2, 1]] * 12, [[4.0, 5, 4, 5, 4]] * 12)
+    >>> found = fidelity_contrast(ContrastName("left-right"), people, people)
+    >>> found.human.value, found.ratio.value, found.verdict
+    (-3.0, 1.0, 'as people')
+    """
+    level = (1 - CONFIDENCE) / max(n_tests, 1)
+    widened = 1 - level
+    ratio, ends, wide, equivalence = nan, (nan, nan), (nan, nan), (nan, nan)
+    difference, apart, apart_wide = nan, (nan, nan), (nan, nan)
+    if panel is not None:
+        ratio = panel.value / people.value if people.value else nan
+        ends = ratio_interval(panel, people, CONFIDENCE)
+        wide = ends if n_tests == 1 else ratio_interval(panel, people, widened)
+        equivalence = ratio_interval(panel, people, 1 - 2 * level)
+        difference = panel.value - people.value
+        apart = _apart(panel, people, CONFIDENCE)
+        apart_wide = _apart(panel, people, widened)
+    judged = verdict_on(people.interval(widened), wide, equivalence, of=n_tests)
+    reason = judged.reason
+    if reason is not None and panel is None:
+        reason = "no persona stands for one of its groups"
+    elif reason is not None and people.over_prompts:
+        fewest = min(people.prompts_of_strata())
+        if fewest < LEAST_PROMPTS:
+            reason = f"fewer than {LEAST_PROMPTS} prompts have no interval: found {fewest}"
+    over = "prompts" if people.over_prompts else "items"
+    people_over = f"{over} and raters"
+    panel_over = over if panel_sample is None else f"{over} and {panel_sample}"
+    panel_ends = (nan, nan) if panel is None else panel.interval(CONFIDENCE)
+    n = people.n_prompts if people.over_prompts else people.n_items
+
+    def figure(value: float, ends: tuple[float, float], over: str) -> Difference:
+        why = reason or _NO_INTERVAL if isnan(ends[0]) else None
+        return Difference(value, *ends, level=CONFIDENCE, over=over, n=n, reason=why)
+
+    return FidelityContrast(
+        contrast=name.contrast,
+        stratum=name.stratum,
+        dimension=name.dimension,
+        control=name.control,
+        human=figure(people.value, people.interval(CONFIDENCE), people_over),
+        panel=figure(nan if panel is None else panel.value, panel_ends, panel_over),
+        ratio=Estimate(
+            ratio, *ends, level=CONFIDENCE, over=people_over, n=n,
+            reason=reason or _NO_INTERVAL if isnan(ends[0]) else None,
+        ),
+        verdict=judged.verdict,
+        reason=reason,
+        difference=figure(difference, apart, people_over),
+        exceeds=name.control and (apart_wide[0] > 0 or apart_wide[1] < 0),
+        split_half=split_half,
+        n_items=people.n_items,
+        n_prompts=people.n_prompts,
+        n_raters=sum(people.n_raters),
+        n_raters_a=people.n_raters[0],
+        n_raters_b=people.n_raters[1],
+        n_tests=n_tests,
+    )  # fmt: skip
+
+
+def _apart(
+    panel: PairedGroupDifference, people: PairedGroupDifference, confidence: float
+) -> tuple[float, float]:
+    parts = difference_parts(panel, people, 1.0)
+    if people.n_items == 0 or any(not part.df > 0 for part in parts):
+        return nan, nan
+    reach = reach_over(parts, confidence)
+    value = panel.value - people.value
+    return value - reach, value + reach

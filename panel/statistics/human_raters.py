@@ -1,37 +1,18 @@
 """People compared with one another, and with a panel in the place of one of them.
 
-How reliable the mean of some raters is: which share of its variance over items is not noise.
+Each person is left out in turn; the mean of the others is what that person, the panel and each of
+its judges are correlated with, over the same items.
 
-Sources: L. J. Cronbach (1951), "Coefficient alpha and the internal structure of tests", which this
-is where all rated all; C. R. Henderson (1953), method 1, for the variances with gaps (see
-`persona_panel.statistics.reliability`). Where items have other raters, their severity is noise as
-well: all of it where no two items share a rater, none where all share all.
-
-A panel and one person compared with the same others: the difference, and averaging's share.
-
-The panel's correlation with the mean of k people is no match for a person's with the mean of the
-other k − 1: a mean of fewer is less reliable, so that a judge who rates exactly as people do
-comes out ahead (by 0.08 with two people). Here each person is left out in turn; the mean of the
-others is what that person, the panel and each of its judges are correlated with, over the same
-items. The mean of several judges is more reliable than one person, too (Spearman, 1910; Brown,
-1910); so the difference between one judge and one person, and what averaging adds to that, are
-figures of their own.
-
-What α becomes when model raters join the human ones, one after the other.
-
-Source: the argument-quality paper, section 4.3 and table 4. It marks changes as significant
-without naming its test. Here both α are computed without each prompt in turn, and Student's t over
-prompts (the jackknife's, see `persona_panel.statistics.core.jackknife`) gives the interval of
-their difference and its p-value. Each of n additions is tested at a level n times as strict, and
-its interval matches that (Bonferroni): tests of the largest t would need the correlation of the n
-α, and these are too much alike for it to be estimated from few prompts.
+Sources: L. J. Cronbach (1951), "Coefficient alpha and the internal structure of tests", and C. R.
+Henderson (1953), method 1, with gaps (the reliability of a mean); the argument-quality paper,
+section 4.3 and table 4 (α as raters are added), here with Student's t over prompts and Bonferroni.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from math import nan
-from typing import NamedTuple
+from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,7 +45,7 @@ from persona_panel.statistics.core.correlation import (
     resampled_correlation,
 )
 from persona_panel.statistics.core.jackknife import Interval, jackknife
-from persona_panel.statistics.core.means import OverPrompts, over_prompts, two_sided_p
+from persona_panel.statistics.core.means import OverPrompts, by_prompt, over_prompts, two_sided_p
 from persona_panel.statistics.reliability import (
     centred_ratings,
     item_rater_variances,
@@ -79,8 +60,7 @@ def mean_reliability(ratings: ArrayLike) -> Statistic:
     """Return the reliability of items' mean ratings by these raters.
 
     How to read it: the share of the variance of the means that other raters would find again. 1: no
-    noise; 0: the means differ no more than noise makes them. A correlation with the mean is at most
-    the root of it times what it would be with the mean over all such raters.
+    noise; 0: the means differ no more than noise makes them.
 
     Args:
         ratings: `(items, raters)`, NaN where missing. An item's noise is taken to be the same
@@ -89,9 +69,6 @@ def mean_reliability(ratings: ArrayLike) -> Statistic:
     Returns:
         At most 1. Undefined without two items, where no item has two raters, where all means
         are the same, or where the gaps leave raters and noise inseparable.
-
-    Raises:
-        ValueError: a wrong shape or an infinite value.
 
     >>> round(mean_reliability([[1, 2], [2, 3], [3, 5], [5, 5]]).value, 3)
     0.931
@@ -157,20 +134,15 @@ def human_ceiling(
 ) -> HumanCeiling:
     """Return each rater's correlation with the mean of the others, and its mean over raters.
 
-    The mean of the others is over those who rated the item, one at least. A panel that is
-    compared with the mean of all people is ahead of this figure by the one person more: with two
-    people by 0.07 to 0.09 where its only judge rates as they do. `human_difference` compares alike.
+    The mean of the others is over those who rated the item, one at least.
 
     How to read it: as `correlation`, of one person chosen at random with the mean of the others. It
-    is no upper bound: a mean over many judges may be above it.
+    is no upper bound.
 
     Args:
         ratings: `(items, raters)`, NaN where missing.
         kind: see `correlation`.
         min_shared: raters with fewer items that others rated too are left out.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, an unknown kind.
 
     >>> found = human_ceiling([[1, 1, 2], [2, 3, 3], [3, 2, 4], [4, 4, 4]], "tau_b")
     >>> round(found.mean.value, 3)
@@ -205,12 +177,7 @@ def human_ceiling_by_prompt(
     0.0
     """
     array = as_ratings(ratings)
-    return over_prompts(
-        [
-            (name, human_ceiling(array[items], kind).mean)
-            for name, items in items_by_label(prompts, len(array))
-        ]
-    )
+    return by_prompt(lambda items: human_ceiling(array[items], kind).mean, prompts, len(array))
 
 
 def resampled_human_ceiling(
@@ -239,34 +206,27 @@ def _with_enough(array: Array, others: Array, min_shared: int) -> list[int]:
     return [int(rater) for rater in np.flatnonzero(counts >= max(min_shared, 2))]
 
 
-class HumanDifference(NamedTuple):
+T = TypeVar("T")
+
+
+class Differences(NamedTuple, Generic[T]):
     """`panel` is the panel's mean less one person, `judge` one judge of it less one person, and
     `averaging` the panel's mean less one of its judges."""
 
-    panel: Statistic
-    judge: Statistic
-    averaging: Statistic
+    panel: T
+    judge: T
+    averaging: T
 
 
-class ResampledDifference(NamedTuple):
-    """The fields of `HumanDifference` as functions of resampling weights."""
-
-    panel: Resampled
-    judge: Resampled
-    averaging: Resampled
-
-
-class DifferenceOverPrompts(NamedTuple):
-    """The fields of `HumanDifference` inside each prompt, and their means over prompts."""
-
-    panel: OverPrompts
-    judge: OverPrompts
-    averaging: OverPrompts
+HumanDifference = Differences[Statistic]
+ResampledDifference = Differences[Resampled]
+"""The differences as functions of resampling weights."""
+DifferenceOverPrompts = Differences[OverPrompts]
+"""The differences inside each prompt, and their means over prompts."""
 
 
 class _Columns(NamedTuple):
-    """Two raters a column, and the mean of the people whom both are compared with
-    `(items, comparisons)`, NaN outside the items that all three have."""
+    """Two raters a column, and the mean of the people whom both are compared with."""
 
     first: Array
     second: Array
@@ -287,11 +247,8 @@ def human_difference(
     Each person is left out in turn, and the figures are means over people (and over judges, where
     one of them is compared).
 
-    How to read it: 0, the panel (or a judge of it) agrees with people as one of them does; above
-    0, better; below 0, worse. `panel` is above 0 for a mean of several judges who rate exactly as
-    people do: `averaging` is what it gains by being a mean. What the judges are worth as raters is
-    `judge`. All three fall short of what they would be against the true mean of all people, as
-    the mean of few is unreliable, but not in sign.
+    How to read it: 0, the panel (or a judge of it) agrees with people as one of them does; above 0,
+    better.
 
     Args:
         judges: the panel's `(items, judges)`, NaN where missing.
@@ -311,9 +268,8 @@ def human_difference(
     [0.077, 0.056, 0.021]
     """
     ours, theirs = _checked(judges, humans)
-    return HumanDifference(
-        *(_statistic(columns, kind, ours, theirs) for columns in _comparisons(ours, theirs))
-    )
+    of = (_statistic(columns, kind, ours, theirs) for columns in _comparisons(ours, theirs))
+    return Differences(*of)
 
 
 def resampled_human_difference(
@@ -322,9 +278,7 @@ def resampled_human_difference(
     """Return the differences as functions of resampling weights; args and errors as for
     `human_difference`."""
     ours, theirs = _checked(judges, humans)
-    return ResampledDifference(
-        *(_resampled(columns, kind) for columns in _comparisons(ours, theirs))
-    )
+    return Differences(*(_resampled(columns, kind) for columns in _comparisons(ours, theirs)))
 
 
 def human_difference_by_prompt(
@@ -343,10 +297,10 @@ def human_difference_by_prompt(
         (name, human_difference(ours[items], theirs[items], kind))
         for name, items in items_by_label(prompts, len(ours))
     ]
-    return DifferenceOverPrompts(
+    return Differences(
         *(
             over_prompts([(name, difference[field]) for name, difference in within])
-            for field in range(len(HumanDifference._fields))
+            for field in range(len(Differences._fields))
         )
     )
 
@@ -359,7 +313,6 @@ def _checked(judges: ArrayLike, humans: ArrayLike) -> tuple[Array, Array]:
 
 
 def _comparisons(judges: Array, humans: Array) -> tuple[_Columns, _Columns, _Columns]:
-    """Return the pairs to compare: panel and human, judge and human, panel and judge."""
     others, mean = mean_of_others(humans), row_means(judges)[:, None]
     each = judges[:, ~np.isnan(judges).all(axis=0)]
     several = each if each.shape[1] > 1 else each[:, :0]
@@ -458,9 +411,7 @@ def added_raters(
     """Return Krippendorff's α of people with the first 0, 1, … n model raters.
 
     How to read it: a change near 0 means that the models agree with these people as much as these
-    do among themselves; below 0 less, above 0 more. `p_adjusted` is below 0.05 exactly where the
-    95 % interval leaves 0 out. All raters are taken as they are: one more human, who happens to be
-    stricter than these, changes α, too, and with many prompts this is found.
+    do among themselves; below 0 less, above 0 more.
 
     Args:
         humans: `(items, raters)`, NaN where missing.
@@ -473,9 +424,6 @@ def added_raters(
             pairable enter too.
         confidence: of the n intervals together.
         seed: as for `jackknife`.
-
-    Raises:
-        ValueError: the numbers of items differ, or as for `krippendorff_alpha` and `jackknife`.
 
     >>> humans = [[1, 1], [2, 2], [3, 3], [1, 2]]
     >>> found = added_raters(humans, [[1], [2], [3], [1]])

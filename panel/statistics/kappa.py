@@ -1,25 +1,11 @@
 """Agreement on categories: tables of values, Cohen's and Fleiss' κ, majorities and confusion.
 
-Which values every two raters gave to the same items, as tables of counts.
-
-Ratings have few values (1 to 10), and then τ_b, Spearman's ρ and Cohen's κ of two raters follow
-from how often each pair of values occurs, as in A. Agresti (2010), *Analysis of Ordinal Categorical
-Data*, ch. 7 and 8: the work grows with the number of items, and not with that of pairs of items.
-
-Agreement beyond chance on categories: Cohen's κ of two raters, Fleiss' κ of many.
-
-Sources: J. Cohen (1960), "A coefficient of agreement for nominal scales", and (1968),
-"Weighted kappa"; J. L. Fleiss (1971), "Measuring nominal scale agreement among many
-raters"; for items with gaps, K. L. Gwet (2014), *Handbook of Inter-Rater Reliability*,
-4th ed., ch. 2, which is Fleiss' κ where nobody skipped an item.
-
-Labels, of a few categories without an order: majorities, confusion and agreement by category.
-
-Labels are codes 0, 1, … of categories, NaN where missing, as ratings are.
-
-Sources: D. V. Cicchetti & A. R. Feinstein (1990), "High agreement but low kappa: II" (agreement on
-each category of two raters, there called p_pos and p_neg); J. L. Fleiss, B. Levin & M. C. Paik
-(2003), *Statistical Methods for Rates and Proportions*, 3rd ed., ch. 18 (the same of many raters).
+Sources: J. Cohen (1960), "A coefficient of agreement for nominal scales", and (1968), "Weighted
+kappa"; J. L. Fleiss (1971), "Measuring nominal scale agreement among many raters", with gaps K. L.
+Gwet (2014), *Handbook of Inter-Rater Reliability*, 4th ed., ch. 2; D. V. Cicchetti & A. R.
+Feinstein (1990), "High agreement but low kappa: II", and J. L. Fleiss et al. (2003), *Statistical
+Methods for Rates and Proportions*, 3rd ed., ch. 18 (agreement on a category); A. Agresti (2010),
+*Analysis of Ordinal Categorical Data*, ch. 7 and 8 (tables of values).
 """
 
 from __future__ import annotations
@@ -94,8 +80,7 @@ class ValueTables:
         items = np.flatnonzero(missing)
         rows = self.has_value[items]
         less = rows.T @ (rows * missing[items, None])
-        counts: Array = self.counts - less.reshape(self.counts.shape)
-        return counts
+        return self.counts - less.reshape(self.counts.shape)
 
 
 def resampled_mean_of(
@@ -121,8 +106,7 @@ def counts_of_the_first(counts: Array) -> Array:
     """Return how often the first of two raters gave each value to the items that the second rated
     `(raters, values, raters)`; as the tables are symmetric, from a sum that is ten times as fast as
     the sum over their last axis."""
-    sums: Array = counts.sum(axis=1).transpose(1, 2, 0)
-    return sums
+    return counts.sum(axis=1).transpose(1, 2, 0)
 
 
 def tau_b_sums(counts: Array) -> Sums:
@@ -150,10 +134,8 @@ def spearman_sums(counts: Array) -> Sums:
 
 
 def _signs(n_values: int) -> Array:
-    """Return 1 where the first of two values is the larger, −1 where it is the smaller."""
     places = np.arange(n_values)
-    signs: Array = np.sign(places[:, None] - places).astype(np.float64)
-    return signs
+    return np.sign(places[:, None] - places).astype(np.float64)
 
 
 KappaWeights = Literal["none", "linear", "quadratic"]
@@ -168,10 +150,7 @@ def cohen_kappa(
     """Return Cohen's κ of two raters over the items that both rated.
 
     How to read it: 1 is perfect agreement, 0 what two raters with these shares of each category
-    would reach by chance, below 0 less than that. `none` is for categories without an order;
-    `linear` and `quadratic` for ordered ones, where near misses count less than far ones. κ is
-    low where one category is very common, however often the two agree. Quadratic κ is close to
-    Pearson's r, less what differing means and spreads cost.
+    would reach by chance. `none` is for categories without an order.
 
     Args:
         x, y: `(items,)`, NaN where missing.
@@ -270,9 +249,7 @@ def fleiss_kappa(ratings: ArrayLike) -> Statistic:
     all rated items, each counting alike.
 
     How to read it: 1 is perfect agreement, 0 what raters would reach by chance who all use the
-    categories as often as they were used in all, below 0 less than that. It ignores any order of
-    the categories, so for ratings on a scale it is far below α. With two raters it is Scott's π,
-    not Cohen's κ; without gaps it comes near nominal α as items grow many.
+    categories as often as they were used in all. It ignores any order of the categories.
 
     Args:
         ratings: `(items, raters)`, NaN where missing.
@@ -280,9 +257,6 @@ def fleiss_kappa(ratings: ArrayLike) -> Statistic:
     Returns:
         κ, at most 1. Undefined when fewer than two items have two ratings (of one item κ would be
         −1 / (raters − 1) whatever they are), or when all have one value.
-
-    Raises:
-        ValueError: a wrong shape or an infinite value.
 
     >>> round(fleiss_kappa([[1, 1, 1], [2, 2, 1], [2, 2, 2]]).value, 3)
     0.55
@@ -321,8 +295,7 @@ def _places(scores: Array, categories: Sequence[float]) -> Array:
     if not matches.any(axis=1).all():
         stray = scores[~matches.any(axis=1)][0]
         raise ValueError(f"{stray:g} is not among the categories {list(categories)}")
-    places: Array = matches.argmax(axis=1).astype(np.float64)
-    return places
+    return matches.argmax(axis=1).astype(np.float64)
 
 
 def _distance(x: Array, y: Array, weights: KappaWeights) -> Array:
@@ -340,9 +313,6 @@ def majority(labels: ArrayLike) -> Array:
     Args:
         labels: `(items, raters)`, NaN where missing.
 
-    Raises:
-        ValueError: a wrong shape or an infinite value.
-
     >>> majority([[0, 1, 1], [0, 1, float("nan")]]).tolist()
     [1.0, nan]
     """
@@ -353,8 +323,7 @@ def majority(labels: ArrayLike) -> Array:
     counts = count_by_item(array, values)
     most = counts.max(axis=1, keepdims=True)
     alone = ((counts == most).sum(axis=1) == 1) & (most[:, 0] > 0)
-    result: Array = np.where(alone, values[counts.argmax(axis=1)], np.nan)
-    return result
+    return np.where(alone, values[counts.argmax(axis=1)], np.nan)
 
 
 def confusion(x: ArrayLike, y: ArrayLike, n_categories: int) -> Array:
@@ -382,9 +351,7 @@ def agreement_on(labels: ArrayLike, category: float) -> Resampled:
     """Return the agreement of raters on one category, as a function of resampling weights.
 
     How to read it: where one rater gave this label, the probability that another one of the same
-    item did; 1, all raters of an item give it if one does. It does not correct for chance: a common
-    label reaches a high value by chance alone. Of two raters it is 2a / (2a + b + c), the F1 of the
-    category, whichever of the two is taken as the reference.
+    item did. Of two raters it is the F1 of the category.
 
     Args:
         labels: `(items, raters)`, NaN where missing; items with fewer than two do not enter.
@@ -392,9 +359,6 @@ def agreement_on(labels: ArrayLike, category: float) -> Resampled:
 
     Returns:
         Values in [0, 1]; NaN where nobody gave the label.
-
-    Raises:
-        ValueError: a wrong shape or an infinite value.
 
     >>> float(agreement_on([[0, 0], [0, 1], [1, 1]], 0)(np.ones((1, 3)))[0])
     0.6666666666666666
@@ -413,12 +377,8 @@ def same_label(x: ArrayLike, y: ArrayLike) -> Array:
     """Return whether two raters gave an item one label: 1 or 0 `(items,)`, NaN where either is
     missing.
 
-    Raises:
-        ValueError: the shapes differ or a value is infinite.
-
     >>> same_label([0, 1, 2, np.nan], [0, 2, 2, 1])
     array([ 1.,  0.,  1., nan])
     """
     first, second, both = paired_scores(x, y)
-    result: Array = np.where(both, (first == second).astype(np.float64), np.nan)
-    return result
+    return np.where(both, (first == second).astype(np.float64), np.nan)

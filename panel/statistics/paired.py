@@ -1,19 +1,8 @@
 """Two runs compared: the mean difference over prompts, and two panels on the same texts.
 
-The mean difference of two runs over prompts: pairs of texts, or one text rated twice.
-
-What is paired is subtracted before anything is averaged, so that what both sides owe to the
-prompt, and to judges that both have, cancels. Pairs of one prompt are no independent samples: a
-prompt counts once, with the mean of its pairs. Interval and p-value are those of
-`persona_panel.statistics.core.ranking`: Student's t over prompts and, where judges are a
-sample, too, what the levels of their factors (personas, models) add.
-
-Two panels on the same texts: do they order them alike, give the same scores, and name the same
-best ones; and which of them is nearer to people.
-
-Everything is measured on the responses that both panels rated, by each panel's score of a response.
-The functions are those of `agree` and `correlate`, with the two panels in the place of two raters;
-intervals are the jackknife's over prompts.
+What is paired is subtracted before anything is averaged; a prompt counts once, with the mean of its
+pairs. Intervals are those of `persona_panel.statistics.core.ranking`, of two panels on the same
+texts the jackknife's over prompts.
 """
 
 from __future__ import annotations
@@ -103,22 +92,12 @@ class PairedDifference(Difference):
 
 
 def by_same_judges(a: Array, b: Array) -> PairedTerms:
-    """Compare two sides rated by the same judges, who are paired: a judge counts for a pair, in a
-    term, only if that judge rated both of its sides. A judge's severity then cancels, also where
-    ratings are missing.
+    """Compare two sides rated by the same judges: a judge counts for a pair, in a term, only if
+    that judge rated both of its sides.
 
     Args:
-        a, b: `(pairs, judges, terms)`, what of each judge the score is the mean of (terms, of the
-            mean over judges); NaN where a judge has none. Judges in the same order.
-
-    Raises:
-        ValueError: the shapes differ.
-
-    The second judge has not rated b, and does not count:
-
-    >>> found = by_same_judges(np.array([[[5.0], [9.0]]]), np.array([[[6.0], [np.nan]]]))
-    >>> found.difference.tolist(), found.a.tolist()
-    ([1.0], [5.0])
+        a, b: `(pairs, judges, terms)`, what of each judge the score is the mean of; NaN where a
+            judge has none. Judges in the same order.
     """
     if a.shape != b.shape:
         raise ValueError(f"{a.shape} and {b.shape} cannot be paired")
@@ -131,13 +110,8 @@ def by_same_judges(a: Array, b: Array) -> PairedTerms:
 def by_other_judges(a: Array, b: Array) -> PairedTerms:
     """Compare the ratings of the same texts by two panels, each by its own judges and rule.
 
-    The judges of `influence` are those of a, then those of b.
-
     Args:
         a, b: `(texts, judges of the side, terms of the side)`, as for `by_same_judges`.
-
-    Raises:
-        ValueError: not the same number of texts.
     """
     if len(a) != len(b):
         raise ValueError(f"{len(a)} and {len(b)} texts cannot be paired")
@@ -155,26 +129,12 @@ def paired_difference(
 ) -> PairedDifference:
     """Return the mean difference over prompts, with its interval and test.
 
-    How to read it: above 0, b is higher. With judges as they are (`factors` None), interval and
-    test say what other prompts of the kind would give with these judges; else what other prompts
-    and other such judges would.
-
     Args:
         paired: see `PairedTerms`.
         prompts: a label a pair.
         factors: what judges are sampled by, a label a judge of `paired.influence`; a factor that
             the two sides have in common, as only what they share can be another sample of both.
         most: the most by which the sides can differ; an end of the interval beyond is cut there.
-
-    Raises:
-        ValueError: not one label a pair.
-
-    Of three prompts, with differences 1, 2 and 3:
-
-    >>> scores = np.array([[[1.0]], [[2.0]], [[3.0]]])
-    >>> found = paired_difference(by_same_judges(np.zeros_like(scores), scores), "pqr")
-    >>> found.value, round(found.p, 3), found.wins
-    (2.0, 0.074, 3)
     """
     codes = encode_labels(prompts, len(paired.difference))[1]
     there = ~np.isnan(paired.difference)
@@ -203,11 +163,7 @@ def paired_difference(
 
 
 def mean_over_prompts_of(values: ArrayLike, prompts: Labels) -> Array:
-    """Return the mean of each prompt's values `(prompts,)`, in order of appearance, NaN left out.
-
-    >>> mean_over_prompts_of([1.0, 3.0, np.nan], "ppq").tolist()
-    [2.0, nan]
-    """
+    """Return the mean of each prompt's values `(prompts,)`, NaN left out."""
     array = as_scores(values)
     return means_by(array, encode_labels(prompts, len(array))[1])
 
@@ -307,19 +263,9 @@ class NearerToPeople:
 def order_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> tuple[PairedFigure, PairedFigure]:
     """Return Kendall's τ_b of two panels' scores: the mean of those within prompts, and over all.
 
-    How to read it: 1 the same order, 0 none in common, −1 the opposite order. Over all responses
-    the difference between easy and hard prompts counts as well.
-
     Args:
         a, b: `(responses,)`, NaN where missing.
         prompts: a label a response.
-
-    Raises:
-        ValueError: the shapes differ, or a value is infinite.
-
-    >>> within, over_all = order_alike([1, 2, 5, 6], [2, 1, 5, 7], "aabb")
-    >>> within.value, round(over_all.value, 3)
-    (0.0, 0.667)
     """
     first, second = as_scores(a), as_scores(b)
     rated = ~np.isnan(first + second)
@@ -336,14 +282,7 @@ def order_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> tuple[PairedFigu
 
 
 def scores_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> PairedFigure:
-    """Return Krippendorff's α at the interval level of two panels' scores, as of two raters.
-
-    How to read it: 1 the same scores, 0 as alike as by chance; a panel that is stricter lowers it,
-    though both may order responses alike. Args and errors as for `order_alike`.
-
-    >>> scores_alike([1, 2, 3], [1, 2, 3], "pqr").value
-    1.0
-    """
+    """Return Krippendorff's α at the interval level of two panels' scores, as of two raters."""
     both = np.column_stack([as_scores(a), as_scores(b)])
     alpha = krippendorff_alpha(both, "interval")
     result = BlockResult(
@@ -357,11 +296,7 @@ def scores_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> PairedFigure:
 
 def best_of_prompts(a: ArrayLike, b: ArrayLike, prompts: Labels) -> BestOfPrompts:
     """Count the prompts in which two panels rate the same response highest. Args as for
-    `order_alike`.
-
-    >>> best_of_prompts([1, 2, 5, 6], [2, 1, 5, 7], "aabb")
-    BestOfPrompts(same=1, shared=0, flipped=1)
-    """
+    `order_alike`."""
     first, second = as_scores(a), as_scores(b)
     rated: Mask = ~np.isnan(first + second)
     counts = {"same": 0, "shared": 0, "flipped": 0}
@@ -380,22 +315,10 @@ def nearer_to_people(
 ) -> NearerToPeople:
     """Compare how near two panels are to people's mean rating, over the items of all three.
 
-    Two questions: who orders responses more as people do (τ_b, within prompts where a prompt has
-    two responses, else over all), and whose scores are nearer to people's (mean distance). Both
-    differences are paired, prompt by prompt; their p-values are of Student's t of what they are
-    without each prompt.
-
     Args:
         a, b, people: `(items,)`, NaN where missing; higher is better.
         prompts: a label an item.
         same_scale: whether people's ratings are on the panels' scale; else there is no distance.
-
-    Raises:
-        ValueError: the shapes differ, or a value is infinite.
-
-    >>> found = nearer_to_people([1, 2, 3], [3, 2, 1], [1, 2, 3], "pqr")
-    >>> found.tau.value, found.distance.value
-    (-2.0, 1.3333333333333333)
     """
     sides = [as_scores(side) for side in (a, b, people)]
     missing = np.isnan(np.sum(sides, axis=0))
@@ -433,7 +356,7 @@ def nearer_to_people(
 def _within(sides: Array, target: Array, prompts: Labels) -> tuple[list[Hashable], Array]:
     """Return the prompts, and inside each τ_b of each side with the target `(prompts, sides)`."""
     taus_by_prompt = [
-        (name, correlations(sides[items], _repeated(target[items], sides.shape[1]), "tau_b"))
+        (name, correlations(sides[items], target[items, None], "tau_b"))
         for name, items in items_by_label(prompts, len(target))
     ]
     # Rounding can pass the bounds by a hair.
@@ -442,14 +365,9 @@ def _within(sides: Array, target: Array, prompts: Labels) -> tuple[list[Hashable
     )
 
 
-def _repeated(column: Array, times: int) -> Array:
-    return np.repeat(column[:, None], times, axis=1)
-
-
 def _statistics(
     names: Sequence[Hashable], values: Array, rated: Mask, prompts: Labels, *, n_raters: int
 ) -> list[tuple[object, Statistic]]:
-    """Return each prompt's value, or why it has none."""
     statistics: list[tuple[object, Statistic]] = []
     counts = [int(rated[items].sum()) for _, items in items_by_label(prompts, len(rated))]
     for name, value, n in zip(names, values.tolist(), counts, strict=True):

@@ -1,35 +1,13 @@
 """Personas beside the panel: how far they depart from it, and the responses on which they disagree.
 
-Ratings by response, persona and model, and how far each lies from the panel's.
-
-A rating is compared with those that the same model gave to the same response for other personas:
-so a gap of one model moves nobody's departure by that model's level.
-
-How far personas are above or below the panel: in all, by system, by dimension.
-
-Each cell is a mean over prompts with Student's interval and test; see
-`persona_panel.statistics.core.ranking`. Holm's correction is over all cells of a table.
-
-On which responses personas disagree, beyond noise.
-
-Inside a response, ratings are a table of personas by models. With what a judge is lenient or severe
-by taken out, the variance between personas beyond what models of one persona differ by is
-
-    (SS_personas − (personas − 1) · MS_residual) / k
-
-where k is models · (personas − 1) in a complete table: the variance component of Henderson's third
-method, which also takes tables with gaps (S. R. Searle, G. Casella, C. E. McCulloch (1992),
-"Variance components", sections 4.4 and 5.5). What a persona sees only through one model counts as
-noise. Of one model, its replicates stand in place of models.
-
-The test that a response is contested adds the sums of squares over dimensions and compares them by
-F, with both degrees of freedom multiplied by (tr S)² / tr S², S the residual covariance of
-dimensions (G. E. P. Box (1954), "Some theorems on quadratic forms applied in the study of analysis
-of variance problems"; the sum over dimensions is that of B. H. McArdle, M. J. Anderson (2001),
-"Fitting multivariate models to community data"). It is made twice, with the response's own noise
-and with that of all responses, and the larger p-value counts: the first holds where noise differs
-from response to response, the second where models of one persona happen to agree. p-values are
-adjusted by Holm over responses.
+A rating is compared with those that the same model gave to the same response for other personas.
+Inside a response, with severity taken out, the variance between personas beyond what models of one
+persona differ by is (SS_personas − (personas − 1) · MS_residual) / k: S. R. Searle, G. Casella &
+C. E. McCulloch (1992), *Variance Components*, sections 4.4 and 5.5 (Henderson's third method). The
+test over dimensions: G. E. P. Box (1954), "Some theorems on quadratic forms applied in the study of
+analysis of variance problems", and B. H. McArdle & M. J. Anderson (2001), "Fitting multivariate
+models to community data"; it is made with the response's own noise and with that of all responses,
+and the larger p-value counts.
 """
 
 from __future__ import annotations
@@ -106,35 +84,24 @@ class PersonaCells:
         there is no term."""
         if not self.values.shape[3]:
             return np.full(self.values.shape[:3], np.nan)
-        mean: Array = self.values.mean(axis=3)
-        return mean
+        return self.values.mean(axis=3)
 
 
 def departures(values: Array) -> Array:
     """Return how far each persona's rating is above the mean of all personas' by the same model on
     the same response: the shape of `values`, `(responses, personas, columns, …)`; NaN where there
-    is no rating, or no other persona's.
-
-    >>> departures(np.array([[[6.0], [4.0], [np.nan]]])).tolist()
-    [[[1.0], [-1.0], [nan]]]
-    """
+    is no rating, or no other persona's."""
     counts = (~np.isnan(values)).sum(axis=1, keepdims=True)
     return np.where(counts > 1, values - mean_there(values, 1, keepdims=True), np.nan)
 
 
 def without_severity(values: Array) -> Array:
-    """Return departures less the judge's median departure over all responses: what it sees in this
-    response beyond being lenient or severe. Args and result as of `departures`.
-
-    The median: a response on which a judge is far off moves a mean, and with it what the judge
-    seems to see in all others.
-    """
+    """Return departures less the judge's median departure over all responses."""
     from_panel = departures(values)
     known = (~np.isnan(from_panel)).any(axis=0)
     severity = np.full(from_panel.shape[1:], np.nan)
     severity[known] = np.nanmedian(from_panel[:, known], axis=0)
-    beyond: Array = from_panel - severity[None]
-    return beyond
+    return from_panel - severity[None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,12 +122,7 @@ class Departure(Estimate):
 
 def severities(cells: PersonaCells, prompts: Labels) -> list[Departure]:
     """Return how lenient each persona is: its departure over all responses, on the mean of the
-    terms.
-
-    >>> cells = PersonaCells.of(np.array([[[6.0], [4.0]], [[7.0], [4.0]]]), ["a", "b"], ["m", "m"])
-    >>> [(one.persona, one.departure) for one in severities(cells, ["p", "q"])]
-    [('a', 1.25), ('b', -1.25)]
-    """
+    terms."""
     codes, n_prompts = _encoded(prompts, len(cells.values))
     of_prompt = means_by(_whole_departures(cells), codes, n_prompts)[:, :, None]
     return _tested(cells, ("",), of_prompt, of_prompt, None)
@@ -206,7 +168,6 @@ def _whole_departures(cells: PersonaCells) -> Array:
 
 
 def _beyond(table: Array) -> Array:
-    """Return a table less each persona's mean over the columns of the prompt, at least two."""
     counts = (~np.isnan(table)).sum(axis=2, keepdims=True)
     return np.where(counts > 1, table - mean_there(table, 2, keepdims=True), np.nan)
 
@@ -278,23 +239,17 @@ class ResponseDepartures:
     def shown(self) -> Mask:
         """Return the cells that noise does not explain `(responses, personas)`, corrected over
         all."""
-        mask: Mask = self.p_adjusted < LEVEL
-        return mask
+        return self.p_adjusted < LEVEL
 
     @property
     def beyond_chance(self) -> Mask:
         """Return the cells beyond `chance`, each tested alone: noise alone would give 5 %."""
-        mask: Mask = np.abs(np.nan_to_num(self.departures)) > self.chance
-        return mask
+        return np.abs(np.nan_to_num(self.departures)) > self.chance
 
 
 def contested_responses(cells: PersonaCells) -> list[ContestedResponse]:
     """Return every response: first those on which personas differ by more than noise, in each part
-    the widest spread first, then in the order given.
-
-    How to read it: of 10 personas with a spread of 1 point, two thirds are within 1 point of the
-    panel after their severity and the noise of models are taken out.
-    """
+    the widest spread first, then in the order given."""
     n = len(cells.values)
     reason = _why_not(cells)
     if reason is None:
@@ -332,11 +287,7 @@ def contested_responses(cells: PersonaCells) -> list[ContestedResponse]:
 
 
 def response_departures(cells: PersonaCells) -> ResponseDepartures:
-    """Return how far each persona departs from the panel on each response.
-
-    A cell is tested by t with the noise of its response and with that of all responses, the larger
-    p-value counts, and all columns (models, or replicates) of the persona must lie on one side.
-    """
+    """Return how far each persona departs from the panel on each response."""
     seen = without_severity(cells.values)
     by_dimension = mean_there(seen, 2)
     whole = without_severity(cells.whole)
@@ -375,15 +326,7 @@ def response_departures(cells: PersonaCells) -> ResponseDepartures:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Tables:
-    """The analysis of variance of each response and dimension, `(responses, dimensions)`.
-
-    Attributes:
-        personas, residual: sums of squares.
-        persona_df, residual_df: their degrees of freedom.
-        k: what a persona's variance counts in its sum of squares.
-        left: the residuals `(cells, dimensions)`, 0 where there is none.
-        kept: the share of the variance that is left where severity is taken out.
-    """
+    """The analysis of variance of each response and dimension, `(responses, dimensions)`."""
 
     personas: Array
     residual: Array
@@ -400,8 +343,7 @@ class _Tables:
     @property
     def pooled_df(self) -> Array:
         """Return the pooled degrees of freedom `(dimensions,)`."""
-        total: Array = self.residual_df.sum(axis=0) * self.kept
-        return total
+        return self.residual_df.sum(axis=0) * self.kept
 
     @property
     def noise(self) -> Array:
@@ -485,16 +427,10 @@ def _tables(seen: Array, n: int) -> _Tables:
 
 
 def _kept(n: int) -> float:
-    """Return the share of a variance that is left in `n` values from their median.
-
-    A value has the covariance σ²/n with the median, whose own variance is near πσ²/2n: with n + ½
-    for n where that is odd, and n + 1¼ where it is even, to 2 % from two values on.
-    """
+    """Return the share of a variance that is left in `n` values from their median."""
     return 1 - 2 / n + pi / (2 * n + (1 if n % 2 else 2.5)) if n > 2 else 0.5
 
 
 def _basis(design: Array) -> Array:
-    """Return an orthonormal basis of the span of a design's columns."""
     vectors, sizes, _ = np.linalg.svd(design, full_matrices=False)
-    basis: Array = vectors[:, sizes > ROUNDING * max(1.0, float(sizes.max(initial=0)))]
-    return basis
+    return vectors[:, sizes > ROUNDING * max(1.0, float(sizes.max(initial=0)))]

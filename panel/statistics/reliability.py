@@ -1,38 +1,10 @@
 """Reliability of ratings: Krippendorff's α, intraclass correlations, disagreement on an item.
 
-Krippendorff's α, fast enough to be resampled thousands of times.
-
-Source: K. Krippendorff (2011), "Computing Krippendorff's alpha-reliability", and (2018)
-*Content Analysis*, 4th ed., ch. 12; α = 1 − Dₒ/Dₑ over the values that can be paired.
-
-Everything is said with how often each value occurs in each item. Two facts make a resample cheap.
-First, the squared ordinal distance between two values is the squared difference of their mid-ranks
-among all pairable ratings, so ordinal is interval on mid-ranks, which are new in every resample.
-Second, a sum of squared differences needs only sums and sums of squares, so no value × value matrix
-is built (ratio aside).
-
-As many ratings of each item, chosen so that they agree as far as they can.
-
-Source: argument-quality.txt, section 3.2, which keeps three of the novices' ratings of an argument
-so that Krippendorff's α is highest, and does not say how they are found. Here each item in turn
-takes those of its ratings that raise α most, until no item alone can raise it.
-
-α of ratings that were chosen so says more of the choice than of the raters: of ratings that agree
-by chance alone it is far above 0. `by_chance` gives that level.
-
-Intraclass correlations: the share of variance that is the items'.
-
-Sources: Shrout & Fleiss (1979), "Intraclass correlations: uses in assessing rater
-reliability": ICC(1,1), ICC(2,1), ICC(2,k). With gaps, the variance components are those of
-Henderson's first method (see `components`): the same numbers where every rater rated every
-item, and no rating thrown away where not.
-
-How far the raters of an item lie apart: the variance of its ratings, or of categories the share
-of pairs of raters who differ.
-
-Both are the mean over pairs of raters of one distance: half the squared difference, whose mean is
-the variance with n − 1, or whether the two differ, whose complement is the observed agreement of
-Fleiss' κ.
+Sources: K. Krippendorff (2011), "Computing Krippendorff's alpha-reliability", and (2018), *Content
+Analysis*, 4th ed., ch. 12 (ordinal distances are squared differences of mid-ranks); the
+argument-quality paper, section 3.2 (ratings chosen to agree); P. E. Shrout & J. L. Fleiss (1979),
+"Intraclass correlations: uses in assessing rater reliability", with gaps by Henderson's first
+method.
 """
 
 from __future__ import annotations
@@ -75,12 +47,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") 
     α would be 0 whatever the ratings: what is expected by chance is then what was observed.
 
     How to read it: 1 is perfect agreement, 0 what raters would reach who drew their ratings at
-    random from all that were given, below 0 systematic disagreement. Content analysts commonly
-    ask for 0.8, and draw tentative conclusions from 0.667. Take `nominal` for categories,
-    `ordinal` for ratings and ranks, `interval` where a step means the same everywhere on the
-    scale, `ratio` where 0 means none. For two raters without gaps and many items α comes near
-    Cohen's κ (nominal: Scott's π) and, at the interval level, ICC(1,1); unlike those it takes any
-    number of raters and gaps.
+    random from all that were given. Content analysts commonly ask for 0.8.
 
     Args:
         ratings: `(items, raters)`, NaN where missing.
@@ -138,13 +105,7 @@ def resampled_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> 
 
 
 def _alpha(counts: Array, values: Array, weights: Array, level: MeasurementLevel) -> Array:
-    """Return α of each resample.
-
-    `marginals` is how often each value occurs in a resample, `(resamples, values)`. Both
-    disagreements are sums over ordered pairs: Dₒ over pairs in the same item, each item
-    divided by its number of ratings less one; Dₑ over all pairs, divided by their number
-    less one.
-    """
+    """Return α of each resample."""
     sizes = counts.sum(axis=1)
     marginals = weights @ counts
     totals = marginals.sum(axis=1)
@@ -177,12 +138,8 @@ def _alpha(counts: Array, values: Array, weights: Array, level: MeasurementLevel
 
 
 def _squared_differences(count: Array, total: Array, squares: Array) -> Array:
-    """Return Σ over ordered pairs of (a − b)², from their number, their sum and the sum of squares.
-
-    Rounding can leave a hair below zero where all are equal.
-    """
-    result: Array = np.maximum(2 * (count * squares - total**2), 0)
-    return result
+    """Return Σ (a − b)² over ordered pairs, from their number, sum and sum of squares."""
+    return np.maximum(2 * (count * squares - total**2), 0)
 
 
 _SWEEPS = 50
@@ -283,8 +240,7 @@ def _coincidences(places: Iterable[int], n_values: int) -> Array:
     size = counts.sum()
     if size < 2:
         return np.zeros((n_values, n_values))
-    table: Array = (np.outer(counts, counts) - np.diag(counts)) / (size - 1)
-    return table
+    return (np.outer(counts, counts) - np.diag(counts)) / (size - 1)
 
 
 def _alpha_of_coincidences(coincidences: Array) -> float:
@@ -308,10 +264,7 @@ def icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Statistic:
     """Return an intraclass correlation of the raters.
 
     How to read it: the share of the variance of ratings (`icc1`, `icc2`) or of mean ratings
-    (`icc2k`) that is due to items. 1: raters give the same numbers; 0: items differ no more than
-    chance makes them; below 0: less than that. It takes ratings as an interval scale. `icc2`
-    counts a strict rater's lower scores as disagreement, which a correlation does not; `icc2k` is
-    Spearman-Brown's prediction from `icc2`, and the figure for a panel's mean.
+    (`icc2k`) that is due to items; a strict rater's lower scores count as disagreement.
 
     Args:
         ratings: `(items, raters)`, NaN where missing.
@@ -323,9 +276,6 @@ def icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Statistic:
         At most 1; below 0 where items vary less than their ratings do. Undefined without
         two items and two raters, when all ratings are one value, or when the gaps leave
         items, raters and error inseparable.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, or an unknown form.
 
     >>> ratings = [[1, 2], [2, 3], [3, 4], [4, 5]]
     >>> round(icc(ratings, "icc2").value, 3)
@@ -381,11 +331,7 @@ def centred_ratings(array: Array) -> tuple[Array, Array]:
 def item_rater_variances(
     values: Array, counts: Array, weights: Array, two_way: bool
 ) -> tuple[Array, Array, Array]:
-    """Return the variances of items, raters (0 unless `two_way`) and error in each resample.
-
-    Sums of squares about the mean, of items Σ nᵢ (ȳᵢ − ȳ)², of raters likewise and in total,
-    are set equal to what is expected of them.
-    """
+    """Return the variances of items, raters (0 unless `two_way`) and error in each resample."""
     sizes = counts.sum(axis=1)
     n = weights @ sizes
     mean = divide(weights @ values.sum(axis=1), n)
@@ -440,9 +386,6 @@ def disagreement_by_item(ratings: ArrayLike, level: MeasurementLevel = "interval
         ratings: `(items, raters)`, NaN where missing.
         level: at `nominal` the share of pairs of raters who differ, 0 to 1; at any other the
             variance of the ratings (n − 1), in squared points of the scale.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, or an unknown level.
 
     >>> disagreement_by_item([[1, 3], [2, 2]]).tolist()
     [2.0, 0.0]

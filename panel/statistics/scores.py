@@ -1,25 +1,9 @@
 """Scores by themselves and beside people's: distributions, use of the scale, distances and losses.
 
-What the distance of a panel's scores from people's consists of.
-
-Source: H. Theil (1966), "Applied Economic Forecasting": the mean squared distance of x and y is
-(x̄ − ȳ)² + (s_x − r s_y)² + (1 − r²) s_y², with standard deviations over n. The last part is what
-the best straight line through x leaves.
-
-How far a judge's scores are from a person's: three losses, averaged over positions.
-
-Source: the conceptual-critiques paper, appendix B. An item is a critique of a position;
-comparisons are within positions only.
-
-How much of a scale raters use: the entropy of their scores, and the share of the commonest.
-
-Source: C. E. Shannon (1948), "A mathematical theory of communication", section 6.
-
-The correlation of two quantities inside groups: what is left of it when groups differ.
-
-Source: R. A. Fisher (1925), *Statistical Methods for Research Workers*, §29 and §40, partial
-correlation and correlation within classes: Pearson's r of both quantities less their
-groups' means, which is the partial correlation given the group.
+Sources: H. Theil (1966), *Applied Economic Forecasting* (the parts of a distance); the
+conceptual-critiques paper, appendix B (losses); C. E. Shannon (1948), "A mathematical theory of
+communication", section 6 (entropy); R. A. Fisher (1925), *Statistical Methods for Research
+Workers*, §29 and §40 (correlation within classes).
 """
 
 from __future__ import annotations
@@ -125,9 +109,6 @@ def distance_parts(first: ArrayLike, second: ArrayLike) -> DistanceParts | None:
     Returns:
         None where fewer than two items have both scores, the second are all the same, or no
         score differs from the other.
-
-    >>> distance_parts([3, 4, 5, 4], [1, 2, 3, 2])
-    DistanceParts(n_items=4, shift=2.0, spread=1.0, squared=4.0, linear_share=1.0)
     """
     x, y = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     both = ~np.isnan(x) & ~np.isnan(y)
@@ -194,20 +175,15 @@ def pairwise_error(
     loses that times the person's difference.
 
     How to read it: 0, the panel orders every pair as the person does; 1/2, what a random judge
-    loses (weighted: `baseline`); 1, every pair is the other way round. Within one prompt and
-    unweighted it is (1 − d) / 2, where d is Somers' d of the panel's scores given the person's.
+    loses (weighted: `baseline`); 1, every pair is the other way round.
 
     Args:
         human, panel: overall scores `(items,)`, NaN where missing; pairs that either left
             out are not compared.
         positions: a label an item.
         weighted: whether a mistake costs as much as the person sees between the two.
-        count_ties: whether pairs that the person ties count as comparisons without loss.
-            The paper's formal definition has them out; its prose, "the total number of
-            possible comparisons", can be read as having them in.
-
-    Raises:
-        ValueError: the shapes differ, an infinite value, or not one label an item.
+        count_ties: whether pairs that the person ties count as comparisons without loss. The
+            paper's formal definition has them out.
 
     >>> loss = pairwise_error([1, 2, 3], [1, 3, 2], "ppp")
     >>> round(loss.by_position.mean.value, 3), loss.baseline
@@ -280,8 +256,7 @@ _UNCLEAR = np.array([0.5, 0.0, 0.0, 0.5, 0.0, 0.0])
 
 
 def _terms(ratings: Array) -> Array:
-    """Return the quantities to compare `(items, 6)`: overall, strength × centrality, correctness,
-    clarity, single issue, dead weight."""
+    """Return the quantities to compare `(items, 6)`."""
     column = dict(zip(CUSTOM_DIMENSIONS, ratings.T, strict=True))
     product = column["strength"] * column["centrality"]
     rest = ("correctness", "clarity", "single_issue", "dead_weight")
@@ -290,16 +265,10 @@ def _terms(ratings: Array) -> Array:
 
 def _weigh(shares: Array, differences: Array) -> Array:
     """Return each item's loss; a missing difference matters only where it counts."""
-    result: Array = np.where(shares > 0, shares * differences, 0).sum(axis=1)
-    return result
+    return np.where(shares > 0, shares * differences, 0).sum(axis=1)
 
 
 def _chance(terms: Array) -> Array:
-    """Return the expected difference of each term from ratings drawn uniformly from [0, 1].
-
-    E|c − U| = (c² + (1 − c)²) / 2, and for the product of two such ratings, whose
-    distribution function is x − x ln x, E|c − UV| = 1/4 − c + 3c²/2 − c² ln c.
-    """
     expected: Array = (terms**2 + (1 - terms) ** 2) / 2
     c = terms[:, 1]
     logarithm = np.log(np.where(c > 0, c, 1))
@@ -341,15 +310,11 @@ def score_entropy(ratings: ArrayLike) -> Statistic:
     """Return the entropy of all ratings' values, in bits: 0 where all are the same, log2 of their
     number where each of k values is as common as any other.
 
-    How to read it: the fewer bits, the fewer of the scale's values are used; two to the power of
-    it is the number of values that would have that entropy if each were as common as any other.
+    How to read it: the fewer bits, the fewer of the scale's values are used.
 
     Args:
         ratings: `(items, raters)`, NaN where missing. Values are compared exactly, so round what is
             not whole first.
-
-    Raises:
-        ValueError: a wrong shape or an infinite value.
 
     >>> score_entropy([[1, 1], [2, 2]]).value
     1.0
@@ -382,13 +347,11 @@ def resampled_mode_share(ratings: ArrayLike) -> Resampled:
 def _entropy(shares: Array) -> Array:
     logs = np.log2(shares, out=np.zeros_like(shares), where=shares > 0)
     # Remove the sign of a negative zero.
-    entropy: Array = -np.sum(shares * logs, axis=1) + 0.0
-    return entropy
+    return -np.sum(shares * logs, axis=1) + 0.0
 
 
 def _largest(shares: Array) -> Array:
-    largest: Array = np.max(shares, axis=1)
-    return largest
+    return np.max(shares, axis=1)
 
 
 def _estimate(ratings: ArrayLike, function: Callable[[Array], Array]) -> Statistic:
@@ -424,8 +387,7 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
     """Return Pearson's r of two quantities inside groups.
 
     How to read it: as Pearson's r, of differences inside groups alone: 1, every item above its
-    group's mean on one quantity is above it on the other. It is the partial correlation given the
-    group; a difference between groups, however large, leaves it at 0.
+    group's mean on one quantity is above it on the other.
 
     Args:
         x, y: `(items,)`, NaN where missing.
@@ -436,9 +398,6 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
         which takes items as independent. `n_items` are those with both quantities, in
         groups of two or more. Undefined where there are none, or where either quantity is
         the same throughout each group.
-
-    Raises:
-        ValueError: the shapes differ, a value is infinite, or not one label an item.
 
     >>> round(correlation_within([1, 2, 11, 12], [1, 2, 2, 3], "aabb").value, 3)
     1.0
@@ -472,7 +431,6 @@ def resampled_correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> 
 
 
 def _prepared(x: ArrayLike, y: ArrayLike, groups: Labels) -> tuple[Array, Array, IntArray, Mask]:
-    """Return both quantities and the groups, without gaps and groups of one, and what is kept."""
     first, second, both = paired_scores(x, y)
     codes = encode_labels(groups, len(first))[1]
     sizes = np.bincount(codes[both], minlength=int(codes.max(initial=-1)) + 1)
@@ -482,8 +440,6 @@ def _prepared(x: ArrayLike, y: ArrayLike, groups: Labels) -> tuple[Array, Array,
 
 
 def _about_groups(values: Array, codes: IntArray) -> Array:
-    """Subtract from each value one of its group, and scale to magnitude one: r is unchanged, and
-    small differences of large numbers stay exact."""
     reference = np.zeros(int(codes.max(initial=-1)) + 1)
     reference[codes[::-1]] = values[::-1]
     return scaled_to_unit(values - reference[codes])
@@ -497,8 +453,7 @@ def _within(x: Array, y: Array, codes: IntArray) -> Resampled:
         sum_x, sum_y = ((weights * side) @ member for side in (x, y))
 
         def inside(raw: Array, sum_a: Array, sum_b: Array) -> Array:
-            products: Array = raw - np.nansum(divide(sum_a * sum_b, n), axis=1)
-            return products
+            return raw - np.nansum(divide(sum_a * sum_b, n), axis=1)
 
         raw_x, raw_y = weights @ x**2, weights @ y**2
         of_x, of_y = inside(raw_x, sum_x, sum_x), inside(raw_y, sum_y, sum_y)

@@ -1,35 +1,13 @@
 """Texts by who wrote them: means, win rates, first places, and how often texts have a feature.
 
-Which source wins: the pairwise comparisons and first places that rankings imply.
-
-Source: the SCRuB paper, sections 6 and 14.1: a ranking of k responses holds k (k − 1) / 2
-comparisons.
-
-Means by source, the panel's beside people's, and how those go together.
-
-Source: the debate-speeches paper, section 5.2 and figure 5.
-
-Texts of one kind of author against those of another, to the same prompts: how often one wins.
-
 `each`: the share of pairs of texts, one of either kind, in which that of `a` is rated higher.
 `best`: the share of prompts where the best of the texts of both kinds is one of `a`. `first
-place`: the same where all kinds count. Ties count half, or in equal parts. A prompt counts once.
+place`: the same where all kinds count. Ties count half, or in equal parts; a prompt counts once.
+Their intervals are Wilson's over prompts (of what is the same in all, Clopper and Pearson's), their
+tests by flipped signs (`each`) or by drawing the best at random. Shares of features have the
+jackknife's interval over prompts, their differences Student's.
 
-Intervals are Wilson's over prompts (see `persona_panel.statistics.core.means`), of what is
-the same in all prompts Clopper's and Pearson's. Win rates are tested against a half by flipping
-signs. For
-the best texts the test is exact: where kinds do not differ they are drawn from all texts of the
-prompt, so that who has more texts has more of them. `benchmarks/null_breakdowns.py` measures how
-often intervals and tests err.
-
-How often groups of texts have each of several features: shares, and differences between groups.
-
-A text is a judge's rationale, a feature a key point that it makes, a group the system that it is
-about, say. Texts about one prompt are alike, so prompts are the clusters: a share's interval is the
-jackknife's over prompts in Wilson's form (`persona_panel.statistics.core.jackknife`). A
-difference of two groups is the mean over the prompts that both have of the prompts' differences,
-with Student's interval and test (`persona_panel.statistics.core.ranking`); p-values are
-adjusted by Holm over all pairs and features.
+Sources: the SCRuB paper, sections 6 and 14.1; the debate-speeches paper, section 5.2 and figure 5.
 """
 
 from __future__ import annotations
@@ -108,9 +86,6 @@ def preferences(ratings: ArrayLike, sources: Labels, prompts: Labels | None = No
         sources: who wrote each item.
         prompts: a label an item; all items are one prompt if None.
 
-    Raises:
-        ValueError: a wrong shape, an infinite value, or not one label an item.
-
     >>> found = preferences([[3, 3], [1, 2], [1, 1], [2, 2]], "abab", "ppqq")
     >>> found.sources, found.win_rate.tolist(), found.first_place.tolist()
     (('a', 'b'), [0.5, 0.5], [0.5, 0.5])
@@ -156,7 +131,6 @@ def resampled_preferences(
 def _tallies(
     ratings: ArrayLike, sources: Labels, prompts: Labels | None
 ) -> tuple[tuple[Hashable, ...], tuple[Array, Array, Array, Array]]:
-    """Return the sources and, by prompt, wins, comparisons, first places and rankings."""
     array = as_ratings(ratings)
     names, codes = encode_labels(sources, len(array))
     in_prompts = list(items_by_label(prompts, len(array)))
@@ -200,16 +174,12 @@ def source_means(panel: ArrayLike, humans: ArrayLike, sources: Labels) -> Source
     rated it: the two means are over the same items.
 
     How to read it: the two means of a source say by how much the panel is harsher or milder than
-    the people; `pearson` whether it puts sources in the same places, with as few points as there
-    are sources. It takes three: two points are on a line whatever they are.
+    the people; `pearson` whether it puts sources in the same places.
 
     Args:
         panel: `(items,)`, NaN where missing.
         humans: `(items, raters)`, NaN where missing.
         sources: who wrote each item.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, or not one label an item.
 
     >>> found = source_means([1, 3, 5, 7], [[2], [4], [4], [6]], "aabb")
     >>> found.sources, found.panel.tolist(), found.humans.tolist()
@@ -272,13 +242,6 @@ def author_shares(
         kinds: of the author of each text.
         prompts: a label a text.
         seed: of what is drawn for tests.
-
-    Raises:
-        ValueError: not one label a text, or an infinite score.
-
-    >>> found = author_shares([3, 1, 2, 2, 4, 1], ["human", "model"] * 3, "ppqqrr")
-    >>> [(one.figure, one.a, round(one.share.value, 3)) for one in found[:2]]
-    [('each', 'human', 0.833), ('best', 'human', 0.833)]
     """
     values = as_scores(scores).round(_DECIMALS)
     texts = [
@@ -308,9 +271,6 @@ _Tested = tuple[AuthorShare, Array]
 
 
 def _adjusted(rows: Sequence[_Tested]) -> list[AuthorShare]:
-    """Adjust the rows' p-values by Holm. A row that says the same of every prompt as an earlier
-    row, or the opposite (of two kinds, the first places of the second), repeats its test and counts
-    only once."""
     places: list[int] = []
     for place, (_, beyond) in enumerate(rows):
         same = (
@@ -438,19 +398,9 @@ class ShareDifference(Tested):
 def group_shares(has: ArrayLike, groups: Sequence[str], prompts: Labels) -> list[GroupShare]:
     """Return the share of each feature in each group, groups in order of appearance.
 
-    How to read it: an estimate of the share of all texts of the group, on such prompts, that have
-    the feature.
-
     Args:
         has: `(texts, features)`, whether a text has a feature.
         groups, prompts: a label a text.
-
-    Raises:
-        ValueError: not one label a text, or `has` is not two-dimensional.
-
-    >>> [found] = group_shares([[True], [False], [True], [True]], "aaaa", "pqpq")
-    >>> found.n, found.of, found.share, str(found.reason)[:35]
-    (3, 4, 0.75, 'an interval needs at least five pro')
     """
     table = _mask(has)
     names, codes = encode_labels(groups, len(table))
@@ -477,16 +427,7 @@ def share_differences(
     has: ArrayLike, groups: Sequence[str], prompts: Labels
 ) -> list[ShareDifference]:
     """Compare every two groups on every feature, groups in order of appearance; arguments and
-    errors as of `group_shares`.
-
-    A feature that neither group has is compared, too, and has no p-value: the error of a difference
-    of 0 is then unknown.
-
-    >>> has = [[True], [False], [True], [False], [True], [True]]
-    >>> [found] = share_differences(has, "ababab", "ppqqrr")
-    >>> round(found.difference, 3), found.n_prompts, round(found.p, 3)
-    (0.667, 3, 0.184)
-    """
+    errors as of `group_shares`."""
     table = _mask(has)
     names, codes = encode_labels(groups, len(table))
     if not table.shape[1]:

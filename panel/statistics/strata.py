@@ -1,22 +1,10 @@
 """Figures by stratum of items or raters, and tests of whether they differ between strata.
 
-Whether a figure differs between strata: in each, less the mean of the others.
-
-Strata may be of prompts (a topic), of what is in every prompt (human and model authors, dimensions)
-or of judges: what a difference owes to prompts that both sides have cancels. Its variance is the
-jackknife's over all prompts, each left out of every stratum that has it; how far a prompt moves a
-stratum's figure is scaled by the number of that stratum's own prompts. With strata that share no
-prompt that is Welch's t-test (1947, "The generalization of 'Student's' problem when several
-different population variances are involved"), with strata that share all of them the paired
-t-test. Degrees of freedom are Satterthwaite's, over the sets of prompts that are in the same
-strata. Judges are taken as they are. How often it errs is measured by
-`benchmarks/null_breakdowns.py`.
-
-The statistics of a registry by stratum, and how strata differ on them, as rows.
-
-The `by` of a difference is what strata are, with `LESS_OTHERS` behind it, and its `by_value` the
-stratum. Holm's correction is over all strata and dimensions of a statistic, the composite among
-these.
+A stratum's figure is compared with the mean of the others. Its variance is the jackknife's over all
+prompts, each left out of every stratum that has it; degrees of freedom are Satterthwaite's over the
+sets of prompts in the same strata: Welch's t-test (B. L. Welch 1947, "The generalization of
+'Student's' problem when several different population variances are involved") where strata share no
+prompt, the paired t-test where they share all. `benchmarks/null_breakdowns.py` measures it.
 """
 
 from __future__ import annotations
@@ -148,11 +136,7 @@ class StratumFigure:
     @classmethod
     def mean(cls, scores: Array, prompts: Labels) -> StratumFigure:
         """Return the mean over prompts of a stratum's scores `(prompts,)`, NaN where there is none;
-        at least two prompts.
-
-        >>> StratumFigure.mean(np.array([1.0, 3.0, np.nan]), "pqr").without
-        {'p': 3.0, 'q': 1.0}
-        """
+        at least two prompts."""
         mean = sampled_mean(scores)
         there = ~np.isnan(scores)
         names = [name for name, kept in zip(prompts, there, strict=True) if kept]
@@ -168,12 +152,6 @@ def stratum_differences(
 ) -> list[Difference]:
     """Return how far each stratum, side `a`, is above the mean of the others, over prompts; of two
     strata that can be compared only the first's, as the second's is the same with the other sign.
-
-    >>> low = StratumFigure.mean(np.array([1.0, 2.0, 3.0]), "pqr")
-    >>> high = StratumFigure.mean(np.array([3.0, 4.0, 5.0]), "stu")
-    >>> [one] = stratum_differences([("low", low), ("high", high)])
-    >>> one.value, round(one.p, 3), one.df
-    (-2.0, 0.07, 4.0)
     """
     compared = [name for name, figure in figures if figure.reason is None]
     known = dict(figures)
@@ -201,9 +179,7 @@ def undefined_difference(stratum: str, reason: Reason) -> Difference:
 
 
 def _moved(figures: Sequence[StratumFigure]) -> tuple[Array, Labels]:
-    """Return how far each prompt moves each figure `(prompts, strata)`, 0 for prompts that are not
-    in it, so that the sum of squares is the jackknife's variance; and for each prompt, which strata
-    it is in."""
+    """Return how far each prompt moves each figure `(prompts, strata)`, and each one's strata."""
     prompts = list(dict.fromkeys(prompt for figure in figures for prompt in figure.without))
     moved = np.zeros((len(prompts), len(figures)))
     for column, figure in enumerate(figures):
@@ -321,23 +297,14 @@ def _row(
 ) -> Row:
     there = difference.reason is None
     return Row(
-        name,
-        group,
-        dimension,
-        by=f"{by}{LESS_OTHERS}",
-        by_value=difference.a,
-        value=difference.value,
-        ci_low=difference.low,
-        ci_high=difference.high,
-        ci_over="prompts" if there else None,
-        ci_df=difference.df,
-        n_clusters=difference.n if there else None,
-        p_value=difference.p_adjusted,
-        p_raw=difference.p,
-        n_tests=n_tests if there else 0,
+        name, group, dimension, by=f"{by}{LESS_OTHERS}", by_value=difference.a,
+        value=difference.value, ci_low=difference.low, ci_high=difference.high,
+        ci_over="prompts" if there else None, ci_df=difference.df,
+        n_clusters=difference.n if there else None, p_value=difference.p_adjusted,
+        p_raw=difference.p, n_tests=n_tests if there else 0,
         adjusted_over="strata and dimensions" if there and n_tests > 1 else None,
         reason=None if difference.reason is None else Reason(difference.reason),
-    )
+    )  # fmt: skip
 
 
 def _figure(result: BlockResult, clusters: Labels, block: Block) -> StratumFigure:
@@ -357,7 +324,6 @@ def _figure(result: BlockResult, clusters: Labels, block: Block) -> StratumFigur
 
 
 def _clusters(blocks: Sequence[Block]) -> list[list[Hashable]]:
-    """Return the clusters of each block or, if too many, groups of those in the same blocks."""
     clusters_of = [list(block.clusters) for block in blocks]
     where: dict[Hashable, list[int]] = defaultdict(list)
     for place, own in enumerate(clusters_of):

@@ -14,9 +14,10 @@ from persona_panel.results.result import Result
 from persona_panel.statistics.calibration import select_items
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.fidelity import ContrastName, fidelity_contrast
 from persona_panel.statistics.group_differences import (
+    ContrastName,
     difference_by_model,
+    fidelity_contrast,
     group_difference,
     split_half,
 )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from matplotlib import rc_context
 
-from persona_panel.statistics.figures.page import (
+from persona_panel.statistics.figures.charts import (
     COLOURS,
     LIGHT,
     LOOK,

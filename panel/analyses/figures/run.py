@@ -23,8 +23,7 @@ from persona_panel.statistics.figures import PageColumns, check_plots
 
 if TYPE_CHECKING:
     from persona_panel.runs.run import Run
-    from persona_panel.statistics.figures.charts import ForestPoint
-    from persona_panel.statistics.figures.page import PaperFigure
+    from persona_panel.statistics.figures.charts import ForestPoint, PaperFigure
 
 _OVER_PROMPTS = "95 % interval over prompts"
 _OVER_BOTH = "95 % interval over prompts and judges"

@@ -23,23 +23,21 @@ from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.figures import PageColumns
 from persona_panel.statistics.figures.charts import (
+    COLOURS,
+    LIGHT,
+    LOOK,
+    MARKERS,
+    WIDTHS,
     ForestMarks,
     ForestPanel,
     ForestPoint,
     ForestSeries,
     HeatCell,
     HeatPanel,
-    forest,
-    heatmap,
-)
-from persona_panel.statistics.figures.page import (
-    COLOURS,
-    LIGHT,
-    LOOK,
-    MARKERS,
-    WIDTHS,
     PaperFigure,
     bare,
+    forest,
+    heatmap,
     label,
     paper_figure,
     plain,

@@ -53,7 +53,7 @@ from persona_panel.statistics.figures import PageColumns, check_plots
 
 if TYPE_CHECKING:
     from persona_panel.experiments.sweep.plots import PlottedSweep
-    from persona_panel.statistics.figures.page import PaperFigure
+    from persona_panel.statistics.figures.charts import PaperFigure
 
 
 class SweepPlots:

@@ -11,8 +11,7 @@ from persona_panel.results.conclusions.wording import counted, in_brackets, list
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import items_needed, widened
-from persona_panel.statistics.deliberation import Direction, TowardHumans
-from persona_panel.statistics.revisions import Change
+from persona_panel.statistics.revisions import Change, Direction, TowardHumans
 
 _SAID = {
     Direction.TOWARD: "Deliberation moved the panel toward people on {names}{facts}.",

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from persona_panel.statistics.alignment import LEAST_PROMPTS as LEAST_TO_ALIGN
 from persona_panel.statistics.annotators import LEAST_ITEMS
-from persona_panel.statistics.prediction_powered import LEAST_PROMPTS as LEAST_TO_CORRECT
+from persona_panel.statistics.calibration import LEAST_PROMPTS as LEAST_TO_CORRECT
 
 
 def too_few_to_come(

@@ -1,10 +1,6 @@
-"""Ratings as arrays, a statistic's value or the reason why there is none, and how it is computed.
+"""Ratings as arrays `(items, raters)`, NaN where missing; statistics and resamples of them.
 
-The shapes that every statistic shares, and the few operations on them.
-
-Ratings are `(items, raters)` with NaN where there is no rating. A resample, such as the items
-without one prompt, is a row of weights: how often each item is in it. Weights keep resampling to
-matrix products, where copying rows would redo every statistic from its raw ratings.
+A resample, such as the items without one prompt, is a row of weights: how often each item is in it.
 """
 
 from __future__ import annotations
@@ -30,29 +26,19 @@ Resampled = Callable[[Array], Array]
 NaN where a resample leaves it undefined."""
 
 ROUNDING = 1e-9
-"""The relative size below which a value is taken for the rounding of sums: means of equal ratings
-need not be equal floats."""
+"""The relative size below which a value is taken for the rounding of sums."""
 
 NEAR_ZERO = 6
-"""A mean is near 0 where it is less than the largest value over this power of two. Twelve decimals
-of that are 70 times a float's own precision, and sums of some 70 values are rounded by less."""
+"""A mean is near 0 where it is less than the largest value over this power of two."""
 
 
 def as_ratings(ratings: ArrayLike) -> Array:
-    """Return ratings as float64 `(items, raters)`.
-
-    Raises:
-        ValueError: not two-dimensional, or a value is infinite.
-    """
+    """Return ratings as float64 `(items, raters)`."""
     return _finite(ratings, "ratings", ("items", "raters"))
 
 
 def as_scores(scores: ArrayLike) -> Array:
-    """Return one rater's scores as float64 `(items,)`.
-
-    Raises:
-        ValueError: not one-dimensional, or a value is infinite.
-    """
+    """Return one rater's scores as float64 `(items,)`."""
     return _finite(scores, "scores", ("items",))
 
 
@@ -69,11 +55,7 @@ def _finite(values: ArrayLike, what: str, axes: tuple[str, ...]) -> Array:
 
 
 def paired_scores(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array, Mask]:
-    """Return two raters' scores as float64 `(items,)`, and the items that both scored.
-
-    Raises:
-        ValueError: the shapes differ, or a value is infinite.
-    """
+    """Return two raters' scores as float64 `(items,)`, and the items that both scored."""
     first, second = as_scores(x), as_scores(y)
     if first.shape != second.shape:
         raise ValueError(f"{len(first)} scores cannot be paired with {len(second)}")
@@ -81,13 +63,7 @@ def paired_scores(x: ArrayLike, y: ArrayLike) -> tuple[Array, Array, Mask]:
 
 
 def encode_labels(labels: Labels | None, n_items: int) -> tuple[tuple[Hashable, ...], IntArray]:
-    """Return the distinct labels in order of appearance, and each item's index among them.
-
-    No labels means one label for all.
-
-    Raises:
-        ValueError: there is not one label an item.
-    """
+    """Return the distinct labels in order of appearance, and each item's index among them."""
     if labels is None:
         return (None,), np.zeros(n_items, dtype=np.intp)
     if len(labels) != n_items:
@@ -106,7 +82,7 @@ def items_by_label(labels: Labels | None, n_items: int) -> Iterator[tuple[Hashab
 
 def row_means(ratings: Array) -> Array:
     """Return each item's mean over the raters who rated it, free of the rounding of sums, so that
-    equal means tie whatever the order of the raters; NaN where nobody rated it.
+    equal means tie; NaN where nobody rated it.
 
     >>> row_means(np.array([[1.0, 3.0], [np.nan, 2.0]])).tolist()
     [2.0, 2.0]
@@ -122,8 +98,7 @@ def mean_there(values: Array, axis: int, *, keepdims: bool = False) -> Array:
 
 
 def means_by(values: Array, codes: IntArray, n: int | None = None) -> Array:
-    """Return the mean of values `(items, …)` in each of `n` groups, NaN left out: `(n, …)`; as many
-    groups as there are codes unless said."""
+    """Return the mean of values `(items, …)` in each of `n` groups, NaN left out: `(n, …)`."""
     n = int(codes.max(initial=-1)) + 1 if n is None else n
     there = ~np.isnan(values)
     sums, counts = np.zeros((2, n, *values.shape[1:]))
@@ -134,11 +109,7 @@ def means_by(values: Array, codes: IntArray, n: int | None = None) -> Array:
 
 def rows_of(scores: Array, items: Sequence[str], wanted: Sequence[str]) -> Array:
     """Return the rows of `scores` `(items, …)` of the wanted items, in their order; NaN for items
-    that have no scores.
-
-    >>> rows_of(np.array([[1.0], [2.0]]), ["a", "b"], ["b", "c"]).tolist()
-    [[2.0], [nan]]
-    """
+    that have no scores."""
     place = {name: row for row, name in enumerate(items)}
     there = [row for row, name in enumerate(wanted) if name in place]
     rows = np.full((len(wanted), *scores.shape[1:]), np.nan)
@@ -148,22 +119,12 @@ def rows_of(scores: Array, items: Sequence[str], wanted: Sequence[str]) -> Array
 
 def without_rounding(means: Array, of: Array) -> Array:
     """Round each mean to 12 decimals of the power of two above it, and merge means that are closer
-    than that: equal means are then equal floats, however their sums were rounded.
-
-    Where values have signs, a mean near 0 has the rounding of values far from it: no mean has more
-    decimals than a 64th of the largest value has. So a single value that is a billion times the
-    others makes some of them tie.
+    than that: equal means are then equal floats. No mean has more decimals than a 64th of the
+    largest value has.
 
     Args:
         means: of any shape.
         of: the values that they are means of, of any shape, NaN where missing.
-
-    >>> ratings = np.array([[0.1, 0.2], [0.3, 0.0]])
-    >>> without_rounding(ratings.sum(axis=1) / 2, ratings).tolist()
-    [0.15, 0.15]
-    >>> signed = np.array([[0.1, 0.2, -0.3], [-0.3, 0.2, 0.1]])
-    >>> signed.sum(axis=1).tolist(), row_means(signed).tolist()
-    ([5.551115123125783e-17, 2.7755575615628914e-17], [0.0, 0.0])
     """
     # Powers of two lose nothing, no magnitude overflows, and no mean but those near 0 depends on
     # another.
@@ -172,12 +133,10 @@ def without_rounding(means: Array, of: Array) -> Array:
     merged = _one_of_each(means, np.ldexp(1e-12, np.maximum(np.frexp(means)[1], least)))
     fraction, own = np.frexp(merged)
     exponent = np.maximum(own, least)
-    rounded: Array = np.ldexp(np.round(np.ldexp(fraction, own - exponent), 12), exponent)
-    return rounded
+    return np.ldexp(np.round(np.ldexp(fraction, own - exponent), 12), exponent)
 
 
 def _one_of_each(values: Array, widths: Array) -> Array:
-    """Replace values less than their width above the next lower one by the lowest of the run."""
     order = np.argsort(values, axis=None)
     rising = values.ravel()[order]
     is_first = np.ones(rising.size, dtype=np.bool_)
@@ -189,13 +148,8 @@ def _one_of_each(values: Array, widths: Array) -> Array:
 
 
 def has_ratings(ratings: Array, least: int = 1) -> Mask:
-    """Return whether at least `least` raters rated an item `(items,)`.
-
-    >>> has_ratings(np.array([[1.0, 3.0], [np.nan, 2.0]]), 2).tolist()
-    [True, False]
-    """
-    rated: Mask = np.sum(~np.isnan(ratings), axis=1) >= least
-    return rated
+    """Return whether at least `least` raters rated an item `(items,)`."""
+    return np.sum(~np.isnan(ratings), axis=1) >= least
 
 
 def has_two_ratings(ratings: Array) -> Mask:
@@ -208,18 +162,13 @@ def divide(numerator: ArrayLike, denominator: ArrayLike) -> Array:
     top, bottom = np.broadcast_arrays(
         np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
     )
-    quotient: Array = np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom != 0)
-    return quotient
+    return np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom != 0)
 
 
 def scaled_to_unit(x: Array) -> Array:
-    """Divide `x` by a power of two that brings its largest magnitude below one.
-
-    The division is exact, and the squares of what is left neither overflow nor vanish.
-    """
+    """Divide `x` by a power of two that brings its largest magnitude below one, which is exact."""
     _, exponent = np.frexp(np.max(np.abs(x), initial=0))
-    result: Array = np.ldexp(x, -exponent)
-    return result
+    return np.ldexp(x, -exponent)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -243,14 +192,12 @@ class DistinctValues:
 
     def count(self, weights: Array) -> Array:
         """Return how often each value occurs in each resample `(resamples, values)`."""
-        counts: Array = np.add.reduceat(weights[:, self.order], self.starts, axis=1)
-        return counts
+        return np.add.reduceat(weights[:, self.order], self.starts, axis=1)
 
 
 def has_several_values(counts: Array) -> Mask:
     """Return whether a resample has more than one value, from their counts."""
-    result: Mask = (counts > 0).sum(axis=1) > 1
-    return result
+    return (counts > 0).sum(axis=1) > 1
 
 
 def count_by_item(ratings: Array, values: Array) -> Array:
@@ -270,11 +217,7 @@ def defined_mean(values: Array) -> float:
 
 def effective_number(weights: Array) -> Array:
     """Return the number of equal weights that those along the first axis are worth: (Σw)² / Σw²
-    (L. Kish 1965); NaN where all are 0.
-
-    >>> round(float(effective_number(np.array([1.0, 1.0, 2.0]))), 3)
-    2.667
-    """
+    (L. Kish 1965); NaN where all are 0."""
     return divide(weights.sum(axis=0) ** 2, (weights**2).sum(axis=0))
 
 
@@ -316,9 +259,6 @@ def ranks_within(ratings: ArrayLike, prompts: Labels | None = None) -> Ranks:
     Args:
         ratings: `(items, raters)`, NaN where missing.
         prompts: a label an item; all items are one prompt if None.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, or not one label an item.
 
     >>> ranks_within([[7.0], [9.0], [7.0]]).ranks.ravel().tolist()
     [1.5, 3.0, 1.5]
@@ -473,11 +413,8 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """One statistic over one set of ratings.
-
-    `value` is NaN exactly when `reason` says why. `n_items` and `n_raters` count what
-    entered the value, not what was handed in.
-    """
+    """One statistic; `value` is NaN exactly when `reason` says why. `n_items` and `n_raters` count
+    what entered the value."""
 
     value: float
     n_items: int

@@ -1,15 +1,7 @@
-"""Objects in short, as text and as HTML, and columns as data frames.
+"""Objects in short, as text and as HTML, numbers in words, and columns as data frames.
 
-An object in short, as text and as HTML: what a Python prompt and a notebook show of it.
-
-Names come from files and models: in both forms what cannot be printed is escaped, and in HTML
-everything that is markup.
-
-Named columns as a data frame of pandas, polars or pyarrow.
-
-None of them is needed until a frame is asked for: the module is imported then, and an error says
-what to install. A pyarrow table goes to any other library that takes Arrow's PyCapsules
-(`__arrow_c_stream__`) or the interchange protocol (`__dataframe__`).
+What cannot be printed is escaped and, in HTML, everything that is markup. Data frame libraries are
+imported when a frame is asked for.
 """
 
 from __future__ import annotations
@@ -89,48 +81,29 @@ class Facts:
 
 
 def _short(name: str) -> str:
-    """Return a name cut where it is long, and escaped where it cannot be printed."""
     short = name if len(name) <= _LONGEST_NAME else name[: _LONGEST_NAME - 1] + "…"
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in short)
 
 
 def counted(n: int, what: str) -> str:
-    """Return a number with its noun, in the plural where needed.
-
-    >>> counted(1, "rater"), counted(12_000, "score")
-    ('1 rater', '12,000 scores')
-    """
+    """Return a number with its noun, in the plural where needed."""
     return f"{n:,} {what}" if n == 1 else f"{n:,} {what}s"
 
 
 def counted_beside(n: int, n_controls: int, what: str) -> str:
-    """Return the number of raters, and that of the controls (without a persona) beside them.
-
-    >>> counted_beside(10, 5, "judge"), counted_beside(3, 0, "rater")
-    ('10 judges, and 5 without a persona', '3 raters')
-    """
+    """Return the number of raters, and that of the controls (without a persona) beside them."""
     return counted(n, what) + (f", and {n_controls:,} without a persona" if n_controls else "")
 
 
 def percent(share: float) -> str:
-    """Return a share as a whole number of per cent.
-
-    >>> percent(0.954)
-    '95 %'
-    """
+    """Return a share as a whole number of per cent."""
     return f"{100 * share:.0f} %"
 
 
 def number(value: float | None, digits: int = 2) -> str:
     """Format a number for people: `digits` digits after the point, a true minus sign, no sign on a
     zero, a dash for none.
-
-    It is the only way in which sentences, tables and pages write a number that may be below 0.
-    What a person is to type, and what a program reads, has the hyphen of ASCII.
-
-    >>> number(-1.234), number(float("nan")), number(-0.001)
-    ('−1.23', '–', '0.00')
-    """
+    zero, a dash for none."""
     if value is None or isnan(value):
         return NONE
     return _with_minus(f"{round(float(value), digits) + 0:.{digits}f}")
@@ -138,22 +111,14 @@ def number(value: float | None, digits: int = 2) -> str:
 
 def small_number(value: float | None, digits: int = 2) -> str:
     """Format a number as `number` does, with more digits where it is small, so that two of them are
-    significant: on a scale from 0 to 1 an error of 0.004 is not 0.00.
-
-    >>> small_number(0.00123), small_number(1.5), small_number(1e-12)
-    ('0.0012', '1.50', '0.00')
-    """
+    significant: on a scale from 0 to 1 an error of 0.004 is not 0.00."""
     if value is not None and _ROUNDING < abs(value) < 10.0 ** (1 - digits):
         digits = 1 - floor(log10(abs(value)))
     return number(value, digits)
 
 
 def clock(seconds: float) -> str:
-    """Format a duration in figures, rounded up to whole seconds.
-
-    >>> clock(30.2), clock(725), clock(12_010)
-    ('0:31', '12:05', '3:20:10')
-    """
+    """Format a duration in figures, rounded up to whole seconds."""
     minutes, rest = divmod(ceil(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours}:{minutes:02}:{rest:02}" if hours else f"{minutes}:{rest:02}"
@@ -161,30 +126,18 @@ def clock(seconds: float) -> str:
 
 def general(value: float, digits: int = 6) -> str:
     """Format a number as short as possible, with at most `digits` significant digits: the end of a
-    scale.
-
-    >>> general(-10), general(0.5), general(-2.0)
-    ('−10', '0.5', '−2')
-    """
+    scale."""
     return _with_minus(f"{float(value) + 0:.{digits}g}")
 
 
 def signed(value: float | None, digits: int = 2) -> str:
-    """Format a difference with its sign; a zero has none.
-
-    >>> signed(0.5, 1), signed(-0.04, 1), signed(-2)
-    ('+0.5', '0.0', '−2.00')
-    """
+    """Format a difference with its sign; a zero has none."""
     text = number(value, digits)
     return f"+{text}" if value is not None and round(float(value), digits) > 0 else text
 
 
 def ends(low: float | None, high: float | None, digits: int = 2) -> str:
-    """Format the ends of an interval, a dash where there is none.
-
-    >>> ends(-0.5, 2), ends(float("nan"), float("nan"))
-    ('−0.50 to 2.00', '–')
-    """
+    """Format the ends of an interval, a dash where there is none."""
     if low is None or high is None or isnan(low) or isnan(high):
         return NONE
     return f"{number(low, digits)} to {number(high, digits)}"
@@ -239,10 +192,8 @@ def frame_of(columns: Iterable[FrameColumn], library: Literal["pyarrow"]) -> pya
 @overload
 def frame_of(columns: Iterable[FrameColumn], library: FrameLibrary) -> Any: ...
 def frame_of(columns: Iterable[FrameColumn], library: FrameLibrary) -> Any:
-    """Return the columns as a data frame.
-
-    A missing value is NaN in pandas' columns of numbers, and null wherever there is null: in
-    polars and pyarrow, and in pandas' nullable columns (`Int64`, `boolean`).
+    """Return the columns as a data frame; a missing value is NaN in pandas' columns of numbers, and
+    null wherever there is null.
 
     Raises:
         ImportError: the library is not installed; says what to install.
@@ -326,11 +277,7 @@ class FrameMaker(Generic[T]):
 
 
 class FrameMethod(Generic[T]):
-    """Declares such a method in a class: `to_frame = FrameMethod(judgment_columns)`.
-
-    A descriptor, so that the types of what three libraries give are written once and not for each
-    method of each class.
-    """
+    """Declares such a method in a class: `to_frame = FrameMethod(judgment_columns)`."""
 
     def __init__(self, columns: Callable[[T], Iterable[FrameColumn]]) -> None:
         self._columns = columns
@@ -345,11 +292,8 @@ class FrameMethod(Generic[T]):
 
 
 def rating_columns(ratings: Ratings) -> list[FrameColumn]:
-    """Return a data frame with one row a rating; a score that is missing has no row.
-
-    Columns: `item`, `prompt`, `source`, `rater`, `group`, `persona`, `dimension`, `score`, and
-    `label`, which stands in place of the score on dimensions that are rated by categories. What
-    the ratings do not say (a prompt, say) is missing.
+    """Return a data frame with one row a rating: `item`, `prompt`, `source`, `rater`, `group`,
+    `persona`, `dimension`, `score`, and `label` in place of the score where categories are rated.
     """
     # Imported here: what describes tables is imported before `--help`, which needs no numpy.
     import numpy as np

@@ -180,12 +180,7 @@ sampled=None, a='old', b='new')
         """Return the same difference from the other side."""
         low, high = self.limits
         return replace(
-            self,
-            value=-self.value,
-            low=-self.high,
-            high=-self.low,
-            limits=(-high, -low),
-            sampled=self.sampled and replace(self.sampled, mean=-self.sampled.mean),
-            a=self.b,
+            self, value=-self.value, low=-self.high, high=-self.low, limits=(-high, -low),
+            sampled=self.sampled and replace(self.sampled, mean=-self.sampled.mean), a=self.b,
             b=self.a,
-        )
+        )  # fmt: skip

@@ -1,25 +1,17 @@
-"""Confidence intervals from leaving out: one prompt at a time and, where judges are a sample too,
-one persona, model or judge at a time.
+"""Confidence intervals from leaving out one cluster at a time (a prompt, or an item without
+prompts) and, where judges are a sample too, one persona, model or judge at a time.
 
-Responses to one prompt are judged alike, so they are left out together: a cluster is a prompt,
-or an item where there are no prompts. How far a statistic moves gives its standard error, and
-Student's t with that number of clusters gives the interval. A mean of clusters of one size has
-Student's own interval then. Which form covers, and from how many clusters on, was chosen by
-simulation: `benchmarks/coverage.py`, with its figures in docs/explanation/statistics.md.
+How often they cover is measured by `benchmarks/coverage.py`: docs/explanation/statistics.md.
 
-Sources: J. W. Tukey (1958), "Bias and confidence in not-quite large samples", for the jackknife
-with t; R. A. Fisher (1921), "On the 'probable error' of a coefficient of correlation", for z;
-E. B. Wilson (1927), "Probable inference", with the number of observations that a clustered share
-is worth, as in Korn & Graubard (1998), "Confidence intervals for proportions with small expected
-number of positive counts", whose own interval, Clopper and Pearson's, stands where it is wider;
-A. B. Owen (2007), "The pigeonhole bootstrap", for the sum of the variances of crossed samples, less
-what both hold, as in Cameron, Gelbach & Miller (2011), "Robust inference with multiway clustering";
-F. E. Satterthwaite (1946), "An approximate distribution of estimates of variance components", for
-its degrees of freedom; R. Davidson & J. G. MacKinnon (1993), *Estimation and Inference in
-Econometrics*, section 16.3, for the jackknife's variance without the factor (n − 1)/n, there called
-HC3; F. Cribari-Neto (2004), "Asymptotic inference under heteroskedasticity of unknown form", for
-the exponent by which a cluster with a large share of the data counts for more, HC4; S. Zahl (1977),
-"Jackknifing an index of diversity", for entropies.
+Sources: J. W. Tukey (1958), "Bias and confidence in not-quite large samples" (the jackknife with
+t); R. A. Fisher (1921), "On the 'probable error' of a coefficient of correlation" (z); E. B. Wilson
+(1927), "Probable inference", and E. L. Korn & B. I. Graubard (1998), "Confidence intervals for
+proportions with small expected number of positive counts" (shares); A. B. Owen (2007), "The
+pigeonhole bootstrap", A. C. Cameron, J. B. Gelbach & D. L. Miller (2011), "Robust inference with
+multiway clustering", and F. E. Satterthwaite (1946), "An approximate distribution of estimates of
+variance components" (crossed samples); R. Davidson & J. G. MacKinnon (1993), *Estimation and
+Inference in Econometrics*, section 16.3 (HC3); F. Cribari-Neto (2004), "Asymptotic inference under
+heteroskedasticity of unknown form" (HC4); S. Zahl (1977), "Jackknifing an index of diversity".
 """
 
 from __future__ import annotations
@@ -62,8 +54,7 @@ def resampled_mean(values: Array) -> Resampled:
 
 def left_out_weights(codes: IntArray, n_clusters: int) -> Array:
     """Return item weights `(clusters, items)` with one cluster left out in each row."""
-    weights: Array = (codes[None, :] != np.arange(n_clusters)[:, None]).astype(np.float64)
-    return weights
+    return (codes[None, :] != np.arange(n_clusters)[:, None]).astype(np.float64)
 
 
 EstimateKind = Literal[
@@ -81,26 +72,23 @@ EstimateKind = Literal[
 ]
 """The kind of a statistic, which decides how its interval is formed: the `mean` of the clusters'
 values, a `share` in [0, 1] that is such a mean, the `mean_correlation` of the correlations inside
-clusters (`mean_pearson`, of Pearson's r of two sets of scores), a `correlation` in [−1, 1] over all
-of them, the `difference` of two such figures over the same items, the `mean_difference` of two
-correlations inside each cluster (`skewed_difference`, of a panel's and one human's), agreement
-beyond chance on values without an order (`kappa`), an `entropy`, or any other `number`."""
+clusters (`mean_pearson`), a `correlation` in [−1, 1] over all of them, the `difference` of two such
+figures, the `mean_difference` of two correlations inside each cluster (`skewed_difference`, of a
+panel's and one human's), agreement beyond chance without an order (`kappa`), an `entropy`, or any
+other `number`."""
 
 MOST_GROUPS = 200
 """More clusters than these are left out by groups of nearly equal size, drawn at random."""
 MOST_GROUPS_A_JUDGE = 30
 """So many groups at most are left out together with a judge."""
 LEAST_JUDGES = 5
-"""Fewer judges cannot be taken as a sample: their interval covers too little or says nothing."""
+"""Fewer judges cannot be taken as a sample."""
 STEEPEST = 3
-"""The largest exponent of HC4, which has 4: with that, α of five prompts of which one has most of
-the items is covered in 0.99, by intervals two to three times as wide."""
+"""The largest exponent of HC4, which has 4."""
 _SAME = 1e-12
 _MOST = 0.99
 _WITHOUT_THE_FACTOR: tuple[EstimateKind, ...] = ("kappa", "entropy", "skewed_difference")
-"""The kinds whose variance lacks the factor (n − 1)/n. With it κ covers in 0.91 to 0.93 where one
-of the values is rare, and so does one judge's entropy; and the panel less one human within prompts,
-of a judge who rates as people do, is beyond the ends at 99.5 % in up to 0.8 %."""
+"""The kinds whose variance lacks the factor (n − 1)/n (HC3)."""
 _ON_FISHERS_SCALE: tuple[EstimateKind, ...] = ("correlation", "mean_correlation", "mean_pearson")
 
 
@@ -125,9 +113,7 @@ _NEEDS: dict[EstimateKind, _Needs] = {
     "entropy": _Needs(5, 20, Reason.FEW_FOR_A_NUMBER),
     "number": _Needs(5, 20, Reason.FEW_FOR_A_NUMBER),
 }
-"""From how many on there is an interval. Of three or four clusters it would cover in most of these
-kinds, but by intervals of very unequal width: one in fifteen is less than a third as wide as usual,
-and every other of those misses."""
+"""From how many on there is an interval."""
 _MEANS: tuple[EstimateKind, ...] = (
     "mean", "share", "mean_correlation", "mean_pearson", "mean_difference", "skewed_difference"
 )  # fmt: skip
@@ -166,9 +152,8 @@ def jackknife(
 ) -> Interval:
     """Return the interval of a statistic, from its values without each cluster.
 
-    How to read it: were other clusters drawn from where these come from, intervals made so would
-    hold the true value in about `confidence` of the cases; with `judges` given, were other
-    judges drawn as well.
+    How to read it: were other clusters (and judges) drawn from where these come from, intervals
+    made so would hold the true value in about `confidence` of the cases.
 
     Args:
         statistic: see `Resampled`.
@@ -290,20 +275,13 @@ def _name_of(function: Resampled) -> str:
 
 
 def left_out_variance(left_out: Array, shares: Array) -> float:
-    """Return the variance of a statistic from its values without each of its clusters.
-
-    Of clusters with one share each it is the jackknife's, (n − 1)/n times the sum of squares about
-    their mean. A cluster that has a large share h draws the statistic toward itself, so that how
-    far the others lie from it says too little: its square counts (1 − h)^(1 − δ) times as much as
-    it would with δ = 1, where δ is n h, `STEEPEST` at most (HC4).
+    """Return the variance of a statistic from its values without each of its clusters: of clusters
+    with one share each the jackknife's, of others HC4's with exponents up to `STEEPEST`.
 
     Args:
         left_out: `(clusters,)`, the statistic without each.
         shares: `(clusters,)`, of the weight that the statistic gives to all, below 1 each; their
             sum is 1.
-
-    >>> round(left_out_variance(np.array([1.0, 2, 3]), np.full(3, 1 / 3)), 9)
-    1.333333333
     """
     n = len(left_out)
     if n < 2:
@@ -314,17 +292,8 @@ def left_out_variance(left_out: Array, shares: Array) -> float:
 
 
 def correlation_at(interval: Interval, value: float, confidence: float) -> Interval:
-    """Return a correlation's interval over clusters at another confidence, from its standard error:
-    equal to what `jackknife` gives, without leaving clusters out again.
-
-    Args:
-        found: what `jackknife` gave of the kind `correlation`, without judges.
-        value: of the correlation.
-        confidence: in (0, 1).
-
-    Raises:
-        ValueError: a confidence outside (0, 1).
-    """
+    """Return a correlation's interval by `jackknife` (kind `correlation`, without judges) at
+    another confidence."""
     check_confidence(confidence)
     if interval.reason is not None:
         return replace(interval, confidence=confidence)
@@ -339,21 +308,12 @@ def standard_errors(
     shared: Sequence[tuple[float, float]] = (),
 ) -> tuple[tuple[float, float], ...]:
     """Return standard errors with their degrees of freedom: that of the first sample alone and, for
-    several crossed samples, that of the sum of their variances (Satterthwaite; no fewer degrees
-    than the smallest sample has).
+    several crossed samples, that of the sum of their variances (Satterthwaite).
 
     Args:
         variances, dfs: of each sample, with its degrees of freedom.
         shared: of each sample but the first, the part of its variance that the first's holds, too,
-            with its degrees of freedom; what of it is left is added, 0 at least. By default none
-            of it is shared.
-
-    >>> standard_errors([4.0, 12.0], [8, 8])
-    ((2.0, 8), (4.0, 12.8))
-    >>> standard_errors([4.0, 12.0], [8, 8], [(8.0, 64)])
-    ((2.0, 8), (2.8284271247461903, 8))
-    >>> standard_errors([4.0, 12.0], [8, 8], [(13.0, 64)])
-    ((2.0, 8), (2.0, 8.0))
+            with its degrees of freedom; what of it is left is added, 0 at least.
     """
     alone = sqrt(variances[0]), dfs[0]
     total, parts = variances[0], [(variances[0], dfs[0])]
@@ -371,9 +331,7 @@ def standard_errors(
 
 
 def reach_of(errors: Sequence[tuple[float, float]], confidence: float) -> float:
-    """Return how far an interval reaches to either side: the farthest of these standard errors,
-    since the one over prompts and judges may have so many more degrees of freedom than the one over
-    prompts that it would be narrower."""
+    """Return how far an interval reaches to either side: the farthest of these standard errors."""
     return max(error * critical_t(df, confidence) for error, df in errors)
 
 
@@ -391,7 +349,6 @@ def jackknife_variance(left_out: Array) -> float:
 
 
 def _shares_of_a_mean(value: float, left_out: Array, alone: Array) -> Array:
-    """Return each cluster's share of a mean, from the means without it and of it alone."""
     apart = alone - left_out
     # Of those that are like the others nothing depends on the share: they have what is left.
     differing = np.abs(apart) > _SAME * max(1.0, abs(value))
@@ -407,7 +364,6 @@ def _shares_of_a_mean(value: float, left_out: Array, alone: Array) -> Array:
 
 
 def _without_levels(factor: Sequence[Resampled | None], groups: IntArray, seed: int) -> Array:
-    """Return the statistic without each level of a factor, of all items and without each group."""
     n_groups = int(groups.max(initial=-1)) + 1
     entering = np.unique(groups[groups >= 0])
     place = np.full(n_groups + 1, -1, dtype=np.intp)
@@ -422,10 +378,6 @@ def _without_levels(factor: Sequence[Resampled | None], groups: IntArray, seed: 
 
 
 def _shared(levels: Array) -> tuple[float, float]:
-    """Return the part of the variance of leaving out each level `(levels, 1 + groups)` that arises
-    because levels differ from cluster to cluster, with its degrees of freedom: leaving out clusters
-    brings it, too. It is the effect of leaving out clusters on the differences of the levels from
-    their mean; 0 where that is undefined."""
     n_levels, n_groups = len(levels), levels.shape[1] - 1
     apart = (levels - levels.mean(axis=0))[:, 1:]
     variance = (n_levels - 1) / n_levels * sum(map(jackknife_variance, apart))

@@ -1,40 +1,18 @@
 """The mean of few values, of values on a scale with two ends, and over prompts; detectable means.
 
-The mean of few values against a bound: Student's interval, its tests, and how many would do.
-
-Sources: Student's t over the means of few groups, valid however their spreads differ, is
-Ibragimov and Müller (2010), "t-statistic based correlation and heterogeneity robust inference",
-section 2. Rounding to steps of h adds h²/12 to a variance: Sheppard (1898). The power of a t test
-is that of the noncentral t distribution: Owen (1965), "The power of Student's t-test".
-
-The mean of values on a scale with two ends: an interval that stays true near an end.
-
-Near the end of a scale values are skewed, and a sample that happens to lack the few far ones has a
-mean too near to the end and a spread too small: Student's interval then leaves out the true mean
-in up to 13 % of the cases, always on the far side. Wilson's form of interval takes the spread that
-the values would have if their mean were the end of the interval, by m (1 − m), as of a share; with
-as many observations as leave a share as unsure as this mean is, one value fewer than there are: by
-simulation, without that it misses in up to 6 % on the far side.
-
-Sources: E. B. Wilson (1927), "Probable inference, the law of succession, and statistical
-inference"; the number of observations as in Korn & Graubard (1998), "Confidence intervals for
-proportions with small expected number of positive counts". `benchmarks/null_gate.py` measures what
-it does for means of ratings.
-
-How large a mean difference a test by flipped signs would find.
-
-The power is that of normal differences, simulated. For few items p-values are exact; for more they
-are approximated by a saddlepoint, which is exact again where all signs are the same; for many the
-test comes close to Student's t-test, whose power is known.
-
-Source of the saddlepoint: Robinson (1982), "Saddlepoint approximations for permutation tests and
-confidence intervals", with the tail of Lugannani and Rice (1980).
+Sources: R. Ibragimov & U. K. Müller (2010), "t-statistic based correlation and heterogeneity robust
+inference", section 2 (Student's t over groups); D. B. Owen (1965), "The power of Student's t-test"
+(noncentral t); E. B. Wilson (1927), "Probable inference, the law of succession, and statistical
+inference", with the number of observations of E. L. Korn & B. I. Graubard (1998), "Confidence
+intervals for proportions with small expected number of positive counts" (scales with two ends);
+J. Robinson (1982), "Saddlepoint approximations for permutation tests and confidence intervals",
+with the tail of Lugannani and Rice (1980) (the power of the test by flipped signs).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import inf, isinf, sqrt
@@ -55,6 +33,7 @@ from persona_panel.statistics.core.arrays import (
     as_scores,
     divide,
     encode_labels,
+    items_by_label,
 )
 from persona_panel.statistics.core.levels import MOST, POWER
 from persona_panel.statistics.core.significance import sign_flip_p_values
@@ -65,12 +44,7 @@ _PRECISION = 1e-6
 
 @dataclass(frozen=True, slots=True)
 class MeanOfFew:
-    """The mean of n values and their standard deviation (n − 1), both in the values' unit.
-
-    >>> few = MeanOfFew.of([1.0, 2.0, 3.0])
-    >>> few.mean, few.sd, round(few.p_value(0.0), 3)
-    (2.0, 1.0, 0.074)
-    """
+    """The mean of n values and their standard deviation (n − 1), both in the values' unit."""
 
     mean: float
     sd: float
@@ -79,9 +53,7 @@ class MeanOfFew:
     @classmethod
     def of(cls, values: ArrayLike, *, least_sd: float = 0.0) -> MeanOfFew:
         """Return the mean and standard deviation of `(n,)` values, NaN left out; at least two.
-
-        `least_sd` is the standard deviation that rounding alone leaves: values that are equal
-        because they were rounded must not count as known without error.
+        `least_sd` is the standard deviation that rounding alone leaves.
 
         Raises:
             ValueError: fewer than two values, or an infinite one.
@@ -116,32 +88,18 @@ class MeanOfFew:
 
 
 def two_sided_p(t: float, df: float) -> float:
-    """Return the two-sided p-value of Student's t with `df` degrees of freedom.
-
-    >>> round(two_sided_p(-2.776, 4), 3)
-    0.05
-    """
+    """Return the two-sided p-value of Student's t with `df` degrees of freedom."""
     return 2 * float(scipy.special.stdtr(df, -abs(t)))
 
 
 def critical_t(df: float, confidence: float = 0.95) -> float:
-    """Return how many standard errors a two-sided interval of this confidence reaches to either
-    side, by Student's t with `df` degrees of freedom.
-
-    >>> round(critical_t(4), 3)
-    2.776
-    """
+    """Return how many standard errors a two-sided interval by Student's t reaches to a side."""
     return float(scipy.special.stdtrit(df, (1 + confidence) / 2))
 
 
 def student_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
     """Return Student's interval of the mean of `(n,)` values, NaN left out; NaN where there are
-    fewer than two values or all are equal, as their spread then says nothing of the mean's error.
-
-    >>> low, high = student_interval([1.0, 2.0, 3.0])
-    >>> round(low, 3), round(high, 3)
-    (-0.484, 4.484)
-    """
+    fewer than two values or all are equal."""
     there = as_scores(values)
     there = there[~np.isnan(there)]
     if len(there) < 2 or not (few := MeanOfFew.of(there)).sd:
@@ -150,15 +108,9 @@ def student_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float
 
 
 def values_needed(mean: float, sd: float, bound: float, level: float) -> int | None:
-    """Return how many values would put `bound` outside of the interval of their mean.
-
-    The smallest n whose interval at `level` leaves out the bound with a probability of `POWER`,
-    if their mean is `mean` and their spread `sd`, as observed. None where it is more than `MOST`,
-    where the mean is the bound, and where one of them is NaN.
-
-    >>> values_needed(0.0, 1.0, 0.5, 0.05)
-    34
-    """
+    """Return the smallest n whose interval at `level` leaves out `bound` with a probability of
+    `POWER`, if mean and spread are as observed; None above `MOST`, where the mean is the bound, and
+    where one of them is NaN."""
     away = abs(mean - bound)
     if not away or math.isnan(away) or math.isnan(sd):
         return None
@@ -180,11 +132,6 @@ def detectable_effect(n: int, level: float) -> float:
 
     Raises:
         ValueError: fewer than two values.
-
-    As G*Power 3.1 (Faul et al. 2007) gives it for 20 pairs:
-
-    >>> round(detectable_effect(20, 0.05), 4)
-    0.6604
     """
     if n < 2:
         raise ValueError(f"a spread takes two values, found {n}")
@@ -198,7 +145,6 @@ def detectable_effect(n: int, level: float) -> float:
 
 
 def _power(effect: float, n: int, level: float) -> float:
-    """Return the probability that a two-sided test finds an effect in its own direction."""
     if math.isinf(effect):
         return 1.0
     shift = effect * math.sqrt(n)
@@ -212,16 +158,8 @@ def _power(effect: float, n: int, level: float) -> float:
 def spread_of_interval(
     low: float, high: float, n: int, df: float, confidence: float = 0.95
 ) -> float:
-    """Return the standard deviation of n values whose mean has this Student's interval; for an
-    interval of the jackknife, that of its pseudovalues. NaN where there is no interval.
-
-    Args:
-        df: degrees of freedom of the interval.
-
-    >>> low, high = student_interval([1.0, 2.0, 3.0])
-    >>> round(spread_of_interval(low, high, 3, 2), 3)
-    1.0
-    """
+    """Return the standard deviation of n values whose mean has this Student's interval with `df`
+    degrees of freedom; NaN where there is no interval."""
     if n < 2:
         return math.nan
     return (high - low) / 2 * math.sqrt(n) / critical_t(df, confidence)
@@ -237,20 +175,8 @@ def widened(
     *,
     widened_df: float | None = None,
 ) -> tuple[float, float]:
-    """Return an interval of `value` by Student's t, widened so that `n_tests` such intervals all
-    hold what they are of in a share `confidence` of the cases, at least (Bonferroni).
-
-    Args:
-        value: what the interval is of; an end that was cut at a limit stays nearer to it.
-        df: degrees of freedom; fewer than there are give a wider interval.
-        widened_df: those that the widened interval has; by default `df`.
-
-    >>> few = MeanOfFew.of([1.0, 2.0, 3.0])
-    >>> [round(end, 3) for end in widened(few.mean, *few.interval(0.05), 2, 5)]
-    [-3.73, 7.73]
-    >>> [round(end, 3) for end in few.interval(0.01)]
-    [-3.73, 7.73]
-    """
+    """Return an interval of `value` by Student's t with `df` degrees of freedom, widened so that
+    `n_tests` such intervals hold together (Bonferroni); `widened_df`: those of the widened one."""
     each = 1 - (1 - confidence) / max(n_tests, 1)
     ratio = critical_t(df if widened_df is None else widened_df, each) / critical_t(df, confidence)
     return value - ratio * (value - low), value + ratio * (high - value)
@@ -267,14 +193,6 @@ def scaled_interval(
     Args:
         errors: the mean's standard errors with their degrees of freedom; the widest counts.
         limits: the ends of the scale.
-
-    In the middle of a scale it is little wider than Student's; near an end it reaches farther from
-    that:
-
-    >>> [round(end, 2) for end in scaled_interval(3.0, [(0.1, 11)], (1, 5))]
-    [2.77, 3.23]
-    >>> [round(end, 2) for end in scaled_interval(4.9, [(0.05, 11)], (1, 5))]
-    [4.71, 4.97]
     """
     lows, highs = zip(
         *(_interval(mean, *error, limits, confidence) for error in errors), strict=True
@@ -292,13 +210,8 @@ def wilson_ends(share: float, reach: float) -> tuple[float, float]:
 
 
 def spread_at(mean: float, bound: float, limits: tuple[float, float]) -> float:
-    """Return the factor by which the values' spread would grow if their mean were the bound: 1
-    where it would not grow, where the scale has no two ends, or where `mean` or `bound` is not
-    inside it.
-
-    >>> spread_at(4.9, 4.0, (1, 5)) > 2, spread_at(3.0, 4.0, (1, 5))
-    (True, 1.0)
-    """
+    """Return the factor by which the values' spread would grow if their mean were the bound; 1
+    where it would not, or there are not two ends with both inside."""
     here, there = (_share(value, limits) for value in (mean, bound))
     if not 0 < here < 1 or not 0 < there < 1:
         return 1.0
@@ -326,8 +239,8 @@ def _share(value: float, limits: tuple[float, float]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class OverPrompts:
-    """Prompts count alike, whatever their number of items. Those whose own value is
-    undefined do not enter `mean`; `n_undefined` counts them."""
+    """Prompts count alike; those whose own value is undefined do not enter `mean`, and
+    `n_undefined` counts them."""
 
     mean: Statistic
     prompts: tuple[object, ...]
@@ -368,6 +281,15 @@ def over_prompts(within: Sequence[tuple[object, Statistic]]) -> OverPrompts:
     )
 
 
+def by_prompt(
+    function: Callable[[IntArray], Statistic], prompts: Labels | None, n_items: int
+) -> OverPrompts:
+    """Return a statistic of the items of each prompt, and its mean over prompts."""
+    return over_prompts(
+        [(name, function(items)) for name, items in items_by_label(prompts, n_items)]
+    )
+
+
 def resampled_over_prompts(result: OverPrompts, prompts: Labels) -> Resampled:
     """Return the mean over prompts as a function of resampling weights.
 
@@ -394,11 +316,7 @@ def resampled_over_prompts(result: OverPrompts, prompts: Labels) -> Resampled:
 
 def weights_of_prompts(weights: Array, codes: IntArray) -> Array:
     """Return how often each prompt was drawn, `(resamples, prompts)`, from how often its items were
-    drawn.
-
-    Args:
-        weights: `(resamples, items)`.
-        codes: each item's prompt, all of 0, 1, … occurring.
+    drawn `(resamples, items)`; `codes` is each item's prompt.
 
     Raises:
         ValueError: items of a prompt were not drawn equally often.
@@ -419,17 +337,11 @@ _HALVINGS = 40
 
 @lru_cache
 def smallest_effect(n: int, level: float) -> float:
-    """Return the mean of n differences, in their standard deviations, that a two-sided test at
-    `level` detects with a probability of `POWER`; NaN where no mean of any size can be detected.
-
-    For a test among m that are adjusted by Holm, `level` is the wanted one over m: what then
-    stands out alone among them is found.
+    """Return the mean of n differences, in their standard deviations, that a two-sided test by
+    flipped signs at `level` detects with a probability of `POWER`; NaN where there is none.
 
     Raises:
         ValueError: a level outside (0, 1).
-
-    >>> round(smallest_effect(100, 0.05), 2), smallest_effect(5, 0.05)
-    (0.28, nan)
     """
     if not 0 < level < 1:
         raise ValueError(f"a level lies between 0 and 1, found {level}")
@@ -449,13 +361,7 @@ def smallest_effect(n: int, level: float) -> float:
 
 
 def items_needed(level: float) -> int:
-    """Return the fewest items at which a two-sided p-value can be below `level`.
-
-    All signs the same, one way or the other, are 2 of 2ⁿ patterns.
-
-    >>> items_needed(0.05), items_needed(0.05 / 25)
-    (6, 10)
-    """
+    """Return the fewest items at which a two-sided p-value can be below `level`."""
     return 2 + math.floor(math.log2(1 / level))
 
 
@@ -481,8 +387,7 @@ def _upper_tails(differences: Array) -> Array:
 
     def below(t: Array) -> Mask:
         reached: Array = (sizes * np.tanh(t * sizes)).sum(axis=1, keepdims=True)
-        short: Mask = reached < sums
-        return short
+        return reached < sums
 
     low, high = np.zeros_like(sums), np.ones_like(sums)
     while (short := below(high)).any():

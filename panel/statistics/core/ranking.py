@@ -1,22 +1,10 @@
 """Means of systems over prompts, ranked, with their errors over prompts and judges.
 
-The mean over prompts of panel scores, with its error over prompts and judges.
-
-Prompts alone: Student's t over the prompts' scores. Judges as a sample, too: to the variance of
-the mean that prompts bring, each factor of the judges (personas and models, where they are crossed;
-else judges) adds its own, from how far each of its levels moves the mean; the degrees of freedom
-are Satterthwaite's. Sources as in `persona_panel.statistics.core.jackknife`: it is the
-jackknife's figure, got from each judge's influence instead of leaving them out one by one.
-
-How many prompts would show that a mean over prompts is not 0, with judges as a sample or not. With
-fixed judges it is the number of a t-test: `values_needed`. With judges as a sample the same judges
-rate further prompts: the variance over prompts falls with their number, and so does the part of the
-judges' variance that differs from prompt to prompt; the rest stays, and so may forbid it however
-many prompts there are.
-
-Systems over prompts, ranked, with tests of their differences.
-
-Pure functions over arrays. What the numbers mean and how they are shown is elsewhere.
+Student's t over the prompts' scores; judges as a sample add the variance of each of their factors
+(personas and models, or judges), with Satterthwaite's degrees of freedom. Sources as in
+`persona_panel.statistics.core.jackknife`: the jackknife's figure, from judges' influences.
+Ranks: M. Mogstad et al. (2024), "Inference for ranks with applications to mobility across
+neighbourhoods and academic achievement across countries".
 """
 
 from __future__ import annotations
@@ -70,9 +58,8 @@ class JudgeSample:
 
 @dataclass(frozen=True, slots=True)
 class JudgesVariance:
-    """The variance that one factor of the judges adds to a mean over prompts, with its degrees of
-    freedom. Its part `by_prompt` is due to differences of the levels from prompt to prompt: that
-    part falls as 1/prompts, the rest stays."""
+    """The variance that one factor of the judges adds to a mean over prompts; its part `by_prompt`,
+    of levels that differ from prompt to prompt, falls as 1/prompts."""
 
     variance: float
     by_prompt: float
@@ -82,8 +69,7 @@ class JudgesVariance:
 @dataclass(frozen=True, slots=True)
 class SampledMean:
     """A mean over `n_prompts` prompts with its standard errors and their degrees of freedom: over
-    prompts and, where judges are a sample, over both. There are none exactly when `reason` says
-    why. `judges` has what each factor of the judges adds, where they are a sample."""
+    prompts and, where judges are a sample, over both; none exactly when `reason` says why."""
 
     mean: float
     errors: tuple[tuple[float, float], ...]
@@ -101,8 +87,7 @@ class SampledMean:
 
     @property
     def p_value(self) -> float:
-        """Return the two-sided p-value of a mean of 0; NaN where there is no standard error. It is
-        below a level exactly where that level's interval leaves 0 out."""
+        """Return the two-sided p-value of a mean of 0; NaN where there is no standard error."""
         if not self.errors:
             return math.nan
         return max(two_sided_p(self.mean / error, df) for error, df in self.errors if error)
@@ -111,12 +96,7 @@ class SampledMean:
         self, kind: type[EstimateT], *, over: str = "prompts", cut: Limits = UNLIMITED, **more: Any
     ) -> EstimateT:
         """Return the mean as an estimate of this kind, with its 95 % interval, cut at `cut`, and
-        its p-value.
-
-        >>> from persona_panel.statistics import Estimate
-        >>> sampled_mean(np.array([1.0, 2.0, 3.0])).as_a(Estimate).text()
-        '2.00 (95 % interval −0.48 to 4.48, p 0.074)'
-        """
+        its p-value."""
         low, high = self.interval(limits=cut)
         return kind(
             self.mean, low, high, over=over, n=self.n_prompts, p=self.p_value, reason=self.reason,
@@ -125,23 +105,13 @@ class SampledMean:
 
 
 def influence_of(terms: Array) -> Array:
-    """Return how much each judge moves each response's score `(responses, judges)`.
-
-    The score of a response is the mean over terms of the mean over the judges who have that
-    term. A judge's influence is the derivative of the score by the judge's weight: it is how far
-    the judge is from the mean, over the number of judges, averaged over terms.
-
-    Args:
-        terms: `(responses, judges, terms)`, NaN where a judge has none.
-
-    >>> influence_of(np.array([[[1.0], [3.0], [np.nan]]])).tolist()
-    [[-0.5, 0.5, 0.0]]
-    """
+    """Return how much each judge moves each response's score `(responses, judges)`, the derivative
+    of the score by the judge's weight. The score is the mean over terms of the mean over judges;
+    `terms` is `(responses, judges, terms)`, NaN where a judge has none."""
     there = ~np.isnan(terms)
     counts = there.sum(axis=1, keepdims=True).astype(np.float64)
     means = mean_there(terms, 1, keepdims=True)
-    moved: Array = np.nan_to_num(divide(terms - means, counts)).mean(axis=2)
-    return moved
+    return np.nan_to_num(divide(terms - means, counts)).mean(axis=2)
 
 
 def sampled_mean(
@@ -154,23 +124,14 @@ def sampled_mean(
         influence: `(prompts, judges)`, of the judges on these scores; None: they are taken as
             they are.
         factors: what judges are sampled by; see `JudgeSample`.
-
-    >>> found = sampled_mean(np.array([1.0, 2.0, 3.0]))
-    >>> found.mean, [(round(error, 3), df) for error, df in found.errors]
-    (2.0, [(0.577, 2.0)])
     """
     moved = None if influence is None else _by_level(influence, factors or {})
     return mean_and_levels(scores, moved)
 
 
 def mean_and_levels(scores: Array, moved: Sequence[Array] | None = None) -> SampledMean:
-    """Return `sampled_mean` from the influence of each level of the judges' factors.
-
-    Args:
-        scores: `(prompts,)`, NaN where there is none.
-        moved: for each factor that judges are sampled by `(prompts, levels)`, the influence of
-            each of its levels on these scores; None: judges are taken as they are.
-    """
+    """Return `sampled_mean` from the influence on it of each level of each of the judges' factors
+    `(prompts, levels)`; None: judges are taken as they are."""
     there = ~np.isnan(scores)
     n = int(there.sum())
     mean = float(scores[there].mean()) if n else math.nan
@@ -204,20 +165,11 @@ def _added(moved: Array) -> JudgesVariance:
 
 
 def prompts_needed(sampled: SampledMean | None, level: float) -> int | None:
-    """Return the number of prompts with which a two-sided test at `level` detects the mean in a
-    share `POWER` of the cases, if the mean and the variances are those estimated; None where it is
-    more than `MOST`.
-
-    Where the test at the same level does not detect the mean now, it is more than there are now: at
-    a power of a half or less a test just reaches what it has to.
+    """Return the number of prompts with which a two-sided test at `level` detects the mean with
+    the power `POWER`, if mean and variances are as estimated; None above `MOST`.
 
     Raises:
         ValueError: there is no standard error.
-
-    Of four prompts whose sd is 2, a mean of 1, as of `values_needed(1, 2, 0, 0.05)`:
-
-    >>> prompts_needed(SampledMean(1.0, ((1.0, 3.0),), 4), 0.05)
-    34
     """
     if sampled is None or not sampled.errors:
         raise ValueError("a mean without a standard error")
@@ -232,8 +184,7 @@ def prompts_needed(sampled: SampledMean | None, level: float) -> int | None:
 
 
 def takes_more_judges(sampled: SampledMean | None, level: float) -> bool:
-    """Return whether the judges' variance alone is so large that a test at `level` with these
-    judges cannot detect a mean of this size with any number of prompts."""
+    """Return whether a test at `level` detects the mean with no number of prompts."""
     if sampled is None or not sampled.judges:
         return False
     return abs(sampled.mean) <= float(_reach(sampled, inf, level))
@@ -248,8 +199,7 @@ def _reach(sampled: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
         own = part.variance - part.by_prompt * (1 - sampled.n_prompts / n)
         total, squares = total + own, squares + own**2 / part.df
     df = np.divide(total**2, squares, out=np.full_like(total, inf), where=squares > 0)
-    reach: Array = np.sqrt(total) * scipy.special.stdtrit(df, 1 - level / 2)
-    return reach
+    return np.sqrt(total) * scipy.special.stdtrit(df, 1 - level / 2)
 
 
 MOSTLY = 0.5
@@ -298,8 +248,7 @@ class SystemRank:
 
     @property
     def declines(self) -> bool:
-        """Return whether more than half of its judgments are abstentions: the remaining ratings are
-        those of a minority, for answers that most judges took for no answer."""
+        """Return whether more than half of its judgments are abstentions."""
         return self.n_abstained > MOSTLY * self.n_judged
 
 
@@ -339,9 +288,7 @@ class Leaderboard:
 
 def competition_ranks(values: Array) -> Array:
     """Return ranks along the last axis, 1 for the largest; ties share the better rank; NaN stays
-    NaN.
-
-    Values that are equal to nine decimals are ties: equal means need not be equal floats.
+    NaN. Values equal to nine decimals tie.
 
     >>> competition_ranks(np.array([7.0, 9.0, np.nan, 7.0]))
     array([ 2.,  1., nan,  2.])
@@ -386,16 +333,10 @@ def rank_systems(
         abstentions: shape (n, 2), how many judges found that a response declines to answer, and
             how many did or rated it; None: nobody did.
 
-    A system of which more than half of the judgments are abstentions is on the board and is not
-    ranked: it has no interval, and is compared with no other.
-
-    A prompt counts once for a system however many responses it has to it, and a response without a
-    composite counts nowhere. Intervals are Student's. Systems are compared prompt by prompt, and
-    p-values adjusted by Holm over all pairs, so that of equal systems one is said to be ahead in at
-    most 5 % of leaderboards. A system's range of ranks leaves out the places of those that it is
-    shown to differ from, and with that holds for all systems at once (Mogstad et al. 2024,
-    "Inference for ranks with applications to mobility across neighbourhoods and academic
-    achievement across countries").
+    A system of which more than half of the judgments are abstentions is not ranked, has no interval
+    and is compared with no other. A prompt counts once for a system. Intervals are Student's;
+    differences are tested prompt by prompt, adjusted by Holm over all pairs; a system's range of
+    ranks leaves out the places of those that it is shown to differ from.
 
     >>> board = rank_systems(
     ...     ["a", "b"], ["p", "p"], np.array([3.0, 4.0]), np.empty((2, 0)), []
@@ -487,7 +428,6 @@ def _mean_of(
 
 
 def _without_interval(sampled: SampledMean) -> SampledMean:
-    """Return the mean without an interval, of a system that is not ranked."""
     return SampledMean(sampled.mean, (), sampled.n_prompts, Reason.DECLINES)
 
 
@@ -523,7 +463,6 @@ def _differences(
 def _rank_ranges(
     differences: Sequence[SystemDifference], ranks: dict[str, int]
 ) -> dict[str, tuple[int, int]]:
-    """Return the ranks that differences leave open to each system with a tested difference."""
     ahead, behind, tested = dict.fromkeys(ranks, 0), dict.fromkeys(ranks, 0), set()
     for pair in differences:
         if pair.reason is None:

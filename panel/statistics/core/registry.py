@@ -1,11 +1,7 @@
 """The registry of statistics, and their results as rows with intervals and adjusted p-values.
 
-A registry of the statistics that a command shows; a new statistic registers itself when it is
-imported.
-
-A statistic is one function, in one file of the registry's folder or in another package that
-names its module under the entry points `persona_panel.statistics`. Whatever is registered is
-among the rows of Python and `--json`, and in the terminal's tables.
+A statistic is one function that registers itself when it is imported, in the registry's folder or
+in another package that names its module under the entry points `persona_panel.statistics`.
 """
 
 from __future__ import annotations
@@ -109,17 +105,10 @@ def interval_of(
     if result.resampled is None or result.statistic.reason or not options.intervals:
         return None
     return jackknife(
-        result.resampled,
-        len(clusters),
-        clusters,
-        kind=result.kind,
-        limits=result.limits,
-        judges=judges,
-        counted=result.counted,
-        expected=result.statistic.value,
-        confidence=options.confidence,
-        seed=options.seed,
-    )
+        result.resampled, len(clusters), clusters, kind=result.kind, limits=result.limits,
+        judges=judges, counted=result.counted, expected=result.statistic.value,
+        confidence=options.confidence, seed=options.seed,
+    )  # fmt: skip
 
 
 def rows_of(
@@ -160,12 +149,8 @@ def _resampled(
 def adjust_over_dimensions(
     rows: Sequence[Row], composite: Sequence[Row] = (), *, over_strata: bool = False
 ) -> list[Row]:
-    """Adjust p-values by Holm over the dimensions of a statistic and group, and over the strata
-    that rows are of; those of the composite are a family of their own beside the dimensions: see
-    `holm_of_two`.
-
-    A p-value that the statistic has adjusted itself, or that stands alone, stays as it is.
-    """
+    """Adjust p-values by Holm over the dimensions of a statistic and group (and over strata), the
+    composite's as a family of their own (`holm_of_two`); those that are adjusted already stay."""
     families: dict[tuple[object, ...], tuple[list[int], list[int]]] = {}
     adjusted = [*composite, *rows]
     what = "strata and dimensions" if over_strata else "dimensions"
@@ -273,14 +258,10 @@ class StatisticTable:
     """A table in the terminal. Statistics with equal tables stand in one.
 
     Attributes:
-        title: its heading.
-        columns: what has a column of its own: each `statistic`; each `by_value` of one
-            statistic; each statistic of each `group`, with a line for each `by_value`; or each
-            `dimension` of one statistic, with a line for each `by_value`; each `by_value`, with a
-            line for each `by` and a table for each dimension (`crossed`). `none`: no table but a
-            sentence for each dimension.
+        columns: what has a column of its own: each `statistic`; each `by_value`; each statistic of
+            each `group`; each `dimension`; each `by_value`, with a line for each `by` (`crossed`).
         all_raters_only: whether groups of raters are left out, where there are several.
-        remark: what is printed below it: how to read it, and what cannot be concluded.
+        remark: what is printed below it.
     """
 
     title: str
@@ -405,9 +386,8 @@ class Registry(Generic[BlockT]):
             of: of what it is computed: each `dimension`, the `composite`, or, in `correlate` only,
                 `all` dimensions together; `OF_SCORES` is the first two.
             show_note: whether its notes are printed below the table.
-            summary: heading of its column in the short table that the command shows by default,
-                one line a dimension and one for the composite, for which `of` has to name it, too;
-                it is not there where this is empty.
+            summary: heading of its column in the short table that the command shows by default, one
+                line a dimension and one for the composite, for which `of` has to name it, too.
             order: of rows and columns, smallest first, then by name. By default it comes
                 behind all that say one.
 
@@ -429,18 +409,9 @@ class Registry(Generic[BlockT]):
 
         def joined(function: _Function[BlockT]) -> _Function[BlockT]:
             new = RegisteredStatistic(
-                name,
-                heading,
-                function,
-                table or self._table,
-                tuple(levels),
-                tuple(needs),
-                side,
-                of,
-                show_note,
-                summary,
-                order,
-            )
+                name, heading, function, table or self._table, tuple(levels), tuple(needs), side,
+                of, show_note, summary, order,
+            )  # fmt: skip
             for known in self._statistics.values():
                 if same := new.shares_with(known):
                     raise ValueError(
@@ -468,11 +439,7 @@ class Registry(Generic[BlockT]):
         on_step: OnStep | None = None,
         only: Collection[str] | None = None,
     ) -> Iterator[list[Row]]:
-        """Yield the rows of each block, which stands with its group and dimension; see `rows`.
-
-        `on_step` is called after each statistic of a block with the share of all that is done.
-        `only` names the statistics to compute; None, all.
-        """
+        """Yield the rows of each block, which stands with its group and dimension; see `rows`."""
         total = len(self._named(only)) * len(blocks)
         for done, (block, group, dimension) in enumerate(blocks):
             rows: list[Row] = []
@@ -487,11 +454,7 @@ class Registry(Generic[BlockT]):
             on_step(1.0)
 
     def rows(self, block: BlockT, group: str, dimension: str) -> list[Row]:
-        """Return the rows of every statistic that applies to a block.
-
-        A statistic that raises an error is undefined, and its note has the error; the others
-        stand.
-        """
+        """Return the rows of every statistic that applies to a block."""
         return [
             row for statistic_rows in self._rows(block, group, dimension) for row in statistic_rows
         ]

@@ -1,48 +1,14 @@
 """Tests of shares, means and paired differences, and p-values adjusted for one another.
 
-Holm's correction of p-values that are looked at together, in one family or in two.
-
-Sources: S. Holm (1979), "A simple sequentially rejective multiple test procedure"; F. Bretz,
-W. Maurer, W. Brannath & M. Posch (2009), "A graphical approach to sequentially rejective multiple
-test procedures", for a level that is passed from one family to another.
-
-The false discovery rate of tests that may depend on each other in any way.
-
-Source: Y. Benjamini & D. Yekutieli (2001), "The control of the false discovery rate in multiple
-testing under dependency".
-
-A share of independent trials with its exact interval, and the sign test.
-
-Sources: Clopper and Pearson (1934), "The use of confidence or fiducial limits illustrated in the
-case of the binomial"; Dixon and Mood (1946), "The statistical sign test".
-
-The mean of values that no one takes for symmetric, tested against 0.
-
-No test of a mean holds its level for every distribution (Bahadur and Savage 1956, "The
-nonexistence of certain statistical procedures in nonparametric problems"): a rare, large value
-that no sample has shown moves the mean. Where a bound on such values is given there is one.
-
-Source: Gaffke (2005), "Three test statistics for a nonparametric one-sided hypothesis on the mean
-of a nonnegative variable": the sample is joined by one value at the bound, and its values get
-random weights, those of the spacings of n uniform numbers; p is the probability that their weighted
-mean is not above 0. That it never errs in more than its level is a conjecture: Learned-Miller and
-Thomas (2020), "A new confidence interval for the mean of a bounded random variable", found no
-distribution of which it is not true, and `benchmarks/null_sweeps.py` none of those that matter
-here. The weights are those of exponential variables over their sum, whose linear combinations have
-the distribution function of Imhof (1961), "Computing the distribution of quadratic forms in normal
-variables".
-
-Paired differences tested by flipping their signs.
-
-Where a treatment does nothing, what was measured with it and without it could as well
-have been measured the other way round, so every difference could have had the other sign.
-
-That is its null hypothesis: differences that are symmetric about 0. Of the mean it is a test as
-far as they are; where rare large differences of one sign make up for many small ones of the other,
-the mean may be 0 and the test rejects far more often than its level (`benchmarks/null_sweeps.py`).
-
-Source: R. A. Fisher (1935), *The Design of Experiments*, section 21; for the p-value from
-drawn flips Phipson & Smyth (2010), as in `persona_panel.statistics.core.correlation`.
+Sources: S. Holm (1979), "A simple sequentially rejective multiple test procedure"; F. Bretz et al.
+(2009), "A graphical approach to sequentially rejective multiple test procedures" (two families);
+Y. Benjamini & D. Yekutieli (2001), "The control of the false discovery rate in multiple testing
+under dependency"; C. J. Clopper & E. S. Pearson (1934), "The use of confidence or fiducial limits
+illustrated in the case of the binomial"; W. J. Dixon & A. M. Mood (1946), "The statistical sign
+test"; N. Gaffke (2005), "Three test statistics for a nonparametric one-sided hypothesis on the mean
+of a nonnegative variable", with J. P. Imhof (1961), "Computing the distribution of quadratic forms
+in normal variables" (bounded means); R. A. Fisher (1935), *The Design of Experiments*, section 21
+(flipped signs).
 """
 
 from __future__ import annotations
@@ -79,25 +45,12 @@ def holm(p_values: ArrayLike) -> Array:
 
 def holm_of_two(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
     """Adjust the p-values of two families of tests, such as that of a composite and those of its
-    dimensions, in the given order.
-
-    Each family is tested by Holm's procedure at half of the level and, once all of the other is
-    significant there, at the whole level. So anything is claimed falsely, in either, no more often
-    than the level says; the composite is not one test among many, and dimensions may differ where
-    it does not. By closed testing: where tests of both families are true, half of the level is
-    Bonferroni's for each of the two, and the whole where those of one are.
+    dimensions, in the given order: each by Holm at half of the level and, once all of the other
+    family is significant there, at the whole level.
 
     Args:
         first, second: `(tests,)` each, as for `holm`. Without a test in one family the other has
             the whole level.
-
-    Raises:
-        ValueError: as `holm`.
-
-    >>> [each.round(3).tolist() for each in holm_of_two([0.02], [0.01, 0.2])]
-    [[0.04], [0.04, 0.2]]
-    >>> [each.round(3).tolist() for each in holm_of_two([0.5], [0.01, 0.02])]
-    [[0.5], [0.04, 0.04]]
     """
     families = holm(first), holm(second)
     # A family without a test has no p-value above 0, so that the other has the whole level.
@@ -110,18 +63,8 @@ def holm_of_two(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
 
 
 def holm_beside(p_values: ArrayLike, primary: ArrayLike) -> Array:
-    """Return `holm_of_two` for tests that stand together, in the given order.
-
-    Args:
-        p_values: `(tests,)`, as for `holm`.
-        primary: `(tests,)`, which of them are the first family; of none or all there is one family.
-
-    Raises:
-        ValueError: as `holm`.
-
-    >>> holm_beside([0.01, 0.02, 0.2], [False, True, False]).round(3).tolist()
-    [0.04, 0.04, 0.2]
-    """
+    """Return `holm_of_two` of tests `(tests,)` that stand together; `primary` `(tests,)` says which
+    are the first family."""
     raw, first = np.asarray(p_values, dtype=np.float64), np.asarray(primary, dtype=bool)
     adjusted = np.empty(raw.shape)
     adjusted[first], adjusted[~first] = holm_of_two(raw[first], raw[~first])
@@ -140,10 +83,6 @@ def holm_adjusted(
             others (`holm_beside`). None: all are one family.
         same_as: for each, the place of the one whose test it repeats (its own, where it repeats
             none): a composite of one dimension is that dimension, and no second test.
-
-    >>> from persona_panel.statistics import Estimate
-    >>> [each.p_adjusted for each in holm_adjusted([Estimate(1, p=0.01), Estimate(2, p=0.5)])]
-    [0.02, 0.5]
     """
     places = range(len(estimates)) if same_as is None else same_as
     p_values = [each.p if places[i] == i else math.nan for i, each in enumerate(estimates)]
@@ -155,11 +94,7 @@ def holm_adjusted(
 
 
 def adjusted_stepwise(p_values: ArrayLike, adjust: Callable[[Array], Array]) -> Array:
-    """Adjust p-values stepwise, in the given order, at most 1; args and errors as for `holm`.
-
-    Args:
-        adjust: of the p-values of all tests, the smallest first.
-    """
+    """Adjust p-values by `adjust`, from all in rising order, at most 1; else as for `holm`."""
     raw = np.asarray(p_values, dtype=np.float64)
     tested = np.flatnonzero(~np.isnan(raw))
     if ((raw[tested] < 0) | (raw[tested] > 1)).any():
@@ -198,19 +133,11 @@ def benjamini_yekutieli(p_values: ArrayLike) -> Array:
 def binomial_interval(
     successes: float, trials: float, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """Return the exact interval of a share; it holds the true share in at least `confidence` of the
-    cases.
-
-    NaN without trials. Numbers need not be whole: a clustered share is worth some number of trials.
+    """Return the exact (Clopper-Pearson) interval of a share, NaN without trials. Numbers need not
+    be whole: a clustered share is worth some number of trials.
 
     Raises:
         ValueError: a negative number, or more successes than trials.
-
-    None of 30: up to a tenth may still be expected.
-
-    >>> low, high = binomial_interval(0, 30)
-    >>> low, round(high, 3)
-    (0.0, 0.116)
     """
     if not 0 <= successes <= trials:
         raise ValueError(f"found {successes} successes in {trials} trials")
@@ -223,19 +150,10 @@ def binomial_interval(
 
 
 def sign_test_p_value(above: int, below: int) -> float:
-    """Return the two-sided p-value of the sign test: whether more values lie above 0 than below it,
-    or fewer.
-
-    It assumes only that the values are independent; values of 0 are left out. 1 where no value is
-    above or below.
+    """Return the two-sided p-value of the sign test, from the numbers of values above and below 0.
 
     Raises:
         ValueError: a negative number.
-
-    Eleven of twelve or more are 13 of 4,096 patterns of signs, either way:
-
-    >>> round(sign_test_p_value(11, 1), 6), round(2 * 13 / 4096, 6)
-    (0.006348, 0.006348)
     """
     if min(above, below) < 0:
         raise ValueError(f"found {above} values above 0 and {below} below")
@@ -253,28 +171,16 @@ def bounded_mean_p_values(values: ArrayLike, bounds: ArrayLike) -> Array:
     """Return two-sided p-values of the mean of each column against 0, for values of any
     distribution that is bounded on the side away from its mean.
 
-    With bounds that are known it is at most 0.05 in at most 5 % of samples with the mean 0,
-    however skewed they are and however few. That does not hold of bounds that are estimated from
-    the sample, which may have missed the farthest values: then it errs more often, the fewer
-    values there are. A test of little power, for where one that takes symmetry cannot be trusted.
-
     Args:
         values: `(items, tests)`, NaN where an item has none.
         bounds: `(tests,)`: how far a value may lie from 0 on the side opposite to the mean of
-            its column, in the values' unit. One that is nearer than a value found is moved there.
+            its column, in the values' unit; at least as far as the farthest value there.
 
     Returns:
-        `(tests,)` in (0, 1], NaN where fewer than two items have a value; 1 without a bound above
-        0, as nothing could then move the mean.
+        `(tests,)` in (0, 1], NaN where fewer than two items have a value; 1 with a bound of 0.
 
     Raises:
         ValueError: another shape, an infinite value, or a bound below 0.
-
-    Three falls of 1 where a rise of 1 is possible: were half of all changes such rises, one sample
-    in eight would have none, and as many no fall.
-
-    >>> bounded_mean_p_values([[-1.0], [-1.0], [-1.0]], [1.0]).round(3)
-    array([0.25])
     """
     columns, limits = as_ratings(values), as_scores(bounds)
     if limits.shape != (columns.shape[1],):
@@ -293,7 +199,6 @@ def bounded_mean_p_values(values: ArrayLike, bounds: ArrayLike) -> Array:
 
 
 def _share_below(factors: Array) -> Array:
-    """Return the probability that factors times exponential variables sum to less than 0."""
     largest = np.abs(factors).max(axis=0)
     scaled = np.divide(factors, largest, out=np.zeros_like(factors), where=largest > 0)
     total = np.zeros(factors.shape[1])
@@ -304,8 +209,7 @@ def _share_below(factors: Array) -> Array:
         total += np.sin(np.arctan(at).sum(axis=0)) * np.exp(-size)
         if size.min(initial=_NEGLIGIBLE + 1) > _NEGLIGIBLE:
             break
-    p_values: Array = np.maximum(_LEAST, 0.5 - total * step / np.pi)
-    return p_values
+    return np.maximum(_LEAST, 0.5 - total * step / np.pi)
 
 
 ENUMERATED = 14
@@ -329,9 +233,6 @@ def sign_flip_p_values(
 
     Raises:
         ValueError: not two-dimensional, an infinite difference, or no permutations.
-
-    >>> sign_flip_p_values([[1.0], [2.0], [3.0]])
-    array([0.25])
     """
     values = as_ratings(differences)
     if n_permutations < 1:

@@ -1,25 +1,16 @@
 """Strengths of systems by who was preferred to whom: the model of Bradley and Terry with ties.
 
-The model of Bradley and Terry with Davidson's ties, fitted to counts by maximum likelihood.
-
 Of two systems with the log-strengths x and y the first is preferred, the second is, or they tie
-with probabilities in the ratio exp(x) : exp(y) : ν exp((x + y) / 2). Without any tie ν is 0, and
-this is the model of Bradley and Terry.
+with probabilities in the ratio exp(x) : exp(y) : ν exp((x + y) / 2). Intervals are the jackknife's
+over prompts, each left out by one Newton step, with Student's t of as many prompts of one size as a
+system's are worth.
 
-Sources: R. A. Bradley & M. E. Terry (1952), "Rank analysis of incomplete block designs: I"; R. R.
-Davidson (1970), "On extending the Bradley–Terry model to accommodate ties in paired comparison
-experiments". Whether there is a maximum: A. Albert & J. A. Anderson (1984), "On the existence of
-maximum likelihood estimates in logistic regression models"; L. R. Ford's condition (1957) is the
-case without ties. Leaving out a cluster by one Newton step: J. G. MacKinnon, M. Ø. Nielsen & M. D.
-Webb (2023), "Leverage, influence, and the jackknife in clustered regression models".
-
-How strong systems are by who was preferred to whom: Bradley and Terry's model over prompts.
-
-Intervals are the jackknife's, over prompts, each left out by one Newton step, with Student's t; see
-`persona_panel.statistics.core.jackknife` for its sources, and `benchmarks/strengths.py` for how
-often they cover, `benchmarks/uneven_prompts.py` where prompts have unequal numbers of comparisons.
-As a prompt counts by its comparisons, t has the degrees of freedom of as many prompts of one size
-as a system's are worth: L. Kish (1965), *Survey Sampling*, section 8.2.
+Sources: R. A. Bradley & M. E. Terry (1952), "Rank analysis of incomplete block designs: I";
+R. R. Davidson (1970), "On extending the Bradley–Terry model to accommodate ties in paired
+comparison experiments"; A. Albert & J. A. Anderson (1984), "On the existence of maximum likelihood
+estimates in logistic regression models"; J. G. MacKinnon, M. Ø. Nielsen & M. D. Webb (2023),
+"Leverage, influence, and the jackknife in clustered regression models"; L. Kish (1965), *Survey
+Sampling*, section 8.2.
 """
 
 from __future__ import annotations
@@ -108,16 +99,13 @@ class PairCounts:
         return Reason.NEVER_LOST if self._separated() else None
 
     def _components(self, forth: Mask, back: Mask) -> int:
-        """Return the number of strongly connected parts of the systems, by these pairs."""
         links = np.zeros((self.contrasts.shape[1] - 1,) * 2)
         first, second = self.contrasts[:, :-1].argmax(axis=1), self.contrasts.argmin(axis=1)
         links[first, second], links[second, first] = forth, back
-        n_parts: int = scipy.sparse.csgraph.connected_components(links, connection="strong")[0]
-        return n_parts
+        return scipy.sparse.csgraph.connected_components(links, connection="strong")[0]
 
     def _separated(self) -> bool:
-        """Return whether there is a direction of the parameters in which no observed outcome
-        becomes less probable and some become more so: the likelihood then has no maximum."""
+        """Return whether the likelihood has no maximum: it rises in some direction for ever."""
         ties = np.zeros_like(self.contrasts)
         ties[:, -1] = 1.0
         logits = [self.contrasts, -self.contrasts, ties]
@@ -184,9 +172,6 @@ class DavidsonFit:
 
     @cached_property
     def _outcomes(self) -> tuple[Array, Array, Array, Array, Array]:
-        """Return, for each pair, half of the difference of log-strengths; the probabilities that
-        the first is preferred, the second, and of a tie; and the logarithm of their normalizing
-        constant."""
         half = self.counts.contrasts[:, :-1] @ self.log_strengths
         scale = np.logaddexp(np.logaddexp(half, -half), self.log_ties)
         won, lost, even = (np.exp(logit - scale) for logit in (half, -half, self.log_ties))
@@ -203,7 +188,6 @@ class DavidsonFit:
         )
 
     def _likelihood(self) -> float:
-        """Return the logarithm of the likelihood."""
         counts, (half, _, _, _, scale) = self.counts, self._outcomes
         # Where nothing tied, log ν is -inf.
         ties = self.log_ties * counts.ties.sum() if counts.ties.any() else 0.0
@@ -217,7 +201,6 @@ class DavidsonFit:
         return score
 
     def _information(self, total: Array) -> Array:
-        """Return minus the second derivatives of the log-likelihood, for so many comparisons."""
         contrasts, (_, won, lost, even, _) = self.counts.contrasts, self._outcomes
         balance = won - lost
         information: Array = (contrasts.T * (total * (won + lost - balance**2))) @ contrasts
@@ -231,15 +214,11 @@ class DavidsonFit:
 
 
 LEAST_PROMPTS = 5
-"""With fewer prompts there is no interval: of three, one in nine is less than a third as wide as
-usual, and those hold the true strength in two thirds of the cases."""
+"""With fewer prompts there is no interval."""
 LEAST_WORTH = 4.0
-"""Where a system's prompts are worth fewer of one size, an interval says little of its own width:
-of prompts worth 2.1, one in six is less than a third as wide as usual, of 3.1 one in fourteen, of
-five of one size one in fifty."""
+"""Where a system's prompts are worth fewer of one size, there is no interval."""
 MOST_SYSTEMS = 50
-"""Above this number of systems, the tables of every two of them, by prompt, need not fit into
-memory."""
+"""Above this number of systems, the tables of every two need not fit into memory."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -262,8 +241,7 @@ class SystemStrength:
 
     Attributes:
         strength: the logarithm of Bradley and Terry's strength. 0 is the mean of the systems that
-            have one: such a system is called average. Of two systems without ties the odds that
-            one is preferred are exp(the difference of theirs).
+            have one: such a system is called average.
         win_probability: that it is preferred to an average system, a tie counting half.
         n_comparisons, n_prompts: how many comparisons with other systems there are, on how many
             prompts.
@@ -301,12 +279,8 @@ def bradley_terry(
 ) -> Strengths:
     """Fit log-strengths of systems by maximum likelihood, with intervals over prompts.
 
-    How to read it: a strength of 0 is that of an average system; one of 1 is preferred to it in
-    73 % of the comparisons that are no ties. Every comparison counts once, so a prompt with more
-    responses or more judges weighs more.
-
-    A system that won or lost every comparison has no finite strength; it is left out, and 0 is the
-    mean of the others. Where the rest has no finite strengths either, no system has one.
+    How to read it: a strength of 0 is that of an average system; one of 1 is preferred to it in 73
+    % of the comparisons that are no ties. Every comparison counts once.
 
     Args:
         systems: their m names.
@@ -389,7 +363,6 @@ def without_strengths(systems: Sequence[str], reason: Reason, random: Random) ->
 
 
 def _check(counts: WinCounts, n_systems: int) -> None:
-    """Refuse counts that cannot be comparisons of these systems."""
     for array in (counts.wins, counts.ties):
         if array.ndim != 3 or array.shape[1:] != (n_systems, n_systems):
             raise ValueError(
@@ -407,12 +380,10 @@ def _comparisons(counts: WinCounts, kept: IntArray | None = None) -> Array:
     if kept is not None:
         wins, ties = (array[:, kept][:, :, kept] for array in (wins, ties))
     apart = 1 - np.eye(wins.shape[1])
-    both: Array = ((wins + wins.swapaxes(1, 2) + ties) * apart).sum(axis=2)
-    return both
+    return ((wins + wins.swapaxes(1, 2) + ties) * apart).sum(axis=2)
 
 
 def _of_finite_strength(counts: WinCounts) -> tuple[IntArray, dict[int, Reason]]:
-    """Return the systems that have a finite strength, and why each of the others has none."""
     n_systems = counts.wins.shape[1]
     apart = 1 - np.eye(n_systems)
     won = (counts.wins.sum(axis=0) * apart).sum(axis=1)
@@ -436,7 +407,6 @@ def _of_finite_strength(counts: WinCounts) -> tuple[IntArray, dict[int, Reason]]
 
 
 def _pairs(counts: WinCounts, kept: IntArray) -> PairCounts:
-    """Return the counts of every two of these systems, by the clusters that have any."""
     there = _comparisons(counts, kept).any(axis=1)
     wins, ties = (array[there][:, kept][:, :, kept] for array in (counts.wins, counts.ties))
     return PairCounts.of(wins, ties)
@@ -451,7 +421,6 @@ def _undefined(system: str, compared: Array, reason: Reason) -> SystemStrength:
 def _defined(
     system: str, compared: Array, strength: SampledMean, preferred: SampledMean, over: str
 ) -> SystemStrength:
-    """Return a system's strength, with the logit of its being preferred to an average system."""
     n_prompts = int(np.sum(compared > 0))
     low, high = strength.interval()
     of = Estimate(
@@ -464,9 +433,7 @@ def _defined(
 
 
 def _figures(parameters: Array, pairs: Sequence[tuple[int, int]]) -> Array:
-    """Return the figures that get intervals, from parameters `(…, systems + 1)`: the strengths, the
-    logits of the probabilities of being preferred to an average system, the differences of
-    pairs."""
+    """Return the figures that get intervals, from parameters `(…, systems + 1)`."""
     strengths, ties = parameters[..., :-1], np.exp(parameters[..., -1:]) / 2
     # A tie counts half: its probability goes to either side.
     logits = np.log(np.exp(strengths / 2) + ties) - np.log(np.exp(-strengths / 2) + ties)
@@ -478,9 +445,7 @@ def _figures(parameters: Array, pairs: Sequence[tuple[int, int]]) -> Array:
 def _sampled(
     value: float, samples: Sequence[Array], n_prompts: int, worth: float, *, few_judges: bool
 ) -> SampledMean:
-    """Return a figure with its standard errors, from its values without each prompt, and without
-    each level of each factor of the judges; `worth` is the number of prompts of equal size that
-    these are worth."""
+    """Return a figure with its errors; `worth`: as how many prompts of equal size these count."""
     reason = None
     if few_judges:
         reason = Reason.FEW_JUDGES
@@ -501,7 +466,6 @@ def _sampled(
 
 
 def _by_level(judges: WinCounts, factors: Mapping[str, Labels]) -> Iterator[WinCounts]:
-    """Yield the counts by level of each factor that has several."""
     for labels in factors.values():
         levels, codes = encode_labels(labels, len(judges.wins))
         if len(levels) > 1:

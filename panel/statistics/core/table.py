@@ -112,12 +112,7 @@ class Coverage:
         revisions_failed: Mapping[str, int],
         reasons_missing: int,
     ) -> Coverage:
-        """Count the judgments of each status; those that were not made are `skipped`.
-
-        >>> Coverage.of({"scored": 3, "skipped": 1}, partial=0, revisions_failed={},
-        ...             reasons_missing=0).missing
-        {'skipped': 1}
-        """
+        """Count the judgments of each status; those that were not made are `skipped`."""
         there = ("scored", "abstained")
         missing = {name: n for name, n in sorted(statuses.items()) if n and name not in there}
         scored, abstained = (statuses.get(name, 0) for name in there)
@@ -250,9 +245,8 @@ class Ratings:
         return _on(self, [name for name in self.dimensions if name not in self.categories])
 
     def comparable_dimensions(self) -> Ratings:
-        """Return the numeric dimensions in units that may be put together: where their scales are
-        known to differ, each rating as its share of the scale's width, from 0 to 1; unchanged where
-        they are on one scale, or where a scale is not known."""
+        """Return the numeric dimensions, each rating as its share of its scale's width where scales
+        are known to differ."""
         numeric = self.numeric()
         known = [self.scales.get(name) for name in numeric.dimensions]
         ends = [scale for scale in known if scale is not None]
@@ -267,8 +261,7 @@ class Ratings:
 
     def composite(self) -> Ratings:
         """Return these ratings on one dimension, `all`: each rater's mean over the numeric
-        dimensions, NaN where one of them is missing. Where their scales are known to differ, it is
-        the mean of the ratings' shares of each scale's width, from 0 to 1."""
+        dimensions (see `comparable_dimensions`), NaN where one of them is missing."""
         numeric = self.comparable_dimensions()
         means = numeric.scores.mean(axis=2, keepdims=True)
         known = {numeric.scales.get(name) for name in numeric.dimensions}
@@ -339,10 +332,7 @@ class Ratings:
 
     def raters_by_group(self) -> dict[str, list[int]]:
         """Return the columns of each group in order of appearance, and of all where there are
-        several.
-
-        Controls come first, under their group's name with `NO_PERSONA_GROUP` behind it, and are
-        not among all.
+        several. Controls come first, with `NO_PERSONA_GROUP` behind their group's name.
 
         Raises:
             ValueError: one of several groups is called `all`.
@@ -376,20 +366,12 @@ class Ratings:
 
 
 def with_several_levels(factors: Mapping[str, list[str]]) -> dict[str, list[str]]:
-    """Return the factors of judges, a label a judge, that have several levels.
-
-    >>> with_several_levels({"persona": ["p", "q"], "model": ["m", "m"]})
-    {'persona': ['p', 'q']}
-    """
+    """Return the factors of judges, a label a judge, that have several levels."""
     return {name: labels for name, labels in factors.items() if len(set(labels)) > 1}
 
 
 def kept_without(factors: Mapping[str, Labels]) -> list[list[Mask]]:
-    """Return, for each factor, which raters are kept without each of its levels `(raters,)`.
-
-    >>> [mask.tolist() for mask in kept_without({"model": ["m", "n", "m"]})[0]]
-    [[False, True, False], [True, False, True]]
-    """
+    """Return, for each factor, which raters are kept without each of its levels `(raters,)`."""
     kept = []
     for labels in factors.values():
         names, codes = encode_labels(labels, len(labels))
@@ -454,21 +436,12 @@ scale that is not known: 0 to 100 beside 1 to 5 is wider."""
 
 
 def on_composite(ratings: Ratings, *others: Ratings) -> tuple[Ratings, ...] | None:
-    """Return these ratings, and others of the same dimensions, on the composite alone, which is
-    then their one dimension.
+    """Return these ratings, and others of the same dimensions, on the composite alone: the mean
+    over its dimensions (see `Ratings.composite`).
 
-    A rater who left one of its dimensions out of an item has no composite of it. Of dimensions that
-    are known to be on different scales it is the mean of shares of their widths; see
-    `Ratings.composite`. There is none of one dimension or of ranks, where only some scales are
-    known or, where none is, ratings on one dimension spread over more than eight times the range of
-    those on another; where no rater of a side rated all of them together, the others lack one of
-    them, or the rubric has another rule.
-
-    >>> import numpy as np
-    >>> given = Ratings(np.array([[[1.0, 4.0]]]), ("a",), ("r",), ("clear", "sound"), ("all",))
-    >>> [whole] = on_composite(given) or ()
-    >>> whole.dimensions, whole.scores.tolist()
-    (('composite',), [[[2.5]]])
+    None of one dimension or of ranks, where only some scales are known or, where none is, ranges
+    differ more than eightfold; where no rater of a side rated all of the dimensions, or the rubric
+    has another rule.
     """
     sides = (ratings, *others)
     names = ratings.numeric().dimensions if ratings.composite_of is None else ratings.composite_of
@@ -506,7 +479,6 @@ def ranges_differ(sides: Sequence[Ratings], names: Sequence[str]) -> bool:
 
 
 def _on(ratings: Ratings, names: Sequence[str]) -> Ratings:
-    """Return the ratings on these numeric dimensions."""
     places = [ratings.dimensions.index(name) for name in names]
     return replace(
         ratings, scores=ratings.scores[:, :, places], dimensions=tuple(names), categories={}

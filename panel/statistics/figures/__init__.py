@@ -11,7 +11,7 @@ from persona_panel.statistics.core.arrays import AnalysisOptions
 if TYPE_CHECKING:
     from persona_panel.statistics.core.registry import Registry
     from persona_panel.statistics.core.table import Ratings, Row
-    from persona_panel.statistics.figures.page import PaperFigure
+    from persona_panel.statistics.figures.charts import PaperFigure
 
 
 PageColumns = Literal[1, 2]
@@ -62,12 +62,10 @@ class RatingsPlots:
         options: AnalysisOptions = _NO_TESTS,
         columns: PageColumns = 1,
     ) -> PaperFigure:
-        """Plot inter-rater agreement by dimension, for each group of raters and for all together,
-        with its interval.
+        """Plot inter-rater agreement by dimension, for each group of raters and for all together.
 
         Args:
-            statistic: the name of a statistic of `agree` with a value for each dimension, such as
-                `krippendorff_alpha` or `icc2`.
+            statistic: the name of a statistic of `agree`, such as `krippendorff_alpha` or `icc2`.
             options: how it is computed, as of `agree`.
 
         Raises:
@@ -98,9 +96,8 @@ class RatingsPlots:
         options: AnalysisOptions = _NO_TESTS,
         columns: PageColumns = 1,
     ) -> PaperFigure:
-        """Plot the correlation of these ratings of a panel with people's, by dimension, with
-        intervals; where several people rated, next to it the correlation of one person with the
-        others.
+        """Plot the correlation of these ratings of a panel with people's, by dimension, next to it
+        that of one person with the others.
 
         Args:
             humans: people's ratings of the same items, as `load_aligned_ratings` gives them.
@@ -137,7 +134,6 @@ def _check(registry: Registry[Any], statistic: str) -> None:
 
 
 def _of(rows: Sequence[Row], statistics: Sequence[str]) -> list[Row]:
-    """Return the rows of these statistics, by dimension alone."""
     kept = [row for row in rows if row.by is None and row.statistic in statistics]
     if not any(row.statistic == statistics[0] for row in kept):
         raise ValueError(f"{statistics[0]!r} does not apply to these ratings")
@@ -145,7 +141,6 @@ def _of(rows: Sequence[Row], statistics: Sequence[str]) -> list[Row]:
 
 
 def _heading(registry: Registry[Any], statistic: str) -> str:
-    """Return a statistic's heading on one line."""
     return " ".join(next(entry.heading for entry in registry if entry.name == statistic).split())
 
 

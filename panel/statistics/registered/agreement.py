@@ -1,24 +1,34 @@
-"""The statistics of `agree`: reliability, agreement, rankings, labels, personas.
-
-Krippendorff's α of every two groups of raters together: a matrix, groups by groups.
-
-Source: argument-quality.txt, section 4.3 and Figure 5. Below the α of both groups alone, the two
-rate differently, though each may agree among themselves.
-"""
+"""The statistics of `agree`: reliability, agreement, rankings, labels, personas."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import lru_cache
+from functools import lru_cache, partial
 from itertools import combinations
 from math import inf, isnan
 from typing import Any
 
 import numpy as np
 
-from persona_panel.statistics.agreement import AGREEMENT, AgreementBlock, agreement_statistics
-from persona_panel.statistics.concordance import concordances, incomplete_concordance
+from persona_panel.statistics.agreement import (
+    AGREEMENT,
+    AgreementBlock,
+    PanelBlock,
+    agreement_statistics,
+    panel_quality_statistics,
+)
+from persona_panel.statistics.concordance import (
+    PairStatistic,
+    RankingAgreement,
+    concordances,
+    incomplete_concordance,
+    pairwise,
+    pairwise_by_prompt,
+    perfect_agreement,
+    ranking_agreement,
+    resampled_pairwise,
+)
 from persona_panel.statistics.core.arrays import (
     Array,
     MeasurementLevel,
@@ -29,25 +39,36 @@ from persona_panel.statistics.core.arrays import (
     has_two_ratings,
     value_of,
 )
+from persona_panel.statistics.core.display import number, percent, signed
 from persona_panel.statistics.core.jackknife import EstimateKind, resampled_mean
 from persona_panel.statistics.core.means import OverPrompts
-from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, BlockResult, StatisticTable
+from persona_panel.statistics.core.registry import (
+    ANY_LEVEL,
+    OF_SCORES,
+    BlockResult,
+    StatisticTable,
+    interval_of,
+)
+from persona_panel.statistics.core.table import kept_without
+from persona_panel.statistics.designs import (
+    ITEM,
+    crossed_factors,
+    design_name,
+    designs_around,
+    present_levels,
+)
+from persona_panel.statistics.generalizability import (
+    BETWEEN,
+    RESIDUAL,
+    d_study,
+    variance_components,
+)
 from persona_panel.statistics.kappa import (
     agreement_on,
     cohen_kappa,
     fleiss_kappa,
     resampled_fleiss_kappa,
 )
-from persona_panel.statistics.pairs import (
-    PairStatistic,
-    RankingAgreement,
-    pairwise,
-    pairwise_by_prompt,
-    perfect_agreement,
-    ranking_agreement,
-    resampled_pairwise,
-)
-from persona_panel.statistics.panel_size import effective_judges, effective_judges_interval
 from persona_panel.statistics.reliability import (
     ICCForm,
     disagreement_by_item,
@@ -56,30 +77,30 @@ from persona_panel.statistics.reliability import (
     resampled_alpha,
     resampled_icc,
 )
-from persona_panel.statistics.votes import why_no_gain
+from persona_panel.statistics.votes import (
+    THRESHOLD,
+    effective_judges,
+    effective_judges_interval,
+    leave_one_judge_out,
+    smallest_subset,
+    spearman_brown,
+    why_no_gain,
+)
 
-
-@agreement_statistics.register(
+agreement_statistics.register(
     "krippendorff_alpha", "Krippendorff\nα", table=AGREEMENT, levels=ANY_LEVEL,
     of=OF_SCORES, summary="Krippendorff α", order=10,
-)  # fmt: skip
-def alpha(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield _alpha(block.ratings, block.level)
+)(lambda block: [_alpha(block.ratings, block.level)])  # fmt: skip
 
 
 def _alpha(
     ratings: Array, level: MeasurementLevel, by: str | None = None, by_value: str | None = None
 ) -> BlockResult:
     return BlockResult(
-        krippendorff_alpha(ratings, level),
-        resampled_alpha(ratings, level),
-        level,
-        kind="kappa" if level == "nominal" else "number",
-        limits=(-inf, 1),
-        by=by,
-        by_value=by_value,
-        counted=has_two_ratings(ratings),
-    )
+        krippendorff_alpha(ratings, level), resampled_alpha(ratings, level), level,
+        kind="kappa" if level == "nominal" else "number", limits=(-inf, 1), by=by,
+        by_value=by_value, counted=has_two_ratings(ratings),
+    )  # fmt: skip
 
 
 GROUPS_SHOWN = 12
@@ -103,14 +124,10 @@ def alpha_matrix(block: AgreementBlock) -> Iterator[BlockResult]:
         yield _alpha(ratings, block.level, first, other)
 
 
-@agreement_statistics.register("icc1", "ICC(1,1)", order=190)
-def one_way(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield _icc(block, "icc1")
-
-
-@agreement_statistics.register("icc2", "ICC(2,1)", table=AGREEMENT, order=40)
-def two_way(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield _icc(block, "icc2")
+agreement_statistics.register("icc1", "ICC(1,1)", order=190)(lambda block: [_icc(block, "icc1")])
+agreement_statistics.register("icc2", "ICC(2,1)", table=AGREEMENT, order=40)(
+    lambda block: [_icc(block, "icc2")]
+)
 
 
 @agreement_statistics.register(
@@ -163,16 +180,12 @@ def same_rating(block: AgreementBlock) -> Iterator[BlockResult]:
     yield BlockResult(agreement.share, resampled_mean(agreed), note, "share", (0.0, 1.0))
 
 
-@agreement_statistics.register(
+agreement_statistics.register(
     "kendall_w", "Kendall\nW", table=AGREEMENT, of=OF_SCORES, summary="Kendall W", order=20
+)(lambda block: [_kendall_w(block, correct_ties=False)])
+agreement_statistics.register("kendall_w_ties", "W, corrected\nfor ties", order=110)(
+    lambda block: [_kendall_w(block, correct_ties=True)]
 )
-def uncorrected(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield _kendall_w(block, correct_ties=False)
-
-
-@agreement_statistics.register("kendall_w_ties", "W, corrected\nfor ties", order=110)
-def corrected(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield _kendall_w(block, correct_ties=True)
 
 
 def _kendall_w(block: AgreementBlock, *, correct_ties: bool) -> BlockResult:
@@ -192,15 +205,10 @@ def _concordances(block: AgreementBlock) -> tuple[OverPrompts, OverPrompts]:
 
 
 @agreement_statistics.register(
-    "kendall_w_incomplete",
-    "W, incomplete\nrankings",
-    table=AGREEMENT,
-    needs=("incomplete_rankings",),
-    of=OF_SCORES,
-    show_note=True,
-    summary="W, incomplete rankings",
+    "kendall_w_incomplete", "W, incomplete\nrankings", table=AGREEMENT,
+    needs=("incomplete_rankings",), of=OF_SCORES, show_note=True, summary="W, incomplete rankings",
     order=25,
-)
+)  # fmt: skip
 def of_incomplete_rankings(block: AgreementBlock) -> Iterator[BlockResult]:
     """Yield W of incomplete rankings, beside Kendall's W, which leaves out raters who rated only
     some items of a prompt."""
@@ -221,26 +229,24 @@ def of_incomplete_rankings(block: AgreementBlock) -> Iterator[BlockResult]:
     yield replace(result, note=f"{test}; {result.note}" if result.note else test)
 
 
-@agreement_statistics.register("full_ranking_agreement", "same\nranking", order=210)
-def same_ranking(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield block.over_prompts(_ranking_agreement(block).full, "share")
-
-
-@agreement_statistics.register("top_ranking_agreement", "same\nfirst place", order=220)
-def same_first_place(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield block.over_prompts(_ranking_agreement(block).top, "share")
-
-
 # Both statistics come from one comparison of all pairs of raters, those of judges left out, too.
 @lru_cache(maxsize=64)
 def _ranking_agreement(block: AgreementBlock) -> RankingAgreement:
     return ranking_agreement(block.sign * block.ratings, block.prompts)
 
 
+agreement_statistics.register("full_ranking_agreement", "same\nranking", order=210)(
+    lambda block: [block.over_prompts(_ranking_agreement(block).full, "share")]
+)
+agreement_statistics.register("top_ranking_agreement", "same\nfirst place", order=220)(
+    lambda block: [block.over_prompts(_ranking_agreement(block).top, "share")]
+)
+
+
 def _register_pairs(name: str, statistic: PairStatistic, heading: str, **options: Any) -> None:
-    @agreement_statistics.register(name, heading, **options)
-    def over_pairs(block: AgreementBlock) -> Iterator[BlockResult]:
-        yield _over_pairs(block, statistic)
+    agreement_statistics.register(name, heading, **options)(
+        lambda block: [_over_pairs(block, statistic)]
+    )
 
 
 _register_pairs("mean_tau_b", "tau_b", "mean\nτ_b", table=AGREEMENT, order=30)
@@ -252,18 +258,12 @@ _register_pairs(
 )
 
 
-@agreement_statistics.register(
+agreement_statistics.register(
     "mean_tau_b_within_prompts", "mean τ_b,\nwithin prompts", needs=("prompts",), order=120
-)
-def tau_b_within_prompts(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield from _within_prompts(block, "tau_b")
-
-
-@agreement_statistics.register(
+)(lambda block: _within_prompts(block, "tau_b"))
+agreement_statistics.register(
     "mean_spearman_within_prompts", "mean ρ,\nwithin prompts", needs=("prompts",), order=140
-)
-def spearman_within_prompts(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield from _within_prompts(block, "spearman")
+)(lambda block: _within_prompts(block, "spearman"))
 
 
 def _over_pairs(block: AgreementBlock, statistic: PairStatistic) -> BlockResult:
@@ -362,25 +362,20 @@ PERSONAS = StatisticTable(
 )
 
 
-@agreement_statistics.register(
-    "persona_disagreement", "among\npersonas", table=PERSONAS, levels=ANY_LEVEL,
-    needs=("controls",), order=51,
-)  # fmt: skip
-def among_personas(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield replace(_mean(block, _by_item(block)[0], block.ratings), limits=(0.0, inf))
+_of_personas = partial(
+    agreement_statistics.register, table=PERSONAS, levels=ANY_LEVEL, needs=("controls",)
+)
+_of_personas("persona_disagreement", "among\npersonas", order=51)(
+    lambda block: [replace(_mean(block, _by_item(block)[0], block.ratings), limits=(0.0, inf))]
+)
+_of_personas("replicate_disagreement", "among replicates\nwithout persona", order=52)(
+    lambda block: [replace(_mean(block, _by_item(block)[1], block.controls), limits=(0.0, inf))]
+)
 
 
-@agreement_statistics.register(
-    "replicate_disagreement", "among replicates\nwithout persona", table=PERSONAS,
-    levels=ANY_LEVEL, needs=("controls",), order=52,
-)  # fmt: skip
-def among_replicates(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield replace(_mean(block, _by_item(block)[1], block.controls), limits=(0.0, inf))
-
-
-@agreement_statistics.register(
-    "disagreement_added", "difference", table=PERSONAS, levels=ANY_LEVEL, needs=("controls",),
-    of=OF_SCORES, show_note=True, summary="disagreement that personas add", order=53,
+@_of_personas(
+    "disagreement_added", "difference", of=OF_SCORES, show_note=True,
+    summary="disagreement that personas add", order=53,
 )  # fmt: skip
 def added(block: AgreementBlock) -> Iterator[BlockResult]:
     personas, replicates = _by_item(block)
@@ -388,10 +383,7 @@ def added(block: AgreementBlock) -> Iterator[BlockResult]:
     yield _unless_alike(block, result)
 
 
-@agreement_statistics.register(
-    "alpha_added_by_personas", "difference\nof α", table=PERSONAS, levels=ANY_LEVEL,
-    needs=("controls",), order=54,
-)  # fmt: skip
+@_of_personas("alpha_added_by_personas", "difference\nof α", order=54)
 def alpha_difference(block: AgreementBlock) -> Iterator[BlockResult]:
     sides = (block.ratings, block.controls)
     alphas = [krippendorff_alpha(side, block.level) for side in sides]
@@ -419,7 +411,6 @@ def alpha_difference(block: AgreementBlock) -> Iterator[BlockResult]:
 
 
 def _by_item(block: AgreementBlock) -> tuple[Array, Array]:
-    """Return the disagreement of both sides on the items on which both have one."""
     sides = [disagreement_by_item(side, block.level) for side in (block.ratings, block.controls)]
     missing = np.isnan(sides[0]) | np.isnan(sides[1])
     first, second = (np.where(missing, np.nan, side) for side in sides)
@@ -448,3 +439,193 @@ def _unless_alike(block: AgreementBlock, result: BlockResult) -> BlockResult:
     return replace(
         result, note=f"{n_personas} judges with a persona, {n_replicates} replicates without"
     )
+
+
+@panel_quality_statistics.register(
+    "reliability",
+    "reliability",
+    table=StatisticTable(
+        "Reliability of the mean, by number of judges (Spearman-Brown)",
+        columns="by_value",
+        all_raters_only=True,
+        remark=(
+            "Of judges who all rate every item. With gaps, ICC(2,k) is of fewer: its k is the "
+            "(harmonic) mean number of ratings of an item."
+        ),
+    ),
+    order=10,
+)
+def of_the_mean(block: PanelBlock) -> Iterator[BlockResult]:
+    """Yield the reliability where judges are interchangeable: other personas on one model, or
+    raters."""
+    if not block.interchangeable:
+        return
+    single = icc(block.ratings, "icc2")
+    judges = [
+        [resampled_icc(block.ratings[:, kept], "icc2") for kept in levels]
+        for levels in kept_without(block.sampled if block.options.random != "prompts" else {})
+    ]
+    whole = BlockResult(
+        single,
+        resampled_icc(block.ratings, "icc2"),
+        limits=(-np.inf, 1.0),
+        counted=has_ratings(block.ratings),
+    )
+    interval = interval_of(whole, block.clusters, block.options, judges)
+    n_judges = len(block.judges)
+    sizes = {*(2**n for n in range(n_judges.bit_length())), n_judges, 2 * n_judges}
+    for size in sorted(sizes):
+        by, by_value = "judges", f"{size}"
+        if single.reason or single.value <= 0:
+            undefined = Statistic.undefined(
+                single.reason or Reason.NOT_RELIABLE,
+                n_items=single.n_items,
+                n_raters=single.n_raters,
+            )
+            yield BlockResult(undefined, by=by, by_value=by_value)
+            continue
+        value = replace(single, value=float(spearman_brown(single.value, size)))
+        if interval is None:
+            yield BlockResult(value, by=by, by_value=by_value)
+            continue
+        low, high = (
+            0.0 if end <= 0 else float(spearman_brown(end, size))
+            for end in (interval.low, interval.high)
+        )
+        of_all = replace(interval, low=low, high=high)
+        yield BlockResult(value, by=by, by_value=by_value, ci=of_all)
+
+
+@panel_quality_statistics.register(
+    "reliability_by_design",
+    "reliability",
+    table=StatisticTable(
+        "Reliability of the mean, by design (D-study)",
+        columns="dimension",
+        all_raters_only=True,
+        remark="The dependability Φ of a response's mean rating: this design, and with half and "
+        "twice as many of each. More personas on the same models do not average out what these "
+        "models have in common. The figures rest on few models and personas, and have no "
+        "intervals. `plan` has standard errors, systems and costs.",
+    ),
+    order=11,
+)
+def of_designs(block: PanelBlock) -> Iterator[BlockResult]:
+    """Yield the reliability by design where judges are crossed; for others, see `reliability`."""
+    if block.interchangeable:
+        return
+    rows = {ITEM: np.arange(len(block.ratings))}
+    components = variance_components(
+        block.ratings.ravel(), crossed_factors(block.ratings.shape, rows, block.judge_factors)
+    )
+    if components.reason is not None:
+        yield BlockResult(block.undefined(components.reason), by="design")
+        return
+    for levels in designs_around(components, ITEM, present_levels(components, ITEM)):
+        value = d_study(components, ITEM, levels).dependability
+        defined = not np.isnan(value)
+        yield BlockResult(
+            block.counted(value) if defined else block.undefined(Reason.NOT_POSITIVE),
+            by="design",
+            by_value=design_name(levels),
+        )
+
+
+@panel_quality_statistics.register(
+    "variance_share",
+    "share",
+    table=StatisticTable(
+        "Variance components, as shares of the variance of scores",
+        columns="dimension",
+        all_raters_only=True,
+        remark="item: what judges agree on. item:model: models disagree about which items are "
+        "better. residual: the highest interaction, unless replicates separate it, and error. "
+        "Components have no intervals: those that were tried did not cover.",
+    ),
+    order=20,
+)
+def of_components(block: PanelBlock) -> Iterator[BlockResult]:
+    """Yield the share of each component; only of interactions that the design identifies."""
+    rows = {ITEM: np.arange(len(block.ratings))}
+    components = variance_components(
+        block.ratings.ravel(), crossed_factors(block.ratings.shape, rows, block.judge_factors)
+    )
+    for name, share in components.shares.items():
+        if BETWEEN in name and (components.reason or name in components.unidentified):
+            continue
+        defined = not np.isnan(share)
+        yield BlockResult(
+            block.counted(share)
+            if defined
+            else block.undefined(components.reason or Reason.ONE_LEVEL),
+            note=_note(name, components.variances[name], components.unidentified)
+            if defined
+            else "",
+            by="component",
+            by_value=name,
+        )
+
+
+def _note(name: str, variance: float, unidentified: Mapping[str, Reason]) -> str:
+    note = f"variance {variance:.4g}"
+    if variance < 0:
+        note += ", taken as 0"
+    held = [of for of, why in unidentified.items() if why is Reason.IN_RESIDUAL]
+    return f"{note}, with {held[0]}" if name == RESIDUAL and held else note
+
+
+@panel_quality_statistics.register(
+    "alpha_without",
+    "Krippendorff α",
+    table=StatisticTable(
+        "Krippendorff α without a judge", columns="dimension", all_raters_only=True
+    ),
+    levels=ANY_LEVEL,
+    order=30,
+)
+def without_each_judge(block: PanelBlock) -> Iterator[BlockResult]:
+    """Yield α without each judge; the row with nobody left out has no `by_value`."""
+    if block.sparse:
+        return
+    alphas = leave_one_judge_out(
+        block.ratings, lambda ratings: krippendorff_alpha(ratings, block.level), block.judges
+    )
+    yield BlockResult(alphas.full, note=block.level, by="judge left out")
+    for judge, alpha, change in zip(alphas.judges, alphas.without, alphas.change, strict=True):
+        note = block.level if np.isnan(change) else f"{block.level}, changed by {signed(change, 4)}"
+        yield BlockResult(alpha, note=note, by="judge left out", by_value=str(judge))
+
+
+@panel_quality_statistics.register(
+    "smallest_subset",
+    "judges",
+    table=StatisticTable(
+        "Smallest subset reproducing the full panel's ranking",
+        columns="none",
+        all_raters_only=True,
+    ),
+    order=40,
+)
+def that_keeps_the_ranking(block: PanelBlock) -> Iterator[BlockResult]:
+    """Yield the number of judges, and by `judge` who they are: the position at which each was
+    chosen."""
+    if block.sparse:
+        yield BlockResult(block.undefined(Reason.SPARSE))
+        return
+    options = block.options
+    subset = smallest_subset(
+        block.sign * block.ratings, block.prompts, confidence=options.confidence, seed=options.seed
+    )
+    if subset.reason:
+        best = subset.low[-2] if subset.reason is Reason.NOT_REACHED else np.nan
+        note = "" if np.isnan(best) else f"τ_b of all judges but one: at least {number(best, 3)}"
+        yield BlockResult(block.undefined(subset.reason), note=note)
+        return
+    note = (
+        f"τ_b with the full panel on other prompts shown to be at least {THRESHOLD:g} (test at "
+        f"{percent(1 - options.confidence)}), {percent(subset.cost_saved)} of the cost saved if "
+        "judges cost alike"
+    )
+    yield BlockResult(block.counted(float(len(subset.judges))), note=note)
+    for place, judge in enumerate(subset.judges):
+        yield BlockResult(block.counted(place + 1.0), by="judge", by_value=block.judges[judge])

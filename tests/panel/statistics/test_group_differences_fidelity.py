@@ -9,16 +9,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from persona_panel.statistics.fidelity import (
-    ContrastName,
-    fidelity_contrast,
-    ratio_interval,
-    verdict_on,
-)
 from persona_panel.statistics.group_differences import (
+    ContrastName,
     difference_by_model,
+    fidelity_contrast,
     group_difference,
+    ratio_interval,
     split_half,
+    verdict_on,
 )
 
 NAN = math.nan

@@ -14,9 +14,10 @@ from persona_panel.statistics.figures.charts import (
     ForestPanel,
     ForestPoint,
     ForestSeries,
+    PaperFigure,
+    label,
 )
 from persona_panel.statistics.figures.charts import forest as draw_forest
-from persona_panel.statistics.figures.page import PaperFigure, label
 from tests.helpers.figures import names
 
 PNG = b"\x89PNG"

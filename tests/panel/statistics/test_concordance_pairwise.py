@@ -21,7 +21,7 @@ from persona_panel.statistics import (
     resampled_pairwise,
     tau_b_matrix,
 )
-from persona_panel.statistics.pairs import PairStatistic
+from persona_panel.statistics.concordance import PairStatistic
 
 STATISTICS = get_args(PairStatistic)
 RATINGS = arrays(
