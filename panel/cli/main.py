@@ -34,6 +34,7 @@ _COMMANDS = {
         "Look at the batches of a run, wait for them or cancel them.",
     ),
     "report": ("persona_panel.cli.report", "Write a page of a run, to look at in a browser."),
+    "view": ("persona_panel.cli.view", "Show the runs below a folder in a browser, as they go on."),
     "contested": (
         "persona_panel.analyses.contested",
         "List the responses on which personas disagree.",
