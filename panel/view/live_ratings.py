@@ -175,13 +175,11 @@ class LiveRatings:
         rows = np.flatnonzero(self.whole_prompts()[self._prompt])
         controls = controls_among(self.judges)
         columns = [place for place, judge in enumerate(self.judges) if judge not in controls]
-        cells = np.ix_(rows, columns)
-        terms = composite_terms(
-            self._ratings[cells], self.rubric, self._dimensions, self.rubric.categories
-        )
+        ratings = self._ratings[rows][:, columns]
+        terms = composite_terms(ratings, self.rubric, self._dimensions, self.rubric.categories)
         if terms is None or not len(rows):
             return None
-        codes = self._codes[cells]
+        codes = self._codes[rows][:, columns]
         abstained = (codes == _CODE["abstained"]).sum(axis=1)
         rated = (codes == _CODE["scored"]).sum(axis=1)
         of = [self.items[row] for row in rows]

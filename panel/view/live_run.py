@@ -144,10 +144,14 @@ class LiveRun:
         reasons = self._ratings.missing()
         n = sum(count for _, _, count, _ in reasons)
         fields = {"missing": f"{n:,} missing" if n else ""}
-        for place, (model, status, count, error) in enumerate(reasons[:MOST_REASONS]):
+        for place in range(MOST_REASONS):
+            model = count = error = ""
+            if place < len(reasons):
+                model, status, number_of, error = reasons[place]
+                count = f"{number_of:,} {status}"
             fields |= {
                 f"reason-{place}-model": model,
-                f"reason-{place}-count": f"{count:,} {status}",
+                f"reason-{place}-count": count,
                 f"reason-{place}-error": error,
             }
         return fields

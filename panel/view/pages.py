@@ -59,9 +59,9 @@ def list_page(
     )
 
 
-def run_page(line: RunLine, panel: Panel, version: str, base: str) -> Page:
+def run_page(line: RunLine, panel: Panel, base: str) -> Page:
     """Return the page of a run that goes on or was stopped."""
-    return _page("run", line.name, base, line=line, panels=[panel], version=version)
+    return _page("run", line.name, base, line=line, panel=panel)
 
 
 def comparison_page(result: Result, a: str, b: str, base: str) -> Page:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hmac
 import secrets
+import sys
 import threading
 from collections.abc import Mapping, Sequence
 from http import HTTPStatus
@@ -92,7 +93,9 @@ class ViewServer(ThreadingHTTPServer):
         self.server_close()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """Say nothing of a connection that has broken off."""
+        """Say nothing of a connection that has broken off; of another error all."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            super().handle_error(request, client_address)
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -114,10 +117,7 @@ class _Handler(BaseHTTPRequestHandler):
             self._plain(HTTPStatus.NOT_FOUND, "Open the address that persona-panel view printed.")
         else:
             path = address.path[len(self.server.base) :].split("/")
-            try:
-                self._answer(path, parse_qs(address.query))
-            except (ConnectionError, TimeoutError):
-                self.close_connection = True
+            self._answer(path, parse_qs(address.query))
 
     def _answer(self, path: Sequence[str], query: Mapping[str, Sequence[str]]) -> None:
         match path:
@@ -153,8 +153,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif (panel := self.server.looks.panel(line)) is None:
             self._say(HTTPStatus.NOT_FOUND, name, "Its files cannot be read at this moment.")
         else:
-            version = self.server.looks.list().version
-            self._page(pages.run_page(line, panel, version, self.server.base))
+            self._page(pages.run_page(line, panel, self.server.base))
 
     def _report(self, name: str) -> None:
         """The run's report.html, or, of a run that has none, the one that `report` would write."""
@@ -239,14 +238,17 @@ class _Handler(BaseHTTPRequestHandler):
     def _event(self, name: str | None) -> bytes:
         looks = self.server.looks
         look = looks.list()
-        lines = look.running if name is None else [line for line in [looks.line(name)] if line]
+        lines, version = look.running, look.version
+        if name is not None:
+            lines = [line for line in look.lines if line.name == name]
+            version = lines[0].state if lines else ""
         shown: list[Panel] = [
             panel
             for line in lines
             if line.state in ("running", "stopped") and (panel := looks.panel(line)) is not None
         ]
         runs = {quoted(panel.name): panel.now for panel in shown}
-        event = orjson.dumps({"version": look.version, "runs": runs})
+        event = orjson.dumps({"version": version, "runs": runs})
         return SECRETS.scrub_bytes(event)
 
     def _page(self, page: Page, status: HTTPStatus = HTTPStatus.OK) -> None:

@@ -45,7 +45,7 @@
     if (now.version === own.version) return;
     // Whoever is in the middle of something is not taken from it.
     const busy = document.activeElement !== document.body || document.querySelector("input:checked");
-    if (busy) write(changed, "Runs have begun, ended or changed since: load the page again to see it.");
+    if (busy) write(changed, "Something has begun, ended or changed since: load the page again to see it.");
     else location.reload();
   };
   events.onerror = () => write(changed, "The server does not answer: it may have ended. What is shown is not new.");
