@@ -1,5 +1,5 @@
-"""`persona-panel view` as a process, with what is asked of it; and a run that goes on beside it until
-it is let."""
+"""`persona-panel view` as a process, with what is asked of it; and a run that goes on beside it as
+far as it is let."""
 
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ def scored(folder: Path, text: str = "text", **settings: Any) -> Run:
 
 
 class LiveBatch:
-    """A command that scores by a server which answers so many calls, and no more before it is
+    """A command that scores by a server which answers so many calls, and others slowly before it is
     `let`."""
 
     def __init__(self, folder: Path, calls: int, *, fails_from: int = 10**9) -> None:
@@ -124,7 +124,7 @@ class LiveBatch:
     def script(self, number: int, _: Mapping[str, Any]) -> Answer:
         """What becomes of a call."""
         if not self.let and number >= self._calls:
-            return stall(60.0)
+            return stall(3.0)
         return ok("no JSON at all") if number >= self._fails_from else ok()
 
     @contextmanager

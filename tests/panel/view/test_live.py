@@ -1,5 +1,5 @@
-"""A run that another process writes, as it is shown while it goes on, once it is killed, and when it
-goes on again."""
+"""A run that another process writes, as it is shown while it goes on, once it is killed, and when
+it goes on again."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_a_run_is_shown_as_it_goes_on_is_killed_and_goes_on(tmp_path: Path) -> N
         page = viewed.get("run/runs%2Frun/").text
         assert "no process is seen to go on with it" in page
         command = json.loads((runs / "run" / "run.json").read_text())["starts"][-1]["command"]
-        assert f"<pre tabindex=\"0\">{command}</pre>" in page
+        assert f'<pre tabindex="0">{command}</pre>' in page
         assert "Stopped before its end" in viewed.get().text
         # The page of what there is.
         assert viewed.get("run/runs%2Frun/report.html").status == 200
