@@ -67,7 +67,7 @@ class Lines:
 
     def all(self) -> list[RunLine]:
         """Return them: those that go on first, then the latest first, unreadable ones last."""
-        self._writers.look()
+        self._writers.refresh()
         names = self._folders.names()
         lines = [line for name in names if (line := self.of(name)) is not None]
         self._kept = {name: self._kept[name] for name in names if name in self._kept}

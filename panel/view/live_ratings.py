@@ -147,7 +147,7 @@ class LiveRatings:
         """Return what came without a result: model, status, how many, and the commonest error;
         the most first."""
         models = [judge.model for judge in self.judges]
-        found = []
+        missing = []
         for model in dict.fromkeys(models):
             columns = [column for column, name in enumerate(models) if name == model]
             counts = np.bincount(self._codes[:, columns].ravel(), minlength=len(_STATUSES))
@@ -156,8 +156,8 @@ class LiveRatings:
                     continue
                 errors = self._errors.get((model, status))
                 error = errors.most_common(1)[0][0] if errors else ""
-                found.append((model, status, int(counts[code]), error))
-        return sorted(found, key=lambda entry: -entry[2])
+                missing.append((model, status, int(counts[code]), error))
+        return sorted(missing, key=lambda entry: -entry[2])
 
     def whole_prompts(self) -> NDArray[np.bool_]:
         """Return which prompts have all of their judgments, shape (prompts,)."""

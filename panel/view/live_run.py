@@ -58,7 +58,7 @@ class LiveRun:
         self._counts: deque[tuple[float, int]] = deque()
         self.n_systems = min(len({item.system for item in items}), MOST_SYSTEMS)
 
-    def look(self, state: State) -> dict[str, Any]:
+    def update(self, state: State) -> dict[str, Any]:
         """Read what has come since the last look, and return what is shown: texts by the fields
         of the page, the number of judgments `done` of `total`, `systems` and `reasons`.
 
@@ -123,14 +123,14 @@ class LiveRun:
     def _cost(self) -> str:
         caps: Mapping[str, Any] = self._start.get("caps") or {}
         spent = spent_in(self._folder)
-        said = [cost_of(self._folder, self._kept.prices) or "$0"]
+        texts = [cost_of(self._folder, self._kept.prices) or "$0"]
         if "usd" in caps:
-            said[0] += f" of at most {dollars(caps['usd'])}"
+            texts[0] += f" of at most {dollars(caps['usd'])}"
         if "calls" in caps:
-            said.append(f"{spent.calls:,} of at most {counted(caps['calls'], 'call')}")
+            texts.append(f"{spent.calls:,} of at most {counted(caps['calls'], 'call')}")
         if "tokens" in caps:
-            said.append(f"{spent.tokens:,} of at most {counted(caps['tokens'], 'token')}")
-        return ", ".join(said)
+            texts.append(f"{spent.tokens:,} of at most {counted(caps['tokens'], 'token')}")
+        return ", ".join(texts)
 
     def _stopped(self) -> str:
         when = f"{stopped_at(self._folder):%Y-%m-%d %H:%M:%S}"
@@ -162,12 +162,14 @@ class LiveRun:
             return {"prompts": "Systems are ranked when the run has ended.", "systems": []}
         board = ratings.leaderboard()
         whole = int(ratings.whole_prompts().sum())
-        said = f"{whole:,} of {counted(ratings.n_prompts, 'prompt')} have all of their judgments."
+        prompts = (
+            f"{whole:,} of {counted(ratings.n_prompts, 'prompt')} have all of their judgments."
+        )
         if board is None:
-            return {"prompts": said, "systems": []}
+            return {"prompts": prompts, "systems": []}
         axis = Axis.of(self._limits, [entry.composite for entry in board.systems])
         return {
-            "prompts": said,
+            "prompts": prompts,
             "systems": [_system(entry, axis) for entry in board.systems[:MOST_SYSTEMS]],
         }
 

@@ -33,7 +33,7 @@ class Page:
 
 @dataclass(frozen=True, slots=True)
 class Panel:
-    """What is shown of a run that goes on, or was stopped: `now` as `LiveRun.look` gives it."""
+    """What is shown of a run that goes on, or was stopped: `now` as `LiveRun.update` gives it."""
 
     name: str
     now: Mapping[str, Any]
@@ -70,9 +70,9 @@ def comparison_page(result: Result, a: str, b: str, base: str) -> Page:
     return _page("comparison", title, base, body=section(result, title, level=1))
 
 
-def message_page(title: str, said: str, base: str) -> Page:
+def message_page(title: str, text: str, base: str) -> Page:
     """Return a page that says something."""
-    return _page("message", title, base, said=said)
+    return _page("message", title, base, text=text)
 
 
 def report_policy() -> str:

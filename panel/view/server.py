@@ -25,16 +25,16 @@ from persona_panel.files.limits import content_of
 from persona_panel.files.secrets import SECRETS
 from persona_panel.view import pages
 from persona_panel.view.lines import RunLine
-from persona_panel.view.looks import Looks
 from persona_panel.view.pages import Page, Panel
 from persona_panel.view.run_folders import PAGE, linked_file, quoted, unquoted
+from persona_panel.view.watched_runs import WatchedRuns
 
 HOST = "127.0.0.1"
 _NAMES = frozenset({HOST, "localhost"})
 _EVERY_S = 1.0
 _ALIVE_S = 15.0
 _MOST_WATCHERS = 32
-_SHELF = 4
+_MOST_REPORTS = 4
 """So many reports that were made are kept."""
 _NOT_THERE = "There is no such run, or it has gone."
 
@@ -57,7 +57,7 @@ class ViewServer(ThreadingHTTPServer):
     allow_reuse_port = False
 
     def __init__(self, root: Path, port: int = 0, shown: str | None = None) -> None:
-        self.looks = Looks(root)
+        self.runs = WatchedRuns(root)
         self.shown = str(root) if shown is None else shown
         self.base = f"/{secrets.token_urlsafe(16)}/"
         self.ended = threading.Event()
@@ -137,27 +137,29 @@ class _Handler(BaseHTTPRequestHandler):
                 self._say(HTTPStatus.NOT_FOUND, "Not there", "There is no such page.")
 
     def _list(self) -> None:
-        look = self.server.looks.list()
-        shown = [panel for line in look.running if (panel := self.server.looks.panel(line))]
+        listed = self.server.runs.list()
+        panels = [panel for line in listed.running if (panel := self.server.runs.panel(line))]
         self._page(
-            pages.list_page(self.server.shown, look.lines, shown, look.version, self.server.base)
+            pages.list_page(
+                self.server.shown, listed.lines, panels, listed.version, self.server.base
+            )
         )
 
     def _run(self, name: str) -> None:
-        line = self.server.looks.line(name)
+        line = self.server.runs.line(name)
         if line is None or line.state == "unreadable":
-            said = _NOT_THERE if line is None else line.answer
-            self._say(HTTPStatus.NOT_FOUND, "No run", said)
+            text = _NOT_THERE if line is None else line.answer
+            self._say(HTTPStatus.NOT_FOUND, "No run", text)
         elif line.state == "ended":
             self._lead_to(f"{self.server.base}run/{quoted(name)}/{PAGE}")
-        elif (panel := self.server.looks.panel(line)) is None:
+        elif (panel := self.server.runs.panel(line)) is None:
             self._say(HTTPStatus.NOT_FOUND, name, "Its files cannot be read at this moment.")
         else:
             self._page(pages.run_page(line, panel, self.server.base))
 
     def _report(self, name: str) -> None:
         """The run's report.html, or, of a run that has none, the one that `report` would write."""
-        line, folder = self.server.looks.line(name), self.server.looks.folders.path_of(name)
+        line, folder = self.server.runs.line(name), self.server.runs.folders.path_of(name)
         if line is None or folder is None or linked_file(folder) is not None:
             self._say(HTTPStatus.NOT_FOUND, "No run", _NOT_THERE)
             return
@@ -187,7 +189,7 @@ class _Handler(BaseHTTPRequestHandler):
             kept = self.server.reports
             if line not in kept:
                 html = report_of(load_run(folder)).html.encode("utf-8", "replace")
-                if len(kept) >= _SHELF:
+                if len(kept) >= _MOST_REPORTS:
                     kept.pop(next(iter(kept)))
                 kept[line] = html
             return kept[line]
@@ -198,10 +200,10 @@ class _Handler(BaseHTTPRequestHandler):
         names = [unquoted(query.get(side, [""])[0]) for side in ("a", "b")]
         title = "Two runs compared"
         if not all(names):
-            said = "Pick two runs in the list: one as a, with which the other, b, is compared."
-            self._say(HTTPStatus.BAD_REQUEST, title, said)
+            text = "Pick two runs in the list: one as a, with which the other, b, is compared."
+            self._say(HTTPStatus.BAD_REQUEST, title, text)
             return
-        folders = [self.server.looks.folders.path_of(name) for name in names]
+        folders = [self.server.runs.folders.path_of(name) for name in names]
         known = [folder for folder in folders if folder is not None and not linked_file(folder)]
         if len(known) < 2:
             self._say(HTTPStatus.NOT_FOUND, title, _NOT_THERE)
@@ -222,13 +224,13 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             self._begin(HTTPStatus.OK, "text/event-stream", "default-src 'none'")
             self.end_headers()
-            told, quiet_s = b"", 0.0
+            last, quiet_s = b"", 0.0
             while True:
                 event = self._event(name)
-                if event != told or quiet_s >= _ALIVE_S:
+                if event != last or quiet_s >= _ALIVE_S:
                     # A comment where there is no news finds out whether anybody is left.
-                    self.wfile.write(b": \n\n" if event == told else b"data: " + event + b"\n\n")
-                    told, quiet_s = event, 0.0
+                    self.wfile.write(b": \n\n" if event == last else b"data: " + event + b"\n\n")
+                    last, quiet_s = event, 0.0
                 if self.server.ended.wait(_EVERY_S):
                     return
                 quiet_s += _EVERY_S
@@ -236,29 +238,29 @@ class _Handler(BaseHTTPRequestHandler):
             self.server.watchers.release()
 
     def _event(self, name: str | None) -> bytes:
-        looks = self.server.looks
-        look = looks.list()
-        lines, version = look.running, look.version
+        watched = self.server.runs
+        listed = watched.list()
+        lines, version = listed.running, listed.version
         if name is not None:
-            lines = [line for line in look.lines if line.name == name]
+            lines = [line for line in listed.lines if line.name == name]
             version = lines[0].state if lines else ""
-        shown: list[Panel] = [
+        panels: list[Panel] = [
             panel
             for line in lines
-            if line.state in ("running", "stopped") and (panel := looks.panel(line)) is not None
+            if line.state in ("running", "stopped") and (panel := watched.panel(line)) is not None
         ]
-        runs = {quoted(panel.name): panel.now for panel in shown}
+        runs = {quoted(panel.name): panel.now for panel in panels}
         event = orjson.dumps({"version": version, "runs": runs})
         return SECRETS.scrub_bytes(event)
 
     def _page(self, page: Page, status: HTTPStatus = HTTPStatus.OK) -> None:
         self._send(status, page.html, page.policy)
 
-    def _say(self, status: HTTPStatus, title: str, said: str) -> None:
-        self._page(pages.message_page(title, said, self.server.base), status)
+    def _say(self, status: HTTPStatus, title: str, text: str) -> None:
+        self._page(pages.message_page(title, text, self.server.base), status)
 
-    def _plain(self, status: HTTPStatus, said: str) -> None:
-        self._send(status, said.encode(), "default-src 'none'", "text/plain")
+    def _plain(self, status: HTTPStatus, text: str) -> None:
+        self._send(status, text.encode(), "default-src 'none'", "text/plain")
 
     def _lead_to(self, path: str) -> None:
         self.send_response(HTTPStatus.SEE_OTHER)

@@ -28,7 +28,7 @@ class Writers:
         self._held = _locked_inodes()
         self._seen: set[Path] = set()
 
-    def look(self) -> None:
+    def refresh(self) -> None:
         """Look at the locks again."""
         self._held = _locked_inodes()
 

@@ -74,7 +74,7 @@ class Viewed:
         self, moment: Callable[[dict[str, Any]], bool], path: str = "events"
     ) -> dict[str, Any]:
         """The first that is told of which this is true."""
-        return next(told for told in self.events(path) if moment(told))
+        return next(event for event in self.events(path) if moment(event))
 
 
 @contextmanager
@@ -132,8 +132,8 @@ class LiveBatch:
         """The server, for as long as the block lasts."""
         self._folder.mkdir(parents=True, exist_ok=True)
         lines = [
-            {"id": one.id, "prompt": one.prompt, "response": one.text, "system": one.system}
-            for one in responses()
+            {"id": each.id, "prompt": each.prompt, "response": each.text, "system": each.system}
+            for each in responses()
         ]
         batch = "".join(json.dumps(line) + "\n" for line in lines)
         (self._folder / "batch.jsonl").write_text(batch)

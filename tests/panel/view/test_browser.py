@@ -39,7 +39,7 @@ def live(tmp_path: Path) -> Iterator[Live]:
     batch = LiveBatch(tmp_path / "batch", 70)
     with batch.serving(), viewing(runs) as viewed:
         process = batch.begin(runs / "live", "--max-usd", "1000000")
-        viewed.until(lambda told: told["runs"].get("live", {}).get("done", 0) >= 40)
+        viewed.until(lambda event: event["runs"].get("live", {}).get("done", 0) >= 40)
         yield Live(viewed, batch, process)
         if process.poll() is None:
             process.kill()
@@ -47,28 +47,28 @@ def live(tmp_path: Path) -> Iterator[Live]:
 
 
 @pytest.fixture
-def said() -> list[str]:
+def console() -> list[str]:
     """What pages say on the console, and errors."""
     return []
 
 
-def opened(browser: Any, url: str, said: list[str], **settings: Any) -> Any:
+def opened(browser: Any, url: str, console: list[str], **settings: Any) -> Any:
     """A page at an address, once it is loaded."""
     page = browser.new_context(**settings).new_page()
     page.set_default_timeout(30_000)
-    page.on("console", lambda message: said.append(message.text))
-    page.on("pageerror", lambda error: said.append(str(error)))
-    page.on("request", lambda request: said.append(urlsplit(request.url).hostname or ""))
+    page.on("console", lambda message: console.append(message.text))
+    page.on("pageerror", lambda error: console.append(str(error)))
+    page.on("request", lambda request: console.append(urlsplit(request.url).hostname or ""))
     page.goto(url)
     return page
 
 
 def test_a_run_is_filled_in_as_it_goes_on_and_its_end_is_shown(
-    browser: Any, live: Live, said: list[str], tmp_path: Path
+    browser: Any, live: Live, console: list[str], tmp_path: Path
 ) -> None:
     """Judgments, bar and systems; nothing is loaded anew until a run has ended. Names that are
     markup stay text, and nothing is asked of another host."""
-    page = opened(browser, live.viewed.address, said, viewport={"width": 1280, "height": 900})
+    page = opened(browser, live.viewed.address, console, viewport={"width": 1280, "height": 900})
     panel = page.locator("[data-run=live]")
     before = panel.locator("[data-field=progress]").inner_text()
     assert before.endswith(f" of {JUDGMENTS} judgments")
@@ -88,14 +88,14 @@ def test_a_run_is_filled_in_as_it_goes_on_and_its_end_is_shown(
     assert page.evaluate("window.pwned") is None
     assert page.locator("img").count() == 0
     assert page.locator("th a", has_text="<img").inner_text().endswith("⟨U+202E⟩")
-    assert {*said} == {"127.0.0.1"}
+    assert {*console} == {"127.0.0.1"}
 
 
 def test_two_runs_are_picked_and_compared_by_keyboard(
-    browser: Any, live: Live, said: list[str]
+    browser: Any, live: Live, console: list[str]
 ) -> None:
     """With the space bar and Return alone. Whoever picks is told of changes, and keeps the page."""
-    page = opened(browser, live.viewed.address, said)
+    page = opened(browser, live.viewed.address, console)
     page.evaluate("window.kept = true")
     for side, name in (("a", "one"), ("b", "two")):
         page.get_by_label(f"{side}: {name}", exact=True).focus()
@@ -106,25 +106,25 @@ def test_two_runs_are_picked_and_compared_by_keyboard(
     assert page.evaluate("window.kept") is True
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="two compared with one").wait_for()
-    assert {*said} == {"127.0.0.1"}
+    assert {*console} == {"127.0.0.1"}
 
 
 def test_a_report_runs_and_reaches_nothing_of_the_server(
-    browser: Any, live: Live, said: list[str]
+    browser: Any, live: Live, console: list[str]
 ) -> None:
     """Its own script works, without an origin: it can read neither the list nor what is stored."""
-    page = opened(browser, live.viewed.address + "run/one/", said)
+    page = opened(browser, live.viewed.address + "run/one/", console)
     page.wait_for_url("**/report.html")
     page.locator("table.all tbody tr").first.wait_for()
-    assert {*said} == {"127.0.0.1"}
+    assert {*console} == {"127.0.0.1"}
     assert page.evaluate("self.origin") == "null"
     reached = "fetch('../../').then(() => 'read', () => 'refused')"
     assert page.evaluate(reached) == "refused"
 
 
-def test_it_is_read_without_javascript(browser: Any, live: Live, said: list[str]) -> None:
+def test_it_is_read_without_javascript(browser: Any, live: Live, console: list[str]) -> None:
     """What there is when it is loaded, and a link to look again."""
-    page = opened(browser, live.viewed.address, said, java_script_enabled=False)
+    page = opened(browser, live.viewed.address, console, java_script_enabled=False)
     assert page.locator("[data-field=progress]").inner_text().endswith("judgments")
     assert page.get_by_role("link", name="look again").is_visible()
     assert page.locator("tr.ended").count() == 3
@@ -132,15 +132,15 @@ def test_it_is_read_without_javascript(browser: Any, live: Live, said: list[str]
 
 @pytest.mark.parametrize("path", ["", "run/live/", "compare?a=one&b=two"])
 def test_nothing_is_wider_than_a_narrow_screen(
-    browser: Any, live: Live, said: list[str], path: str
+    browser: Any, live: Live, console: list[str], path: str
 ) -> None:
     settings = {"viewport": {"width": 390, "height": 800}, "color_scheme": "dark"}
-    page = opened(browser, live.viewed.address + path, said, **settings)
+    page = opened(browser, live.viewed.address + path, console, **settings)
     wide = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
     assert page.evaluate(wide) <= 0
 
 
-def test_the_end_of_the_server_is_said(browser: Any, live: Live, said: list[str]) -> None:
-    page = opened(browser, live.viewed.address, said)
+def test_the_end_of_the_server_is_said(browser: Any, live: Live, console: list[str]) -> None:
+    page = opened(browser, live.viewed.address, console)
     live.viewed.process.terminate()
     page.locator("[data-changed]", has_text="The server does not answer").wait_for()

@@ -13,9 +13,9 @@ from persona_panel.view import writers
 from tests.helpers.viewed import JUDGES, JUDGMENTS, PROMPTS, LiveBatch, viewing
 
 
-def fields(told: dict[str, Any], name: str = "run") -> dict[str, str]:
-    """The texts of a run among what was told."""
-    texts: dict[str, str] = told["runs"].get(name, {}).get("fields", {})
+def fields(event: dict[str, Any], name: str = "run") -> dict[str, str]:
+    """The texts of a run among what was event."""
+    texts: dict[str, str] = event["runs"].get(name, {}).get("fields", {})
     return texts
 
 
@@ -27,10 +27,10 @@ def test_a_run_is_shown_as_it_goes_on_is_killed_and_goes_on(tmp_path: Path) -> N
     with batch.serving(), viewing(tmp_path) as viewed:
         process = batch.begin(runs / "run", "--max-usd", "1000000")
         # What waits for a whole response is not written yet.
-        told = viewed.until(
-            lambda told: told["runs"].get("runs%2Frun", {}).get("done", 0) >= calls - 4 * JUDGES
+        event = viewed.until(
+            lambda event: event["runs"].get("runs%2Frun", {}).get("done", 0) >= calls - 4 * JUDGES
         )
-        now = told["runs"]["runs%2Frun"]
+        now = event["runs"]["runs%2Frun"]
         assert (now["state"], now["total"]) == ("running", JUDGMENTS)
         texts = now["fields"]
         assert texts["progress"] == f"{now['done']:,} of {JUDGMENTS:,} judgments"
@@ -46,7 +46,7 @@ def test_a_run_is_shown_as_it_goes_on_is_killed_and_goes_on(tmp_path: Path) -> N
         process.kill()
         process.wait(10)
         stopped = viewed.until(
-            lambda told: told["runs"]["runs%2Frun"]["state"] == "stopped",
+            lambda event: event["runs"]["runs%2Frun"]["state"] == "stopped",
             "run/runs%2Frun/events",
         )
         assert stopped["version"] == "stopped"
@@ -60,7 +60,7 @@ def test_a_run_is_shown_as_it_goes_on_is_killed_and_goes_on(tmp_path: Path) -> N
 
         batch.let = True
         assert batch.begin(runs / "run", "--max-usd", "1000000").wait(60) == 0
-        viewed.until(lambda told: told["version"] == "ended", "run/runs%2Frun/events")
+        viewed.until(lambda event: event["version"] == "ended", "run/runs%2Frun/events")
         assert '<tr class="ended">' in viewed.get().text
 
 
@@ -69,10 +69,10 @@ def test_what_is_missing_is_shown_by_model_and_reason(tmp_path: Path) -> None:
     batch = LiveBatch(tmp_path / "batch", 80, fails_from=40)
     with batch.serving(), viewing(tmp_path) as viewed:
         process = batch.begin(tmp_path / "run")
-        told = viewed.until(lambda told: fields(told).get("missing", "") != "")
+        event = viewed.until(lambda event: fields(event).get("missing", "") != "")
         process.kill()
         process.wait(10)
-    texts = fields(told)
+    texts = fields(event)
     assert texts["missing"].endswith(" missing")
     assert texts["reason-0-model"] == "openai:stub"
     assert texts["reason-0-count"] == f"{texts['missing'].removesuffix(' missing')} unparsed"
@@ -103,8 +103,8 @@ def test_a_lock_is_seen_and_never_taken(tmp_path: Path) -> None:
         watched = writers.Writers()
         while not watched.lock(tmp_path / "run"):
             assert process.poll() is None
-            watched.look()
+            watched.refresh()
         process.kill()
         process.wait(10)
-        watched.look()
+        watched.refresh()
         assert not watched.lock(tmp_path / "run")

@@ -142,9 +142,9 @@ def test_at_the_end_means_and_intervals_are_those_of_the_run(tmp_path: Path, kin
         return tuple(getattr(entry, name) for name in names)
 
     assert [*map(shown, board.systems)] == [*map(shown, of_run.systems)]
-    for one, other in zip(board.systems, of_run.systems, strict=True):
+    for entry, other in zip(board.systems, of_run.systems, strict=True):
         for name in ("composite", "ci_low", "ci_high"):
             expected = pytest.approx(getattr(other, name), abs=1e-9, nan_ok=True)
-            assert getattr(one, name) == expected
+            assert getattr(entry, name) == expected
     if kind == "abstentions":
         assert any(entry.declines for entry in board.systems)

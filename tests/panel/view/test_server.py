@@ -33,7 +33,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_address_is_printed_last_and_ctrl_c_ends_it_with_0(runs: Path) -> None:
-    """Standard output has the address alone; nothing else is said after it."""
+    """Standard output has the address alone; nothing else is ended after it."""
     process = subprocess.Popen(
         [COMMAND, "view", str(runs)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -58,17 +58,17 @@ def test_it_ends_at_once_while_pages_are_open(runs: Path) -> None:
 
 def test_no_folder_and_a_taken_port_are_refused(command: Command, tmp_path: Path) -> None:
     """Each is a sentence that says what would do, with exit status 2."""
-    said = command("view", "nowhere")
-    assert said.returncode == 2
-    assert "nowhere: found no such file" in said.stderr
-    assert "`score --out FOLDER/NAME`" in said.stderr
+    ended = command("view", "nowhere")
+    assert ended.returncode == 2
+    assert "nowhere: found no such file" in ended.stderr
+    assert "`score --out FOLDER/NAME`" in ended.stderr
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         port = taken.getsockname()[1]
-        said = command("view", tmp_path, "--port", str(port))
-    assert said.returncode == 2
-    assert f"--port {port}: 127.0.0.1 cannot be listened on there" in said.stderr
+        ended = command("view", tmp_path, "--port", str(port))
+    assert ended.returncode == 2
+    assert f"--port {port}: 127.0.0.1 cannot be listened on there" in ended.stderr
 
 
 def test_a_folder_without_runs_says_how_to_make_one(tmp_path: Path) -> None:
@@ -189,17 +189,17 @@ def test_a_broken_folder_is_a_line_of_its_own(runs: Path, tmp_path: Path) -> Non
 def test_a_click_opens_the_page(runs: Path) -> None:
     """report.html where there is one, which then runs in a frame of its own; else what `report`
     would write."""
-    one = runs / "one" / "report.html"
+    page = runs / "one" / "report.html"
     with viewing(runs) as viewed:
         led = viewed.get("run/one/")
         assert (led.status, led.headers["Location"]) == (303, f"{viewed.base}run/one/report.html")
         made = viewed.get("run/one/report.html")
         assert (made.status, "What is established" in made.text) == (200, True)
-        one.write_text("<p>its own page")
+        page.write_text("<p>its own page")
         try:
             got = viewed.get("run/one/report.html")
         finally:
-            one.unlink()
+            page.unlink()
     assert got.text == "<p>its own page"
     policy = got.headers["Content-Security-Policy"]
     assert policy.startswith("sandbox allow-scripts")

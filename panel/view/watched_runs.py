@@ -23,7 +23,7 @@ _KEPT = 32
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class RunList:
     """The list as it was last looked at; `version` is another one where another line is there."""
 
     lines: Sequence[RunLine]
@@ -35,7 +35,7 @@ class Look:
         return [line for line in self.lines if line.state == "running"][:ON_LIST]
 
 
-class Looks:
+class WatchedRuns:
     """The list of the runs below a folder, and what those that go on have come to.
 
     Nothing is read but when it is asked for.
@@ -44,11 +44,11 @@ class Looks:
     def __init__(self, root: Path) -> None:
         self.folders = RunFolders(root)
         self._lines = Lines(self.folders, Writers())
-        self._list = Paced(self._look)
+        self._list = Paced(self._listed)
         self._live: dict[tuple[str, int, str], tuple[LiveRun, Paced[dict[str, Any]]]] = {}
         self._lock = threading.Lock()
 
-    def list(self) -> Look:
+    def list(self) -> RunList:
         """Return the list."""
         return self._list.value()
 
@@ -65,11 +65,11 @@ class Looks:
         except (OSError, ValueError, LookupError, TypeError, AttributeError, PanelError):
             return None
 
-    def _look(self) -> Look:
+    def _listed(self) -> RunList:
         lines = self._lines.all()
         # What goes on costs more all the time, and is no other line for that.
-        told = [(line.name, line.state, "" if line.state == "running" else line) for line in lines]
-        return Look(lines, sha256(repr(told).encode("utf-8", "replace")).hexdigest()[:16])
+        known = [(line.name, line.state, "" if line.state == "running" else line) for line in lines]
+        return RunList(lines, sha256(repr(known).encode("utf-8", "replace")).hexdigest()[:16])
 
     def _live_run(self, line: RunLine) -> tuple[LiveRun, Paced[dict[str, Any]]]:
         folder = self.folders.path_of(line.name)
@@ -81,5 +81,5 @@ class Looks:
                 live = LiveRun(folder)
                 if len(self._live) >= _KEPT:
                     self._live.pop(next(iter(self._live)))
-                self._live[key] = live, Paced(lambda: live.look(line.state))
+                self._live[key] = live, Paced(lambda: live.update(line.state))
             return self._live[key]
