@@ -12,6 +12,7 @@ from jinja2 import Environment
 
 from persona_panel.files.pages import content_source, templates
 from persona_panel.files.secrets import SECRETS
+from persona_panel.files.wording import command_line
 from persona_panel.reports.page.environment import part as part_of_page
 from persona_panel.results.formats.html import TEMPLATES, section
 from persona_panel.results.page_text import sentence, shown
@@ -24,7 +25,7 @@ _PACKAGE = "persona_panel.view"
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
+class ServedPage:
     """A document, and the policy on what it may do."""
 
     html: bytes
@@ -32,7 +33,7 @@ class Page:
 
 
 @dataclass(frozen=True, slots=True)
-class Panel:
+class LivePanel:
     """What is shown of a run that goes on, or was stopped: `now` as `LiveRun.update` gives it."""
 
     name: str
@@ -43,8 +44,8 @@ class Panel:
 
 
 def list_page(
-    root: str, lines: Sequence[RunLine], panels: Sequence[Panel], version: str, base: str
-) -> Page:
+    root: str, lines: Sequence[RunLine], panels: Sequence[LivePanel], version: str, base: str
+) -> ServedPage:
     """Return the page of all runs; `version` is what events compare with, `base` the address below
     which everything is."""
     return _page(
@@ -55,22 +56,23 @@ def list_page(
         lines=lines,
         panels=panels,
         version=version,
+        example=command_line("score", ["RESPONSES"], {"--out": f"{root}/NAME"}),
         has_agreement=any(line.agreement for line in lines),
     )
 
 
-def run_page(line: RunLine, panel: Panel, base: str) -> Page:
+def run_page(line: RunLine, panel: LivePanel, base: str) -> ServedPage:
     """Return the page of a run that goes on or was stopped."""
     return _page("run", line.name, base, line=line, panel=panel)
 
 
-def comparison_page(result: Result, a: str, b: str, base: str) -> Page:
+def comparison_page(result: Result, a: str, b: str, base: str) -> ServedPage:
     """Return the page of the comparison of a run with another one."""
     title = f"{b} compared with {a}"
     return _page("comparison", title, base, body=section(result, title, level=1))
 
 
-def message_page(title: str, text: str, base: str) -> Page:
+def message_page(title: str, text: str, base: str) -> ServedPage:
     """Return a page that says something."""
     return _page("message", title, base, text=text)
 
@@ -86,7 +88,7 @@ def report_policy() -> str:
 
 def _page(
     name: Literal["list", "run", "comparison", "message"], title: str, base: str, **values: Any
-) -> Page:
+) -> ServedPage:
     style = part_of_page("page.css") + "\n" + _part("view.css")
     script = _part("view.js")
     html = (
@@ -105,7 +107,7 @@ def _page(
             "frame-ancestors 'none'",
         ]
     )
-    return Page(SECRETS.scrub(html).encode("utf-8", "replace"), policy)
+    return ServedPage(SECRETS.scrub(html).encode("utf-8", "replace"), policy)
 
 
 @cache

@@ -25,7 +25,7 @@ from persona_panel.files.limits import content_of
 from persona_panel.files.secrets import SECRETS
 from persona_panel.view import pages
 from persona_panel.view.lines import RunLine
-from persona_panel.view.pages import Page, Panel
+from persona_panel.view.pages import LivePanel, ServedPage
 from persona_panel.view.run_folders import PAGE, linked_file, quoted, unquoted
 from persona_panel.view.watched_runs import WatchedRuns
 
@@ -244,7 +244,7 @@ class _Handler(BaseHTTPRequestHandler):
         if name is not None:
             lines = [line for line in listed.lines if line.name == name]
             version = lines[0].state if lines else ""
-        panels: list[Panel] = [
+        panels: list[LivePanel] = [
             panel
             for line in lines
             if line.state in ("running", "stopped") and (panel := watched.panel(line)) is not None
@@ -253,7 +253,7 @@ class _Handler(BaseHTTPRequestHandler):
         event = orjson.dumps({"version": version, "runs": runs})
         return SECRETS.scrub_bytes(event)
 
-    def _page(self, page: Page, status: HTTPStatus = HTTPStatus.OK) -> None:
+    def _page(self, page: ServedPage, status: HTTPStatus = HTTPStatus.OK) -> None:
         self._send(status, page.html, page.policy)
 
     def _say(self, status: HTTPStatus, title: str, text: str) -> None:

@@ -13,7 +13,7 @@ from persona_panel.files.errors import PanelError
 from persona_panel.view.lines import Lines, RunLine
 from persona_panel.view.live_run import LiveRun
 from persona_panel.view.paced import Paced
-from persona_panel.view.pages import Panel
+from persona_panel.view.pages import LivePanel
 from persona_panel.view.run_folders import MANIFEST, RunFolders
 from persona_panel.view.writers import Writers
 
@@ -56,12 +56,12 @@ class WatchedRuns:
         """Return the line of a run; None where there is no such run."""
         return next((line for line in self.list().lines if line.name == name), None)
 
-    def panel(self, line: RunLine) -> Panel | None:
+    def panel(self, line: RunLine) -> LivePanel | None:
         """Return what is shown of a run that goes on or was stopped; None where its files cannot be
         read at this moment."""
         try:
             live, paced = self._live_run(line)
-            return Panel(line.name, paced.value(), live.ticks(), live.n_systems, live.command)
+            return LivePanel(line.name, paced.value(), live.ticks(), live.n_systems, live.command)
         except (OSError, ValueError, LookupError, TypeError, AttributeError, PanelError):
             return None
 

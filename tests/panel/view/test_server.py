@@ -74,7 +74,7 @@ def test_no_folder_and_a_taken_port_are_refused(command: Command, tmp_path: Path
 def test_a_folder_without_runs_says_how_to_make_one(tmp_path: Path) -> None:
     with viewing(tmp_path) as viewed:
         page = viewed.get().text
-    assert "There is no run yet." in page
+    assert f"<code>persona-panel score RESPONSES --out {tmp_path}/NAME</code>" in page
     assert "<table" not in page
 
 
