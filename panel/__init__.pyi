@@ -2,12 +2,15 @@
 
 from persona_panel.analyses.agree import agree as agree
 from persona_panel.analyses.align import align as align
+from persona_panel.analyses.answers import answers_of as answers_of
 from persona_panel.analyses.calibrate import calibrate as calibrate
 from persona_panel.analyses.compare import compare as compare
 from persona_panel.analyses.contested import contested as contested
 from persona_panel.analyses.correlate import correlate as correlate
 from persona_panel.analyses.fidelity import fidelity as fidelity
 from persona_panel.analyses.figures.run import RunPlots as RunPlots
+from persona_panel.analyses.methods import methods_of as methods_of
+from persona_panel.analyses.on_page import RunWithPeople as RunWithPeople
 from persona_panel.analyses.plan import plan as plan
 from persona_panel.analyses.run_summary import run_summary as run_summary
 from persona_panel.analyses.score import score_result as score_result
@@ -46,6 +49,7 @@ from persona_panel.planning.panel_plan import PanelPlan as PanelPlan
 from persona_panel.planning.settings import PanelSettings as PanelSettings
 from persona_panel.reports.check import check as check
 from persona_panel.reports.page.report import report_of as report_of
+from persona_panel.results.answer import Answer as Answer
 from persona_panel.results.requirements.decided import GateResult as GateResult
 from persona_panel.results.result import Result as Result
 from persona_panel.rubrics import Abstention as Abstention

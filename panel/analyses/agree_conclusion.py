@@ -70,7 +70,6 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str
         *next(filter(None, (_to_settle(family, ratings) for family in families)), ()),
         *differ,
         *_effective_number(composite, rows, group, word),
-        *_personas(rows),
         *_limits(ratings, group),
     ]
 
@@ -302,22 +301,6 @@ def _effective_number(
         f"The effective number of {word}s is {text}, which says nothing of shared errors. "
         f"{WITHOUT_PEOPLE.format(word)}"
     ]
-
-
-def _personas(rows: Sequence[Row]) -> list[str]:
-    """Say whether personas change ratings beyond what a model varies by itself."""
-    added = [row for row in rows if row.statistic == "disagreement_added" and row.by is None]
-    if not added:
-        return []
-    if all(row.reason for row in added):
-        return [f"Whether personas change ratings cannot be said: {reasons_of(added)}."]
-    above = [row for row in added if adjusted_ends(row, len(added))[0] > 0]
-    if not above:
-        return ["Personas are not shown to change ratings beyond what the model varies by itself."]
-    names = list(dict.fromkeys(row.dimension for row in above))
-    of = dict.fromkeys(row.dimension for row in added)
-    on = on_dimensions(names, of, "all dimensions")
-    return [f"Personas change ratings beyond what the model varies by itself{on}."]
 
 
 def _limits(ratings: Ratings, group: str) -> list[str]:

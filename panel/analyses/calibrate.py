@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
 from typing import TYPE_CHECKING
@@ -26,14 +26,13 @@ if TYPE_CHECKING:
     from persona_panel.analyses.on_page import RunWithPeople
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
+    from persona_panel.runs.run import Run
     from persona_panel.statistics.calibration import (
         Calibration,
         CorrectedPair,
         CorrectedSystem,
     )
     from persona_panel.statistics.core.arrays import Reason
-    from persona_panel.statistics.core.estimate import Difference
-    from persona_panel.statistics.core.ranking import Leaderboard
     from persona_panel.statistics.core.table import Coverage
 
 _Lead = tuple[str, str]
@@ -62,28 +61,12 @@ _WEIGHTED = (
 
 
 def _on_page(of: RunWithPeople) -> Iterator[Result | str]:
-    """Yield the corrected means, and which of the leads that the run has people do not show."""
-    if of.people.lower_is_better:
+    """Yield the corrected means."""
+    if of.calibrated is None:
         return
-    from persona_panel.files.ratings import check_calibration
-    from persona_panel.files.selections import inclusion_of
-    from persona_panel.results.conclusions.labels import called_by
-    from persona_panel.runs.run import composite_name
-    from persona_panel.statistics import calibration
-
-    check_calibration(of.panel, of.people, *of.names)
-    chances = None
-    if of.inclusion is not None:
-        chances = inclusion_of(of.inclusion, of.panel, of.people, of.names[1])
-    found = replace(
-        calibration.calibrate(of.panel, of.people, inclusion=chances),
-        leads=established_leads(of.run.leaderboard()),
-        leads_on=composite_name(of.run.rubric),
-    )
     # The page has its own name for the composite.
-    own = {id_: label for id_, label in found.labels.items() if label != COMPOSITE}
-    yield calibrate_result(found, labels={**of.dimensions, **own})
-    yield from leads_conclusion(found.labelled(called_by(found.labels)))
+    own = {id_: label for id_, label in of.calibrated.labels.items() if label != COMPOSITE}
+    yield calibrate_result(of.calibrated, labels={**of.dimensions, **own}, run=of.run)
 
 
 @analysis(
@@ -93,6 +76,8 @@ def _on_page(of: RunWithPeople) -> Iterator[Result | str]:
         "People's ratings of a part of the items.", COLUMNS_OF_RATINGS, required=True
     ),
     parameters.selected(),
+    group="People",
+    example="runs/first --human ratings.csv",
     requirements=("corrected[my-model] >= 6", "corrected_difference[new, old] > -0.2"),
     on_page=_on_page,
 )
@@ -109,13 +94,13 @@ def calibrate(
     """Correct a panel's means of systems by people's ratings of a part of the items.
 
     PANEL is a run's folder, or ratings with the system of each item in the column source; RATINGS
-    are read as by `correlate`. The corrected mean estimates what people would give to everything on
-    average: a bias of the panel cancels, and the 95 % interval over prompts is the narrower the
-    more the panel goes with people (prediction-powered inference, with its weight λ tuned).
-    Differences between systems are corrected likewise. From 8 prompts rated by people on there is a
-    correction. With several dimensions on one scale their mean, the composite, comes first. Of a
-    run's folder it is also said which of the differences between systems that the run establishes
-    people's ratings do not show.
+    are read as by `people correlate`. The corrected mean estimates what people would give to
+    everything on average: a bias of the panel cancels, and the 95 % interval over prompts is the
+    narrower the more the panel goes with people (prediction-powered inference, with its weight λ
+    tuned). Differences between systems are corrected likewise. From 8 prompts rated by people on
+    there is a correction. With several dimensions on one scale their mean, the composite, comes
+    first. Of a run's folder it is also said which of the differences between systems that the run
+    establishes people's ratings do not show.
 
     What people rated has to be a random part, or one that `select` chose: then give its file as
     --selected, or RATINGS with its column inclusion_probability.
@@ -147,7 +132,6 @@ def calibrate(
     )
     from persona_panel.files.ratings import check_calibration
     from persona_panel.files.selections import given_inclusion, inclusion_of
-    from persona_panel.runs.run import composite_name
     from persona_panel.statistics import calibrate as calibration
 
     ours, theirs = opened_sides(
@@ -163,11 +147,9 @@ def calibrate(
     known = given_inclusion(theirs, selected, human_mapping)
     chances = None if known is None else inclusion_of(known, ours, theirs, selected or names[1])
     result = calibration(ours, theirs, inclusion=chances)
-    if (run := run_of(panel)) is not None:
-        leads, leads_on = established_leads(run.leaderboard()), composite_name(run.rubric)
-        result = replace(result, leads=leads, leads_on=leads_on)
     return calibrate_result(
         result,
+        run=run_of(panel),
         reading=[*reading_of(theirs), *rescaling_of(ours)],
         source=names[0],
         coverage=ours.coverage,
@@ -178,6 +160,7 @@ def calibrate_result(
     calibrated: Calibration,
     *,
     labels: Mapping[str, str] | None = None,
+    run: Run | None = None,
     reading: Sequence[str] = (),
     source: str = "",
     coverage: Coverage | None = None,
@@ -187,6 +170,7 @@ def calibrate_result(
     Args:
         labels: what people read in place of dimensions, by their names; those of the panel's
             ratings unless given.
+        run: the run that the panel's ratings are of, if they are of one.
         reading, source, coverage: as of `Result`.
     """
     from persona_panel.results.conclusions.labels import called_by
@@ -279,7 +263,7 @@ def calibrate_result(
     drawn = [_WEIGHTED] if calibrated.weighted else [] if calibrated.complete else [_AT_RANDOM]
     return Result(
         "calibrate",
-        calibrate_conclusion(calibrated),
+        calibrate_conclusion(calibrated, run),
         tables,
         [_HOW_TO_READ, *drawn],
         [_LAMBDA.format(WIDEST), *([adjusted] if calibrated.pairs else [])],
@@ -289,34 +273,37 @@ def calibrate_result(
     )
 
 
-def calibrate_conclusion(calibrated: Calibration) -> list[str]:
-    """Return, on the composite and by dimension, who is ahead of whom by the corrected differences
-    (p-values adjusted by Holm); between whom first place is open; which of the panel's leads people
-    do not show; how wide corrected intervals are, of people's own; what would halve the widest,
-    both of the composite where there is one; that one person is not people. Where people rated
-    everything there is nothing to correct, and that is said in place of widths."""
+def calibrate_conclusion(calibrated: Calibration, run: Run | None = None) -> list[str]:
+    """Return which system is best by the corrected means (of the composite, or dimension by
+    dimension where there is none); how wide corrected intervals are, of people's own; what would
+    halve the widest; that one person is not people. Where people rated everything there is nothing
+    to correct, and that is said in place of widths."""
+    from persona_panel.analyses.ranked_systems import best_sentence, by_people
+    from persona_panel.results.answer import QUESTIONS
     from persona_panel.results.conclusions.labels import called_by
 
     calibrated = calibrated.labelled(called_by(calibrated.labels))
     corrected = [system for system in calibrated.systems if system.mean.corrected.reason is None]
-    said = _uncorrected(calibrated.systems)
+    said = []
     if corrected:
-        everything = calibrated.complete
-        if everything:
+        # Of what is shown: where there is a composite, the other means are in --full alone.
+        primary = [item for item in corrected if item.dimension == COMPOSITE] or corrected
+        ranked = by_people(calibrated)
+        several = ranked is not None and len(ranked.systems) > 1
+        if ranked is not None and several and len({item.dimension for item in primary}) == 1:
+            said.append(f"{QUESTIONS['best']} {best_sentence(ranked, run)}")
+        else:
+            said += _ahead(calibrated.pairs)
+        if calibrated.complete:
             said.append(
                 "People rated everything that the panel scored: these are people's means; the "
                 "panel adds nothing to them."
             )
-        said += _ahead(calibrated.pairs, "people's" if everything else "the corrected")
-        said += _first_place(calibrated.pairs)
-    said += leads_conclusion(calibrated)
-    if corrected:
-        # Of what is shown: where there is a composite, the other means are in --full alone.
-        primary = [item for item in corrected if item.dimension == COMPOSITE] or corrected
-        if not everything:
+        else:
             said += _gained(primary)
         said.append(_to_halve(primary))
         said += _noted(corrected, calibrated.pairs)
+    said += _uncorrected(calibrated.systems)
     return [*said, ONE_PERSON] if calibrated.n_people == 1 else said
 
 
@@ -357,45 +344,23 @@ def _noted(systems: Sequence[CorrectedSystem], pairs: Sequence[CorrectedPair]) -
     return said
 
 
-def _ahead(pairs: Sequence[CorrectedPair], whose: str) -> list[str]:
-    """Say which differences are shown by these means, or that none is."""
+def _ahead(pairs: Sequence[CorrectedPair]) -> list[str]:
+    """Say which of the differences on several dimensions are significant, or that none is."""
     tested = [pair for pair in pairs if not isnan(pair.corrected.p_adjusted)]
-    if not tested:
-        return []
     shown = [item for item in tested if item.corrected.shown]
     if not shown:
         n = counted(len(tested), "difference")
-        return [f"By {whose} means no system is shown to be ahead of another ({n})."]
+        return [f"No difference between systems is significant ({n} tested)."] if tested else []
     said = []
     for entry in shown[:NAMES_SHOWN]:
         ahead = entry.corrected if entry.corrected.value > 0 else -entry.corrected
         on = "" if entry.dimension == ALL else f" on {dimension_called(entry.dimension)}"
-        said.append(f"By {whose} means {ahead.a} is ahead of {ahead.b}{on}: {ahead}.")
+        said.append(f"{ahead.a} is significantly ahead of {ahead.b}{on}: {ahead}.")
     if len(shown) > NAMES_SHOWN:
         left = len(shown) - NAMES_SHOWN
         more, are = counted(left, "more difference"), "is" if left == 1 else "are"
-        said.append(f"{more} of {len(tested):,} {are} established.")
+        said.append(f"{more} of {len(tested):,} {are} significant.")
     return said
-
-
-def _first_place(pairs: Sequence[CorrectedPair]) -> list[str]:
-    """Say which of three or more systems may be best on the composite, or the only dimension: those
-    that no other is shown to be ahead of."""
-    primary = [pair for pair in pairs if pair.dimension == COMPOSITE] or list(pairs)
-    tested = [
-        item for item in primary if not isnan(item.corrected.p_adjusted) and not item.is_share
-    ]
-    differences = [item.corrected for item in tested]
-    systems = list(dict.fromkeys(name for each in differences for name in (each.a, each.b)))
-    if len(systems) < 3 or len({item.dimension for item in tested}) > 1:
-        return []
-    behind = {each.b if each.value > 0 else each.a for each in differences if each.shown}
-    open_ = [name for name in systems if name not in behind]
-    if len(open_) < 2:
-        return []
-    of = f"all {len(open_):,} systems" if len(open_) == len(systems) else listed(open_)
-    on = f" on {dimension_called(COMPOSITE)}" if tested[0].dimension == COMPOSITE else ""
-    return [f"First place{on} is open between {of}."]
 
 
 def _gained(corrected: Sequence[CorrectedSystem]) -> list[str]:
@@ -451,109 +416,3 @@ def best_first(systems: Sequence[CorrectedSystem]) -> list[CorrectedSystem]:
         return names.index(corrected_system.dimension), isnan(mean), 0.0 if isnan(mean) else -mean
 
     return sorted(systems, key=place)
-
-
-def established_leads(board: Leaderboard) -> tuple[_Lead, ...]:
-    """Return the systems of each difference that a leaderboard establishes, the better one
-    first."""
-    return tuple(
-        (difference.a, difference.b) if difference.value > 0 else (difference.b, difference.a)
-        for difference in board.differences
-        if difference.shown
-    )
-
-
-def leads_conclusion(calibrated: Calibration) -> list[str]:
-    """Say which of the panel's leads people's ratings do not show; nothing of those that they do.
-
-    A lead is shown by the corrected difference of the same systems, with an adjusted p below
-    `LEVEL` and an interval that leaves 0 out on the lead's side: on the composite, or on any
-    dimension where people rated several. People show the contrary where such a difference is on
-    the other side. Shares of labels, of which more is not better, show neither, but for that which
-    the panel's composite is.
-    """
-    contrary: dict[_Lead, list[CorrectedPair]] = {}
-    open_: dict[_Lead, list[CorrectedPair]] = {}
-    undefined: dict[_Lead, list[CorrectedPair]] = {}
-    primary = (ALL, COMPOSITE, calibrated.leads_on)
-    told_of = [pair for pair in calibrated.pairs if not pair.is_share or pair.dimension in primary]
-    for lead in calibrated.leads:
-        pairs = [item for item in told_of if {item.corrected.a, item.corrected.b} == {*lead}]
-        pairs = [pair for pair in pairs if pair.dimension in primary] or pairs
-        signs = [_sign(pair, lead) for pair in pairs]
-        if -1 in signs:
-            contrary[lead] = [item for item, sign in zip(pairs, signs, strict=True) if sign == -1]
-        elif 1 not in signs and 0 in signs:
-            open_[lead] = [item for item, sign in zip(pairs, signs, strict=True) if sign == 0]
-        elif pairs and 1 not in signs:
-            undefined[lead] = pairs
-    said = []
-    what = "difference" if calibrated.complete else "corrected difference"
-    n = len(calibrated.leads)
-    if contrary:
-        text = _figure(contrary, what)
-        said.append(f"People's ratings show the contrary of {_named(contrary, n)}{text}.")
-    if open_:
-        names = _named(open_, n)
-        be = "is" if len(open_) == 1 else "are"
-        text = _figure(open_, what)
-        said.append(f"{names[0].upper()}{names[1:]} {be} not shown by people's ratings{text}.")
-    if undefined:
-        reasons = dict.fromkeys(
-            pair.corrected.reason
-            for pairs in undefined.values()
-            for pair in pairs
-            if pair.corrected.reason
-        )
-        why = f": {'; '.join(reasons)}" if reasons else ""
-        said.append(f"Whether people's ratings show {_named(undefined, n)} cannot be said{why}.")
-    return said
-
-
-def _sign(pair: CorrectedPair, lead: _Lead) -> int | None:
-    """Return 1 where people show the lead, −1 where the contrary, 0 neither; None where
-    undefined."""
-    result = pair.corrected
-    if result.reason is not None or isnan(result.p_adjusted):
-        return None
-    if not result.shown or not result.sign:
-        return 0
-    return 1 if (result.value > 0) == (result.a == lead[0]) else -1
-
-
-def _named(leads: Collection[_Lead], n: int) -> str:
-    if len(leads) > NAMES_SHOWN:
-        return f"{len(leads):,} of the panel's {n:,} leads"
-    s = "s" if len(leads) > 1 else ""
-    return f"the panel's lead{s} of {listed([f'{a} over {b}' for a, b in leads])}"
-
-
-def _figure(leads: dict[_Lead, list[CorrectedPair]], what: str) -> str:
-    """Return the differences of the leads with their intervals, better − other; of more than a few,
-    from the lowest to the highest; and on which dimensions."""
-    those = [(lead, pair) for lead, pairs in leads.items() for pair in pairs]
-    names = list(dict.fromkeys(_dimension(item) for _, item in those if item.dimension != ALL))
-    is_range = len(those) > NAMES_SHOWN
-    # Of several leads on several dimensions each difference has its own; a range has none.
-    has_own = len(leads) > 1 and len(names) > 1 and not is_range
-    on = f" on {listed(names)}" if names and not has_own else ""
-    if len(those) == 1:
-        return f"{on}: {what} {_turned(*those[0])}"
-    if is_range:
-        low, *_, high = sorted(_turned(lead, item).value for lead, item in those)
-        return f"{on}: {what}s from {number(low)} to {number(high)}"
-    text = []
-    for (better, other), entry in those:
-        of = [f"{better} − {other}"] if len(leads) > 1 else []
-        of += [f"on {_dimension(entry)}"] if len(names) > 1 else []
-        text.append(f"{' '.join(of)}: {_turned((better, other), entry)}")
-    return f"{on}: {what}s, {'; '.join(text)}"
-
-
-def _dimension(pair: CorrectedPair) -> str:
-    return "the composite" if pair.dimension == COMPOSITE else pair.dimension
-
-
-def _turned(lead: _Lead, pair: CorrectedPair) -> Difference:
-    """Return the difference, the better system of the lead less the other."""
-    return pair.corrected if pair.corrected.a == lead[0] else -pair.corrected

@@ -36,24 +36,8 @@ _WIDENED = (
 _NOT_WIDENED = " A difference is claimed where its interval leaves 0 out."
 
 
-_ON_PAGE = frozenset(
-    f"{name}{where}"
-    for name in ("tau_b", "human_ceiling_tau_b", "human_difference_tau_b")
-    for where in ("", "_within_prompts")
-) | {
-    "label_kappa", "human_label_kappa", "persona_gain_tau_b", "alt_test_winning_rate",
-    "alt_test_advantage", "alt_test_items_needed",
-}  # fmt: skip
-"""The statistics that a page has."""
-
-
 def _on_page(of: RunWithPeople) -> Iterator[Result]:
-    from persona_panel.statistics.comparison import correlate
-    from persona_panel.statistics.core.arrays import AnalysisOptions
-
-    options = AnalysisOptions(epsilon=of.epsilon)
-    rows = correlate(of.panel, of.people, options, only=_ON_PAGE.union(of.required))
-    yield correlate_result(rows, of.panel, of.people, judges=of.judges)
+    yield correlate_result(of.rows, of.panel, of.people, judges=of.judges)
 
 
 @analysis(
@@ -66,6 +50,8 @@ def _on_page(of: RunWithPeople) -> Iterator[Result]:
         "value of another column of PANEL (of a run: of its responses), and whether these differ."
     ),
     parameters.effort(),
+    group="People",
+    example="runs/first --human ratings.csv",
     requirements=("tau_b >= 0.4", "tau_b_within_prompts[clarity] >= 0.3", "omega >= 0.5"),
     n_parts=1,
     on_page=_on_page,

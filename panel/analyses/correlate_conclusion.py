@@ -37,7 +37,7 @@ from persona_panel.statistics.core.table import NO_PERSONA_GROUP, Ratings, Row
 from persona_panel.statistics.strata import broken_down_by
 
 _SHOWN = 3
-_MAIN, _LABELS, _GAIN = "tau_b", "label_kappa", "persona_gain_tau_b"
+_MAIN, _LABELS = "tau_b", "label_kappa"
 _WITHIN = f"{_MAIN}_within_prompts"
 _DIFFERENCE = "human_difference_tau_b"
 _DIFFERENCE_WITHIN = f"{_DIFFERENCE}_within_prompts"
@@ -56,8 +56,8 @@ def correlate_conclusion(
     between easy and hard prompts is none between responses; else it is τ_b over all items. It is
     established where its p-value, adjusted over dimensions, is below `LEVEL` and its interval, if
     there is one, leaves 0 out; without a p-value, where the interval does that is widened for the
-    number of dimensions. The panel differs from one person, labels agree, and personas add
-    something, where such a widened interval leaves 0 out; from one person it differs within prompts
+    number of dimensions. The panel differs from one person and labels agree where such a
+    widened interval leaves 0 out; from one person it differs within prompts
     where the correlation is within them and that difference has an interval, else over all items
     (where the widened interval has half of the degrees of freedom). The number of
     prompts is that of a t-test of Fisher's z, with the value and the spread that were observed,
@@ -101,7 +101,6 @@ def correlate_conclusion(
     ]
     correlated += _beyond_chance(labels)
     said += annotator_test_conclusion(rows, group, correlated, panel, humans, called)
-    said += _gained(by_dimension(rows, group, _GAIN))
     said += differ
     return said or ["Panel and people share no dimension on which they can be compared."]
 
@@ -357,29 +356,3 @@ def _claimed_ends(row: Row, n_tests: int) -> tuple[float, float]:
         return adjusted_ends(row, n_tests)
     ends = row.value, row.ci_low, row.ci_high
     return widened(*ends, row.ci_df, n_tests, widened_df=row.ci_df / 2)
-
-
-def _gained(gains: Mapping[str, Row]) -> list[str]:
-    """Say whether personas add to the correlation with people."""
-    if not gains:
-        return []
-    if all(row.reason for row in gains.values()):
-        return [f"What personas add cannot be said: {reasons_of(gains.values())}."]
-    said = []
-    for sign, how in ((1, "correlates more"), (-1, "correlates less")):
-        if names := _on_side(sign, gains, len(gains)):
-            text = _figures(names, gains)
-            said.append(
-                f"With personas the panel's mean {how} with people than without"
-                f"{on_dimensions(names, gains, 'all dimensions')}: "
-                f"difference over all items of {text}."
-            )
-    if said:
-        return said
-    rest = [name for name, row in gains.items() if not row.reason]
-    text = f": difference over all items of {_figures(rest, gains)}" if len(rest) == 1 else ""
-    every = "the composite or any dimension" if COMPOSITE in gains else "any dimension"
-    return [
-        "That personas add to the correlation with people, or take from it, is not shown"
-        f"{on_dimensions(rest, gains, every)}{text}."
-    ]

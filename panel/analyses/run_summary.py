@@ -6,13 +6,14 @@ from importlib.metadata import version
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from persona_panel.analyses.answers import answers_of, conclusion_of
+from persona_panel.analyses.on_page import beside_people
 from persona_panel.files.outputs import json_number, record_document
 from persona_panel.models.config import cost
 from persona_panel.runs.judgment_lines import usage_document
 from persona_panel.runs.run import Run
 from persona_panel.runs.summary import (
     calls_document,
-    conclusion_of,
     json_usd,
 )
 from persona_panel.statistics.core.estimate import Difference, Estimate
@@ -28,11 +29,12 @@ do, and `score` on the terminal."""
 
 def run_summary(run: Run) -> dict[str, Any]:
     """Return what summary.json holds of a run."""
-    report = run.deliberation()
+    report, people = run.deliberation(), beside_people(run)
     board, controls = run.leaderboard(), run.control_leaderboard()
     strengths = run.strengths()
     return {
-        "conclusion": conclusion_of(run, board, controls, report),
+        "answers": [answer.document() for answer in answers_of(run, people)],
+        "conclusion": conclusion_of(run, people),
         "ranking": systems_document(board),
         "winner": board.winner,
         "differences": [

@@ -9,15 +9,19 @@ from itertools import combinations
 from math import inf, isnan, nan
 from typing import Any
 
+from persona_panel.analyses.answers import answers_of, conclusion_of
 from persona_panel.analyses.breakdown.groups import labels_of_personas
 from persona_panel.analyses.breakdown.strata import SystemsBy
 from persona_panel.analyses.contested import Contested, contested_result, headline, most_contested
+from persona_panel.analyses.methods import methods_of
+from persona_panel.analyses.on_page import RunWithPeople, beside_people
 from persona_panel.analyses.systems_by import systems_by_result
 from persona_panel.analyses.who_differs import who_differs
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.responses import Batch
 from persona_panel.graphs import Verdict
 from persona_panel.planning.panel_plan import PanelPlan
+from persona_panel.results.answer import answers_table
 from persona_panel.results.conclusions.readings import origin_sentences
 from persona_panel.results.conclusions.wording import SAMPLES
 from persona_panel.results.requirements.figures import Figure
@@ -29,17 +33,14 @@ from persona_panel.runs.coverage_tables import call_tables, coverage_tables
 from persona_panel.runs.run import Run, share_name
 from persona_panel.runs.run_remarks import counts_sentence, demonstration_notice, run_remarks
 from persona_panel.runs.scale_limits import composite_limits, composite_told, mean_limits
-from persona_panel.runs.summary import conclusion_of
 from persona_panel.statistics.core.arrays import Random, Reason
-from persona_panel.statistics.core.display import NONE, general, percent, signed
+from persona_panel.statistics.core.display import NONE, general, signed
 from persona_panel.statistics.core.display import number as number_text
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference, SystemRank
 from persona_panel.statistics.core.strengths import Strengths
 
-MUCH_OFF_SCALE = 0.5
-"""From which mean share of probability off the scale on a model's scores are warned of."""
 _RESPONSES_SHOWN = 12
 """From more responses on their ranks are in the full report, not in the short one."""
 _RESPONSES_IN_FULL = 500
@@ -80,18 +81,22 @@ _ON_DIFFERENCES = (
 )
 
 
-def score_result(run: Run, strata: SystemsBy | None = None) -> Result:
+def score_result(
+    run: Run, strata: SystemsBy | None = None, people: RunWithPeople | None = None
+) -> Result:
     """Return the result of a run; where nothing was scored, people see no tables.
 
     Args:
         strata: its systems within strata, to be shown, too.
+        people: people's ratings beside it; those that the run has unless given.
     """
+    people = beside_people(run) if people is None else people
     board, controls, report = run.leaderboard(), run.control_leaderboard(), run.deliberation()
-    tables = [*board_tables(run, board), *_strengths(run)]
+    tables = [*_corrected(people), *board_tables(run, board), *_strengths(run)]
     if controls is not None:
         tables += board_tables(run, controls, "control_", ", by judges without a persona")
     tables += _responses(run)
-    conclusion = [*off_scale(run), *conclusion_of(run, board, controls, report)]
+    conclusion = conclusion_of(run, people)
     if run.coverage.scored:
         said, contested = _who_differs(run)
         conclusion += said
@@ -110,31 +115,39 @@ def score_result(run: Run, strata: SystemsBy | None = None) -> Result:
     if not run.coverage.scored:
         tables = [replace(table, title="") for table in tables if table.programs]
     conclusion += demonstration_notice(*(judge.model for judge in run.judges))
-    people = None if run.humans is None else run.humans.origin
+    origin = None if people is None else people.people.origin
     return Result(
         "score",
         conclusion,
-        [*tables, *coverage_tables(run), _facts(run, board), *call_tables(run)],
+        [
+            *tables,
+            answers_table(answers_of(run, people)),
+            *coverage_tables(run),
+            _facts(run, board),
+            *call_tables(run),
+        ],
         remarks,
-        reading=[] if people is None else origin_sentences(people),
+        methods_of(run, people) if run.coverage.scored else (),
+        reading=[] if origin is None else origin_sentences(origin),
         source="" if run.folder is None else shown_folder(run.folder),
         coverage=run.coverage,
     )
 
 
+def _corrected(people: RunWithPeople | None) -> Iterator[Table]:
+    """Yield the systems' means corrected by people's ratings, beside the panel's."""
+    if people is None or people.calibrated is None:
+        return
+    # What corrects takes long to import.
+    from persona_panel.analyses.calibrate import calibrate_result
+
+    for table in calibrate_result(people.calibrated, labels=people.dimensions).tables:
+        yield replace(table, name=f"corrected_{table.name}")
+
+
 def planned_score(plan: PanelPlan, batch: Batch) -> list[Figure]:
     """Return the figures that a run of a plan on a batch will have, all undefined: their names."""
     return result_figures(score_result(Run.of(plan, batch)))
-
-
-def off_scale(run: Run) -> Iterator[str]:
-    """Yield which models' scores rest on little, before all that is concluded from them."""
-    for model, share in run.off_scale.items():
-        if share > MUCH_OFF_SCALE:
-            yield (
-                f"{model}: {percent(share)} of the probability of its answers lay on no value of "
-                "the scale (mean over judgments); its scores rest on the rest."
-            )
 
 
 def _labels(run: Run) -> dict[str, str]:

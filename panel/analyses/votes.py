@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from math import isnan
 from typing import TYPE_CHECKING
@@ -26,11 +26,7 @@ if TYPE_CHECKING:
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
     from persona_panel.runs.votes import DimensionVotes, VotesReport
-    from persona_panel.statistics.core.estimate import Difference
     from persona_panel.statistics.votes import Votes
-
-_NOTHING = 0.5
-"""Half a vote: personas that are shown to add less add nothing that a panel is built for."""
 
 
 def _on_page(of: RunWithPeople) -> Iterator[Result]:
@@ -47,6 +43,8 @@ def _on_page(of: RunWithPeople) -> Iterator[Result]:
     "Effective number of votes",
     parameters.run(),
     parameters.people("Human ratings of the same responses, in the form that `agree` reads."),
+    group="People",
+    example="runs/first",
     requirements=("votes[personas] >= 2", "votes_difference[personas, models] > 0"),
     on_page=_on_page,
 )
@@ -191,9 +189,9 @@ def _remarks(report: VotesReport) -> list[str]:
         )
         if len(report.dimensions) > 1:
             errors += (
-                " They are of the composite: `correlate` prints the effective number of judges of "
-                "each dimension, with the reliability of people's mean on that one; --json has "
-                "both."
+                " They are of the composite: `people correlate` prints the effective number of "
+                "judges of each dimension, with the reliability of people's mean on that one; "
+                "--json has both."
             )
         said.append(errors)
     if not report.n_people:
@@ -211,10 +209,10 @@ def votes_conclusion(report: VotesReport) -> list[str]:
     """Return two to five sentences: the votes of personas, whether these add to a judge without
     one, whether the panel is nearer to people than its best judge, that one person is not people.
     """
-    from persona_panel.runs.votes import MODELS, PERSONAS, REPLICATES
+    from persona_panel.analyses.answers import personas_in_votes
+    from persona_panel.runs.votes import MODELS, PERSONAS
 
     main = report.main
-    of = {each.source: each for each in main.sources}
     pairs = {(each.a, each.b): each for each in main.differences}
     first = main.sources[0]
     kinds = {PERSONAS: ("persona", "on one model"), MODELS: ("model", "with the same persona")}
@@ -223,17 +221,7 @@ def votes_conclusion(report: VotesReport) -> list[str]:
         f"{counted(first.n_judges, kind)} {where}" if kind else f"{first.n_judges:,} {first.source}"
     )
     said = [_number_of_votes(first, judges, bool(report.n_people))]
-    if PERSONAS not in of:
-        said.append("What personas add cannot be said: no model spoke for two personas.")
-    elif REPLICATES not in of:
-        said.append(
-            "Whether personas add anything cannot be said: no judge without a persona has two "
-            "replicates. `score` with --plain-judge adds one, and asks it as often as there are "
-            "personas."
-        )
-    else:
-        both = of[PERSONAS], of[REPLICATES]
-        said.append(_personas_add(both, pairs.get((PERSONAS, REPLICATES))))
+    said.append(personas_in_votes(main).text)
     if (pair := pairs.get((PERSONAS, MODELS))) is not None and pair.sign:
         more = pair if pair.sign > 0 else -pair
         said.append(
@@ -254,31 +242,6 @@ def _number_of_votes(of: Votes, judges: str, with_people: bool) -> str:
         f"{'vote' if of.votes.number() == '1.00' else 'votes'}{in_brackets(of.votes.interval())}: "
         f"their {shared} correlate by {number(of.correlation)} on average."
     )
-
-
-def _personas_add(sources: Sequence[Votes], pair: Difference | None) -> str:
-    """Say whether personas have more votes than replicates without one.
-
-    Args:
-        sources: personas and replicates.
-    """
-    if without := [f"{of.source}: {of.votes.reason}" for of in sources if of.votes.reason]:
-        return f"Whether personas add anything cannot be said ({'; '.join(without)})."
-    if pair is None or not pair.has_interval:
-        return "Whether personas add anything cannot be said: there is no interval."
-    replicates = f"than {sources[0].n_judges:,} replicates of a judge without a persona"
-    ends = pair.interval()
-    if pair.sign > 0:
-        return f"Personas have {pair.number()} effective votes more {replicates} ({ends})."
-    if pair.sign < 0:
-        fewer = f"{(-pair).number()} effective votes fewer {replicates}"
-        return f"Personas add nothing here: they have {fewer} ({ends})."
-    if pair.high < _NOTHING:
-        return (
-            f"Personas add nothing here: they have at most {number(pair.high)} effective votes "
-            f"more {replicates} ({ends})."
-        )
-    return f"It is not established that personas have more effective votes {replicates} ({ends})."
 
 
 def _nearer(main: DimensionVotes) -> str:

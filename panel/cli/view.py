@@ -7,12 +7,13 @@ from pathlib import Path
 import click
 
 from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.options import option
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.files.secrets.visible import say, visible
 
 
-@click.command()
+@click.command(cls=PanelCommand, example="runs --open")
 @click.argument("folder", metavar="[FOLDER]", default="runs")
 @option(
     "--port",

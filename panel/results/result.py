@@ -50,6 +50,7 @@ class Result:
         source: what the run is called that it is of, empty where it is of none.
         coverage: how many judgments that run has and lacks; None where that is not known.
         next_step: what would settle what is open; empty where nothing is.
+        page: the file of its page, empty where there is none.
     """
 
     analysis: str
@@ -61,6 +62,7 @@ class Result:
     source: str = ""
     coverage: Coverage | None = None
     next_step: str = ""
+    page: str = ""
 
     def __getitem__(self, name: str) -> Table:
         """Return the table of a name.

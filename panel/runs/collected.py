@@ -15,11 +15,12 @@ from numpy.typing import NDArray
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import composite_rule
+from persona_panel.graphs.records import controls_among
 from persona_panel.rubrics import Composite, Rubric, Status, Usage
 from persona_panel.rubrics.comparison import Outcome
 from persona_panel.statistics.core.arrays import Array, Random, Reason
 from persona_panel.statistics.core.ranking import JudgeSample, influence_of
-from persona_panel.statistics.core.table import Coverage, with_several_levels
+from persona_panel.statistics.core.table import Coverage, Ratings, with_several_levels
 
 if TYPE_CHECKING:
     from persona_panel.statistics.core.strengths import (
@@ -261,6 +262,32 @@ class CollectedRatings:
         any."""
         counts = {error: n for (of, error), n in self._reasons.items() if of == status}
         return max(counts, key=lambda error: counts[error], default=None)
+
+
+def ratings_of(run: CollectedRatings) -> Ratings:
+    """Return the ratings of a run under the names that `load_ratings` gives to those of its
+    folder."""
+    rubric, rule = run.rubric, run.rubric.composite
+    controls = controls_among(run.judges)
+    return Ratings(
+        run.ratings,
+        tuple(f"{item.prompt_id}/{item.id}" for item in run.items),
+        tuple(judge.id for judge in run.judges),
+        run.dimensions,
+        tuple(judge.model for judge in run.judges),
+        tuple(item.prompt_id for item in run.items),
+        tuple(item.system for item in run.items),
+        personas=tuple(judge.persona for judge in run.judges),
+        categories={name: tuple(of) for name, of in run.categories.items()},
+        controls=frozenset(judge.id for judge in controls),
+        scales={
+            name: (float(scale.min), float(scale.max))
+            for name, scale in rubric.numeric_scales.items()
+        },
+        composite_of=None if rule is None else rule.mean_of or (),
+        labels={dimension.id: dimension.label for dimension in rubric.dimensions},
+        coverage=run.coverage,
+    )
 
 
 def judgment_of_row(

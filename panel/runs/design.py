@@ -181,7 +181,9 @@ def design_report(
     composites = None if run is None else judge_composites(run, ratings)
     span = inf if run is None else composite_span(run.rubric, ratings.scales)
     studies = tuple(design_studies(ratings, composites, span))
-    result = _reaching(source, studies, ratings, target, None if run is None else _cost(run))
+    result = _reaching(
+        source, studies, ratings, target, None if run is None else judgment_cost(run)
+    )
     if run is not None:
         result = replace(
             result,
@@ -300,7 +302,7 @@ def _places(names: Iterable[str]) -> Mapping[str, int]:
     return {name: place for place, name in enumerate(names)}
 
 
-def _cost(run: Run) -> JudgmentCost | None:
+def judgment_cost(run: Run) -> JudgmentCost | None:
     """Return the average cost of a judgment; None where no judgment was made."""
     coverage = run.coverage
     made = coverage.expected - coverage.missing.get("skipped", 0)

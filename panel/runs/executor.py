@@ -33,6 +33,7 @@ from persona_panel.graphs.records import has_own_prompt
 from persona_panel.planning.bound_models import BoundModel
 from persona_panel.planning.panel_plan import PanelPlan, counted_judges, manifest_of
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.runs.collected import ratings_of
 from persona_panel.runs.execution import CALLED, Engine, Execution, start_of
 from persona_panel.runs.folder import RunFolder, count_results, refuse_another
 from persona_panel.runs.job import Job, kept_going, predicted_calls, with_own_answers
@@ -365,8 +366,9 @@ class Scoring(PanelJob[Run]):
         def finish(stopped: bool) -> None:
             run.elapsed_s = time.monotonic() - started
             if folder is not None:
-                folder.finish(run, batch, lambda: self._summary(run))
+                # Commands that its summary names are on its folder.
                 run.folder = folder.path
+                folder.finish(run, batch, lambda: self._summary(run))
 
         def discard() -> None:
             if folder is not None:
@@ -462,13 +464,21 @@ def _output(out: str | Path | RunOutput, responses: Responses) -> RunOutput:
 
 def _compare_with(humans: Ratings, run: Run, plan: PanelPlan) -> None:
     """Give a run human ratings; refuse those that cannot be compared before anything is spent."""
+    if plan.settings.deliberation is None:
+        # It reads files, and with them pyarrow.
+        from persona_panel.files.aligned_ratings import align_ratings
+
+        file = "human ratings" if humans.origin is None else humans.origin.file
+        _, theirs = align_ratings(ratings_of(run), humans, "the run", file)
+        # What matches nothing is said beside the run's figures.
+        run.humans = replace(humans, origin=theirs.origin)
+        return
     if not plan.output_rubric.numeric:
         raise ConfigurationError(
             "human ratings are compared with numeric ratings, and the rubric "
             f"{plan.rubric.id!r} has only categories; leave out the human ratings"
         )
     run.humans = humans
-    # What matches nothing is said beside the run's figures.
     if (deliberation := run.deliberation()) is not None:
         run.humans = replace(humans, origin=deliberation.people)
 

@@ -32,7 +32,6 @@ from persona_panel.runs.judgment_lines import JudgmentFile
 from persona_panel.runs.kept import kept_responses
 from persona_panel.runs.scale_limits import composite_limits, mean_limits
 from persona_panel.runs.summary import (
-    conclusion_of,
     difference_columns,
     judgment_columns,
     ranking_columns,
@@ -294,11 +293,6 @@ class Run(CollectedRatings):
             ]
             rankings[prompt_id] = sorted(pairs, key=lambda pair: (pair[0] is None, pair[0] or 0))
         return rankings
-
-    def conclusion(self) -> list[str]:
-        """What is established, what is not, and what would settle it."""
-        boards = self.leaderboard(), self.control_leaderboard()
-        return conclusion_of(self, *boards, self.deliberation())
 
 
 def share_name(dimension: str, category: str) -> str:

@@ -7,7 +7,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs import Verdict
 from persona_panel.graphs.records import controls_among
 from persona_panel.models.config import Price, cost
-from persona_panel.results.conclusions.score import Judged, score_conclusion
+from persona_panel.results.conclusions.score import Judged
 from persona_panel.rubrics import Usage
 from persona_panel.runs.collected import CollectedRatings
 from persona_panel.runs.judgment_lines import usage_document
@@ -30,10 +30,6 @@ from persona_panel.statistics.core.display import (
     field_columns,
 )
 from persona_panel.statistics.core.ranking import Leaderboard
-
-if TYPE_CHECKING:
-    from persona_panel.runs.deliberation import DeliberationReport
-
 
 Prices = Mapping[str, Price | None]
 
@@ -266,25 +262,6 @@ def run_facts(
             for entry in board.systems
         ],
     )
-
-
-def conclusion_of(
-    run: CollectedRatings,
-    board: Leaderboard,
-    controls: Leaderboard | None,
-    report: DeliberationReport | None,
-) -> list[str]:
-    """Return sentences on who is ahead and, where judges deliberated, on what that did."""
-    judged = judged_in(run)
-    said = score_conclusion(board, judged, controls)
-    if report is not None and judged.scored:
-        # Its statistics are of deliberation alone, and few panels deliberate.
-        from persona_panel.results.conclusions.deliberation import deliberation_conclusion
-
-        said += deliberation_conclusion(
-            report.n_deliberated, report.n_responses, report.spread, report.humans
-        )
-    return said
 
 
 def judged_in(run: CollectedRatings) -> Judged:

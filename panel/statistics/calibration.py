@@ -109,10 +109,6 @@ class Calibration:
     Attributes:
         weighted: whether items count by given probabilities of being asked for.
         n_people: how many people rated something that the panel scored.
-        leads: the differences that the panel itself has established, the better system first;
-            `calibrate` knows none.
-        leads_on: the dimension that these are on: of a panel whose composite is the share of a
-            label, that share.
         labels: of dimensions, what people read in place of their names, as far as the panel's
             ratings have them.
     """
@@ -121,8 +117,6 @@ class Calibration:
     pairs: tuple[CorrectedPair, ...]
     weighted: bool = False
     n_people: int = 0
-    leads: tuple[tuple[str, str], ...] = ()
-    leads_on: str = COMPOSITE
     labels: Mapping[str, str] = field(default_factory=dict)
 
     @property
@@ -142,7 +136,6 @@ class Calibration:
                 replace(system, dimension=called(system.dimension)) for system in self.systems
             ),
             pairs=tuple(replace(pair, dimension=called(pair.dimension)) for pair in self.pairs),
-            leads_on=called(self.leads_on),
             labels={},
         )
 

@@ -30,6 +30,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from persona_panel.statistics.core.arrays import (
+    ROUNDING,
     Array,
     Labels,
     Reason,
@@ -360,7 +361,7 @@ def _votes(
     if isnan(correlation):
         return Votes(source, *sizes, nan, replace(about, reason=why or Reason.UNDEFINED_ESTIMATE))
     # The noise of people's mean is taken off the errors of judges, and may be more than those are.
-    if abs(correlation) > 1:
+    if abs(correlation) > 1 + ROUNDING:
         return Votes(source, *sizes, nan, replace(about, reason=Reason.NOISE_ABOVE_ERRORS))
     # The higher the correlation, the fewer votes.
     low, value, high = _number(k, [interval.high, correlation, interval.low]).tolist()

@@ -9,7 +9,7 @@ from typing import Any
 
 from markupsafe import Markup
 
-from persona_panel.analyses.score import oddities, off_scale
+from persona_panel.analyses.score import oddities
 from persona_panel.calls.budget import CallCounts, Spending
 from persona_panel.models.config import cost
 from persona_panel.results.conclusions.money import spent
@@ -104,7 +104,7 @@ def established(
         calls_before=calls.before.calls,
         calls_cached=calls.cached,
         elapsed_s=run.elapsed_s,
-        notes=[*off_scale(run), *oddities(run)],
+        notes=list(oddities(run)),
     )
 
 

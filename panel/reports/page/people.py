@@ -9,13 +9,10 @@ from pathlib import Path
 from persona_panel.analyses.analysis import analyses_on_page
 from persona_panel.analyses.group_contrasts import GroupContrasts
 from persona_panel.analyses.on_page import RunWithPeople
-from persona_panel.files.aligned_ratings import align_ratings
-from persona_panel.files.ratings import load_ratings
 from persona_panel.reports.page.names import dimension_names
 from persona_panel.results.conclusions.readings import origin_sentences
 from persona_panel.results.result import Result
 from persona_panel.runs.run import Run
-from persona_panel.statistics.core.display import COMPOSITE
 from persona_panel.statistics.core.table import Ratings, RatingsOrigin
 
 
@@ -24,11 +21,13 @@ class PeopleSection:
     """What the page shows of people beside the panel.
 
     Attributes:
+        of: the run beside people.
         results: each with a part of its own.
         origin: how people's ratings were read, and how many of their items the run has.
         on_leads: which of the run's established differences people do not show.
     """
 
+    of: RunWithPeople
     results: list[Result] = field(default_factory=list)
     origin: RatingsOrigin | None = None
     on_leads: list[str] = field(default_factory=list)
@@ -56,17 +55,11 @@ def people_section(
         InputError: they share no response or no dimension with the run, or an item that people
             rated has no inclusion probability.
     """
-    names = str(folder), "human ratings" if humans.origin is None else humans.origin.file
-    own = load_ratings(str(folder))
-    panel, people = align_ratings(own, humans, *names)
-    # The page has its own name for the composite.
-    labels = {name: label for name, label in panel.labels.items() if label != COMPOSITE}
-    of = RunWithPeople(
-        run=run, own=own, humans=humans, panel=panel, people=people, names=names, judges=judges,
-        dimensions=dimension_names(run.rubric) | labels, epsilon=epsilon, inclusion=inclusion,
-        fidelity=fidelity, required=required,
+    of = RunWithPeople.of(
+        run, humans, judges=judges, dimensions=dimension_names(run.rubric), epsilon=epsilon,
+        inclusion=inclusion, fidelity=fidelity, required=required,
     )  # fmt: skip
-    measured = PeopleSection(origin=people.origin)
+    measured = PeopleSection(of, origin=of.people.origin)
     for analysis in analyses_on_page():
         for each in analysis.on_page(of) if analysis.on_page is not None else ():
             if isinstance(each, Result):

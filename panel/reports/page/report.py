@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from markupsafe import Markup
 
+from persona_panel.analyses.answers import conclusion_of
 from persona_panel.analyses.contested import by_disagreement, contested_result, most_contested
 from persona_panel.analyses.on_page import EPSILON
 from persona_panel.analyses.who_differs import who_differs_result
@@ -135,7 +136,11 @@ def report_of(
     data = embedded(run, personas, by_disagreement(run), titles=titles)
     # A sweep or an audit has its own conclusion, which claims no lead.
     leading = next((entry.result for entry in reversed(further) if entry.leads), None)
-    said = run.conclusion() if leading is None else leading.conclusion
+    said = (
+        conclusion_of(run, None if people is None else people.of)
+        if leading is None
+        else leading.conclusion
+    )
     on_leads = () if people is None or leading is not None else people.on_leads
     html = (
         environment()

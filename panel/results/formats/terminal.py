@@ -1,26 +1,101 @@
-"""A result as tables and sentences in a terminal: the figures, and last, where a reader looks when
-the command has ended, the conclusion."""
+"""A result as tables and sentences in a terminal: the figures and last, where a reader looks when
+the command has ended, the conclusion. In short it fits on a screen."""
 
 from __future__ import annotations
 
+import io
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TextIO
 
+from rich.console import Console
 from rich.text import Text
 
 from persona_panel.results.console import ReportTable, output, show_table
 from persona_panel.results.result import Result
-from persona_panel.results.shown import SmallPrint, figure_parts
+from persona_panel.results.shown import ResultPart, SmallPrint, figure_parts
+from persona_panel.statistics.core.display import counted
 
-WHERE_THE_REST_IS = "--full has every table, --json every statistic."
+LINES = 24
+"""How many lines the short report has at most, on a screen of 80 columns."""
+_COLUMNS = 80
+_ROWS = 3
+"""Of the first table at least so many rows are shown, however long the conclusion is."""
 
 
 def render(result: Result, to: TextIO, *, full: bool) -> None:
-    """Write the tables and how to read them, in short, where the rest is, and the conclusion."""
+    """Write the tables and how to read them, the conclusion, and where the page is; in short what
+    of it fits on a screen, the first of each, and that there is more."""
     console = output(to)
-    rest = [SmallPrint(WHERE_THE_REST_IS)] if result.has_more and not full else []
+    figures = list(figure_parts(result, full))
+    sentences: list[ResultPart] = list(result.conclusion)
+    last: list[ResultPart] = list(filter(None, [result.next_step]))
+    if result.page:
+        last.append(f"Page: {result.page}")
+    if not full:
+        figures, sentences = _fitting(result, figures, sentences, last, console)
+    _write(console, [*figures, *sentences, *last])
+
+
+def _fitting(
+    result: Result,
+    figures: Sequence[SmallPrint | ReportTable],
+    sentences: Sequence[ResultPart],
+    last: Sequence[ResultPart],
+    console: Console,
+) -> tuple[list[SmallPrint | ReportTable], list[ResultPart]]:
+    """Return the figures and sentences that fit beside what stands last, with the sentence that
+    there is more."""
+    # What is not read on a terminal has the same content, however wide its lines are.
+    width = min(console.width, _COLUMNS) if console.is_terminal else _COLUMNS
+    rest: list[SmallPrint | ReportTable] = [SmallPrint("--full has the rest, --json every figure.")]
+    table = next((part for part in figures if isinstance(part, ReportTable)), None)
+    reserved = 0 if table is None else _height(_cut(table, 0, width), width)
+    kept = list(sentences[:1])
+    for sentence in sentences[1:]:
+        if _height([*rest, *kept, sentence, *last], width) + reserved > LINES:
+            break
+        kept.append(sentence)
+    left = LINES - _height([*rest, *kept, *last], width)
+    shown: list[SmallPrint | ReportTable] = []
+    for part in figures:
+        # The empty line between small print and sentences is counted above.
+        if _height([*shown, part], width) <= left:
+            shown.append(part)
+        elif part is table:
+            shown += _cut(part, left, width)
+    more = result.has_more or len(kept) < len(sentences) or len(shown) < len(figures)
+    return [*shown, *(rest if more else [])], kept
+
+
+def _first(table: ReportTable, n: int) -> ReportTable:
+    return replace(table, lines=table.lines[:n])
+
+
+def _cut(table: ReportTable, left: int, width: int) -> list[SmallPrint | ReportTable]:
+    """Return as many of a table's first rows as fit, at least `_ROWS`, and how many more there
+    are."""
+    for n in range(len(table.lines) - 1, 0, -1):
+        parts: list[SmallPrint | ReportTable] = [
+            _first(table, n),
+            SmallPrint(f"{counted(len(table.lines) - n, 'more row')}."),
+        ]
+        if n <= _ROWS or _height(parts, width) <= left:
+            return parts
+    return [table]
+
+
+def _height(parts: Sequence[ResultPart], width: int) -> int:
+    to = io.StringIO()
+    console = output(to)
+    console.width = width
+    _write(console, parts)
+    return to.getvalue().count("\n")
+
+
+def _write(console: Console, parts: Sequence[ResultPart]) -> None:
     before: object = None
-    said = [*result.conclusion, *filter(None, [result.next_step])]
-    for part in [*figure_parts(result, full), *rest, *said]:
+    for part in parts:
         # A table ends with an empty line; sentences of one kind stand together.
         if before is not None and not isinstance(before, ReportTable) and type(part) is not before:
             console.print()

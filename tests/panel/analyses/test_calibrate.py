@@ -1,4 +1,4 @@
-"""`persona-panel calibrate` as a user runs it: a panel corrected by people, or why not."""
+"""`persona-panel people calibrate` as a user runs it: a panel corrected by people, or why not."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def files(
 
 
 def run(*args: str) -> Result:
-    return CliRunner().invoke(command, ["calibrate", *args])
+    return CliRunner().invoke(command, ["people", "calibrate", *args])
 
 
 def test_rows_have_the_promised_fields(
@@ -109,13 +109,15 @@ def test_the_terminal_ends_with_what_follows(files: tuple[str, str]) -> None:
     short = run(files[0], "--human", files[1])
     assert short.exit_code == 0, short.output
     text = " ".join(short.stdout.split())
-    assert "--full has every table, --json every statistic." in text
+    assert "--full has the rest, --json every figure." in text
     assert "alder − birch" not in text
     lines = [line.split() for line in short.stdout.splitlines() if line.endswith(f"{RATED}/{N} ")]
     assert [line[0] for line in lines] == list(QUALITY)
     done = run(files[0], "--human", files[1], "--full")
     text = " ".join(done.stdout.split())
-    assert concluded_in(done.stdout).startswith("By the corrected means alder is ahead of birch: ")
+    assert (
+        "alder is significantly ahead: " in concluded_in(done.stdout).split(" above birch (95 %")[0]
+    )
     assert "times as wide as with people's ratings alone." in text
     assert "To halve the widest interval" in text or "would halve the widest interval" in text
     assert f"{RATED}/{N}" in text
@@ -148,7 +150,7 @@ def test_the_terminal_says_how_what_people_rated_was_drawn(
         columns, *scored = csv.reader(file)
     part = [row for row in scored if int(row[3][1:]) < RATED]
     every = text(written(tmp_path / "part.csv", columns, part), files[1])
-    assert "--full has every table, --json every statistic. People rated everything" in every
+    assert "Which system is best? By the ratings of 2 people: " in every
     assert ("People rated everything that the panel scored: these are people's") in every
     assert "--selected" not in every
     assert "times as wide as with" not in every
@@ -230,7 +232,7 @@ def test_people_who_name_no_dimension_rated_the_composite(
         for row, other in zip(rows, others, strict=True):
             for name, cell in row.items():
                 assert cell == pytest.approx(other[name])
-    assert "alder is ahead of birch on the composite: " in found["conclusion"][0]
+    assert "alder is significantly ahead: " in found["conclusion"][0]
 
 
 def test_few_ratings_by_people_are_refused_with_the_reason(
@@ -345,7 +347,7 @@ def test_the_composite_is_what_a_requirement_means(files: tuple[str, str], tmp_p
     assert done.exit_code == 0, done.output
     lines = [line.strip() for line in done.stdout.splitlines()]
     assert lines.index("composite") < lines.index("clarity") < lines.index("depth")
-    assert "alder is ahead of birch on the composite: " in " ".join(done.stdout.split())
+    assert "alder is significantly ahead: " in " ".join(done.stdout.split())
     short = run(several[0], "--human", several[1]).stdout
     assert "corrected by people's ratings: composite" in short
     assert short.count("alder  ") == 1

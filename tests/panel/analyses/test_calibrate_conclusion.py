@@ -34,52 +34,73 @@ def pair(a: str, b: str, difference: float, p_adjusted: float) -> CorrectedPair:
     return CorrectedPair("all", replace(MEAN, corrected=found))
 
 
-def test_only_adjusted_p_values_make_a_lead() -> None:
-    """A difference below 0 is a lead of the second system; one whose adjusted p is 0.05 is none."""
-    systems = tuple(CorrectedSystem(name, "all", MEAN) for name in "ab")
-    said = calibrate_conclusion(Calibration(systems, (pair("a", "b", -0.9, 0.049),)))
-    assert said[0] == (
-        "By the corrected means b is ahead of a: 0.90 (95 % interval 0.40 to 1.40, adjusted p "
-        "0.049)."
+def systems_of(**means: float) -> tuple[CorrectedSystem, ...]:
+    """Systems with these corrected means on their one dimension."""
+    return tuple(
+        CorrectedSystem(name, "all", replace(MEAN, corrected=replace(CORRECTED, value=mean)))
+        for name, mean in means.items()
     )
-    said = calibrate_conclusion(Calibration(systems, (pair("a", "b", -0.9, 0.05),)))
-    assert said[0] == (
-        "By the corrected means no system is shown to be ahead of another (1 difference)."
+
+
+def test_only_adjusted_p_values_make_a_system_best() -> None:
+    """A difference below 0 is an advantage of the second system; one whose adjusted p is 0.05 is
+    none."""
+    systems = systems_of(a=4.3, b=5.2)
+    first, *_ = calibrate_conclusion(Calibration(systems, (pair("a", "b", -0.9, 0.049),)))
+    assert first == (
+        "Which system is best? Corrected by 0 people's ratings of 30 responses: b is significantly "
+        "ahead: 0.90 points above a (95 % interval 0.40 to 1.40, adjusted p 0.049)."
     )
+    first, *_ = calibrate_conclusion(Calibration(systems, (pair("a", "b", -0.9, 0.05),)))
+    assert "No system is significantly ahead: b 5.20, a 4.30, difference 0.90 points" in first
+
+
+def test_a_mean_that_is_higher_over_other_prompts_makes_no_system_best() -> None:
+    """Where the system with the higher mean is significantly below on the prompts of both, it is
+    not said to be ahead."""
+    found = Calibration(systems_of(a=5.2, b=5.1), (pair("a", "b", -0.9, 0.01),))
+    first, *_ = calibrate_conclusion(found)
+    assert "No system is significantly ahead: a 5.20, b 5.10, difference −0.90 points" in first
 
 
 def test_first_place_may_be_open() -> None:
-    """Of three systems of which the last is behind the first alone, the first two may be best; with
-    no difference shown all may, and with one ahead of both others, nothing is open."""
-    systems = tuple(CorrectedSystem(name, "all", MEAN) for name in "abc")
+    """Of three systems of which the last is behind the first alone, the first two are tied; with no
+    difference shown all are, and with one ahead of both others, nothing is open."""
+    systems = systems_of(a=7.0, b=6.0, c=5.0)
 
-    def said(*p_values: float) -> str:
+    def first(*p_values: float) -> str:
         names = (("a", "b"), ("a", "c"), ("b", "c"))
         pairs = (pair(*two, 1.0, p) for two, p in zip(names, p_values, strict=True))
-        return " ".join(calibrate_conclusion(Calibration(systems, tuple(pairs))))
+        return calibrate_conclusion(Calibration(systems, tuple(pairs)))[0]
 
-    assert "First place is open between a and b." in said(0.2, 0.01, 0.3)
-    assert "First place is open between all 3 systems." in said(0.2, 0.3, 0.3)
-    assert "First place" not in said(0.01, 0.01, 0.3)
+    assert first(0.2, 0.01, 0.3).endswith(" Not significantly below a: b.")
+    assert first(0.2, 0.3, 0.3).endswith(" Not significantly below a: b and c.")
+    assert "a is significantly ahead: 1.00 points above b, the nearest" in first(0.01, 0.01, 0.3)
 
 
 def test_one_person_is_not_people() -> None:
-    """Who is ahead by one person's ratings ends with that caution, as in `correlate`; two are
-    people."""
+    """Who is ahead by one person's ratings ends with that caution, as in `people correlate`; two
+    are people."""
     systems = tuple(CorrectedSystem(name, "all", MEAN) for name in "ab")
     found = Calibration(systems, (pair("a", "b", 0.9, 0.01),), n_people=1)
     assert calibrate_conclusion(found)[-1] == ONE_PERSON
     assert ONE_PERSON not in calibrate_conclusion(replace(found, n_people=2))
 
 
-def test_many_leads_are_counted() -> None:
-    """Of more than four leads the others are counted, one as one."""
-    systems = tuple(CorrectedSystem(name, "all", MEAN) for name in "abcd")
-    pairs = tuple(pair("a", other, 1.0, 0.01) for other in "bcdefg")
+def test_many_differences_on_several_dimensions_are_counted() -> None:
+    """Without a composite the significant differences of all dimensions are listed; of more than
+    four the others are counted, one as one."""
+    systems = tuple(CorrectedSystem(name, on, MEAN) for on in ("depth", "style") for name in "ab")
+    pairs = tuple(
+        replace(pair("a", other, 1.0, 0.01), dimension=on)
+        for on in ("depth", "style")
+        for other in "bcd"
+    )
     said = calibrate_conclusion(Calibration(systems, pairs))
-    assert said[4] == "2 more differences of 6 are established."
+    assert said[0].startswith("a is significantly ahead of b on depth: 1.00 (95 % interval 0.50")
+    assert said[4] == "2 more differences of 6 are significant."
     said = calibrate_conclusion(Calibration(systems, pairs[:5]))
-    assert said[4] == "1 more difference of 5 is established."
+    assert said[4] == "1 more difference of 5 is significant."
 
 
 @pytest.mark.parametrize(
@@ -131,11 +152,12 @@ def test_people_who_rated_everything_leave_nothing_to_correct() -> None:
     """The means are people's own, and no widths are compared: there is one kind of interval."""
     every = replace(MEAN, tuning=0.0, n_human=60, to_halve=None)
     systems = tuple(CorrectedSystem(name, "all", every) for name in "ab")
-    said = calibrate_conclusion(Calibration(systems, (pair("a", "b", 0.9, 0.01),)))
-    assert said == [
+    found = Calibration(systems, (pair("a", "b", 0.9, 0.01),), n_people=3)
+    assert calibrate_conclusion(found) == [
+        "Which system is best? By the ratings of 3 people: a is significantly ahead: 0.90 points "
+        "above b (95 % interval 0.40 to 1.40, adjusted p 0.01).",
         "People rated everything that the panel scored: these are people's means; the panel adds "
         "nothing to them.",
-        "By people's means a is ahead of b: 0.90 (95 % interval 0.40 to 1.40, adjusted p 0.01).",
         "To halve the widest interval, of a, more ratings by people of what the panel scored (60 "
         "items, 60 rated) are not enough: it takes more prompts.",
     ]

@@ -1,0 +1,484 @@
+"""The five answers of a run, computed here and nowhere else: each a figure with its sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from math import isnan, nan
+from typing import TYPE_CHECKING
+
+from persona_panel.analyses.ranked_systems import (
+    Ranked,
+    best_sentence,
+    by_panel,
+    by_people,
+    nearest_difference,
+    significant,
+    untested,
+)
+from persona_panel.files.named_files import shown_folder
+from persona_panel.files.wording import command_line
+from persona_panel.results.answer import QUESTIONS, Answer
+from persona_panel.results.conclusions.score import declining, few_judged, limits, nothing_judged
+from persona_panel.results.conclusions.wording import as_many, counted, in_brackets, points
+from persona_panel.runs.collected import ratings_of
+from persona_panel.runs.run import Run
+from persona_panel.runs.scale_limits import unit_of
+from persona_panel.runs.summary import judged_in
+from persona_panel.statistics.core.arrays import AnalysisOptions
+from persona_panel.statistics.core.display import COMPOSITE, number, percent
+from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.statistics.core.levels import LEVEL, POWER
+from persona_panel.statistics.core.ranking import (
+    SampledMean,
+    prompts_needed,
+    takes_more_judges,
+)
+from persona_panel.statistics.core.table import Ratings, Row, on_composite
+
+if TYPE_CHECKING:
+    from persona_panel.analyses.on_page import RunWithPeople
+    from persona_panel.runs.votes import DimensionVotes
+
+RUN = "RUN"
+"""The folder of a run that has none, in commands."""
+TENTATIVE, RELIABLE = 0.667, 0.8
+"""Krippendorff's α from which ratings carry tentative conclusions, and from which they are called
+reliable: K. Krippendorff (2004), "Reliability in content analysis"."""
+PASSED = 0.5
+"""The winning rate from which a panel passes the alternative annotator test."""
+MUCH_OFF_SCALE = 0.5
+"""From which mean share of probability off the scale on a model's scores are warned of."""
+NOTHING = 0.5
+"""Half a vote: personas that are shown to add less add nothing that a panel is built for."""
+_EQUAL = 1e-9
+_NAMED = 4
+
+
+def answers_of(run: Run, people: RunWithPeople | None = None) -> tuple[Answer, ...]:
+    """Return the answers to the five questions about a run, in their order.
+
+    Args:
+        people: people's ratings of its responses; they lead where they are there.
+    """
+    key = "answers", id(people), run.folder
+    if key not in run.computed:
+        # What is kept holds `people`, so that no other object has its id.
+        run.computed[key] = people, _answers(run, people)
+    answers: tuple[Answer, ...] = run.computed[key][1]
+    return answers
+
+
+def conclusion_of(run: Run, people: RunWithPeople | None = None) -> list[str]:
+    """Return the answers, then what limits them."""
+    board, judged = run.leaderboard(), judged_in(run)
+    answers = answers_of(run, people)
+    if not judged.scored:
+        return [answers[0].text]
+    sentences = [answer.text for answer in answers]
+    sentences += declining(board)
+    if (report := run.deliberation()) is not None:
+        # Its statistics are of deliberation alone, and few panels deliberate.
+        from persona_panel.results.conclusions.deliberation import deliberation_conclusion
+
+        sentences += deliberation_conclusion(
+            report.n_deliberated, report.n_responses, report.spread, report.humans
+        )
+    return sentences
+
+
+def _answers(run: Run, people: RunWithPeople | None) -> tuple[Answer, ...]:
+    if (nothing := nothing_judged(judged_in(run))) is not None:
+        why = Estimate(nan, reason="no judgment was scored")
+        others = [each for each in QUESTIONS if each != "best"]
+        return (
+            Answer("best", nothing, why),
+            *(Answer(each, f"Not known: {why.reason}.", why) for each in others),
+        )
+    ranked = _ranked(run, people)
+    return (
+        which_is_best(run, ranked),
+        can_be_trusted(run),
+        do_personas_add(run, people),
+        may_stand_in(run, people),
+        what_would_settle(run, ranked),
+    )
+
+
+def _ranked(run: Run, people: RunWithPeople | None) -> Ranked:
+    """Return the ranking by people's ratings, or by the panel corrected by them, where people rated
+    enough; else by the panel."""
+    by_judges = by_panel(run.leaderboard())
+    if people is None:
+        return by_judges
+    calibrated = people.calibrated
+    if calibrated is not None and (corrected := by_people(calibrated)) is not None:
+        return corrected
+    reasons = [] if calibrated is None else [s.mean.corrected.reason for s in calibrated.systems]
+    why = next(filter(None, reasons), "they are ranks")
+    return by_judges._replace(note=f"People's ratings do not correct this: {why}.")
+
+
+def which_is_best(run: Run, ranked: Ranked) -> Answer:
+    """Answer which system is best, and which are tied with it.
+
+    The figure is the difference between the best system and the nearest other that it is not
+    significantly better than, or the nearest of all where it is better than every other.
+    """
+    command = _command(run, "report")
+    if not ranked.systems:
+        why = f"systems cannot be ranked: {ranked.unranked}"
+        return Answer("best", f"S{why[1:]}.", Estimate(nan, reason=why), command)
+    if len(ranked.systems) < 2:
+        why = "fewer than two systems are ranked"
+        return Answer("best", _alone(run, ranked), Estimate(nan, reason=why), command)
+    nearest = nearest_difference(ranked)
+    if nearest is None:
+        estimate = Estimate(nan, reason=untested(ranked))
+        return Answer("best", best_sentence(ranked, run), estimate, command)
+    return Answer("best", best_sentence(ranked, run), nearest, command)
+
+
+def _alone(run: Run, ranked: Ranked) -> str:
+    ((name, mean),) = ranked.systems
+    board = run.leaderboard()
+    entry = next(each for each in board.systems if each.system == name)
+    facts = in_brackets(
+        Estimate(mean, entry.ci_low, entry.ci_high).interval(), counted(entry.n_prompts, "prompt")
+    )
+    other = (
+        "no other system is ranked"
+        if any(each.declines for each in board.systems)
+        else "there is no other system with a composite"
+    )
+    return f"{name} has a composite of {number(mean)}{facts}; {other} to compare it with."
+
+
+def can_be_trusted(run: Run) -> Answer:
+    """Answer whether the judges agree and see differences beyond noise.
+
+    The figure is Krippendorff's α of the composite, or of the only dimension, at the ordinal level
+    (nominal of categories), as `agree` has it.
+    """
+    command = _command(run, "agree")
+    ratings = _main_ratings(run)
+    if ratings is None:
+        why = "no dimension is rated by two judges"
+        sentence = f"Agreement between judges cannot be measured: {why}."
+        return Answer("trust", sentence, Estimate(nan, reason=why), command)
+    from persona_panel.statistics.agreement import agree
+
+    names = {"krippendorff_alpha", "icc2k"}
+    rows = agree(ratings, AnalysisOptions(n_permutations=0, random=run.random), only=names)
+    *_, group = ratings.raters_by_group()
+    alpha, reliability = (_row(rows, name, group) for name in ("krippendorff_alpha", "icc2k"))
+    estimate = _estimate(alpha)
+    if isnan(estimate.value):
+        sentence = f"Agreement between judges cannot be measured: {estimate.reason}."
+        return Answer("trust", sentence, estimate, command)
+    parts = [_agreement(estimate)]
+    if not isnan(reliability.value):
+        n = len(ratings.raters_by_group()[group])
+        parts.append(
+            f"the mean of {counted(n, 'judge')} has a reliability of {number(reliability.value)} "
+            "(ICC(2,k))"
+        )
+    tested = [each for each in run.leaderboard().differences if not isnan(each.p)]
+    if tested:
+        shown = sum(each.shown for each in tested)
+        parts.append(
+            f"{shown:,} of {counted(len(tested), 'difference')} between systems "
+            f"{'is' if shown == 1 else 'are'} significant"
+        )
+    judged = judged_in(run)
+    limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
+    sentence = " ".join([f"{'; '.join(parts)}.", *limiting])
+    return Answer("trust", sentence, estimate, command)
+
+
+def off_scale(run: Run) -> Iterator[str]:
+    """Yield which models' scores rest on a small part of the probability of their answers."""
+    for model, share in run.off_scale.items():
+        if share > MUCH_OFF_SCALE:
+            yield (
+                f"{model}: {percent(share)} of the probability of its answers lay on no value of "
+                "the scale (mean over judgments); its scores rest on the rest."
+            )
+
+
+def _agreement(alpha: Estimate) -> str:
+    low, high = alpha.ends
+    asked = f"the {TENTATIVE} asked for tentative conclusions"
+    if not alpha.has_interval:
+        how = "how far judges agree is uncertain"
+    elif low >= RELIABLE:
+        how = "judges agree reliably"
+    elif low >= TENTATIVE:
+        how = "judges agree enough for tentative conclusions"
+    elif high < TENTATIVE:
+        how = f"judges agree less than {asked}"
+    else:
+        how = f"whether judges reach {asked} is open"
+    return f"Krippendorff's α {_figure(alpha)}: {how}"
+
+
+def do_personas_add(run: Run, people: RunWithPeople | None) -> Answer:
+    """Answer whether judges with a persona add anything over as many calls to a plain judge.
+
+    The figure is what they add to the correlation with people (τ_b) or, without people's ratings,
+    to the effective number of votes.
+    """
+    command = _command(run, "people votes")
+    ratings = ratings_of(run)
+    if not ratings.controls:
+        why = "no judge without a persona"
+        sentence = "Not known without --plain-judge."
+        if not any(judge.has_persona for judge in run.judges):
+            why = "no judge with a persona"
+            sentence = f"Not known: {why}."
+        command = "persona-panel score RESPONSES --plain-judge"
+        return Answer("personas", sentence, Estimate(nan, reason=why), command)
+    if people is not None:
+        gain = _estimate(_row(people.rows, "persona_gain_tau_b", people.group))
+        if not isnan(gain.value):
+            what = "agreement with people (τ_b with the mean of their ratings)"
+            sentence = f"{_more(gain, 'Personas raise', 'Personas lower', what)}."
+            return Answer(
+                "personas", sentence, gain, _command(run, "people correlate", people=True)
+            )
+    from persona_panel.files.errors import InputError
+    from persona_panel.runs.votes import votes_of
+
+    try:
+        return personas_in_votes(votes_of(run, ratings).main, command)
+    except InputError as error:
+        why = error.faults[0].found
+        return Answer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
+
+
+def personas_in_votes(votes: DimensionVotes, command: str = "") -> Answer:
+    """Answer whether personas have more effective votes than replicates of a plain judge."""
+    from persona_panel.runs.votes import PERSONAS, REPLICATES
+
+    sides = {PERSONAS, REPLICATES}
+    pair = next((each for each in votes.differences if {each.a, each.b} == sides), None)
+    why = "no model spoke for two personas, and for two replicates without a persona"
+    if pair is not None:
+        why = str(pair.reason or "there is no interval of the effective number of votes")
+    if pair is None or not pair.has_interval:
+        return Answer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
+    pair = pair if pair.a == PERSONAS else -pair
+    what = "the effective number of votes over as many calls to a plain judge"
+    sentence = f"{_more(pair, 'Personas raise', 'Personas lower', what)}."
+    if pair.high < NOTHING:
+        sentence = (
+            f"Personas add nothing: at most {number(pair.high)} effective votes over as many calls "
+            f"to a plain judge{in_brackets(pair.interval())}."
+        )
+    return Answer("personas", sentence, pair, command)
+
+
+def _more(estimate: Estimate, above: str, below: str, what: str) -> str:
+    """Return a change in words: `Personas raise X by 0.4 (…)`, or that none is significant."""
+    facts = in_brackets(estimate.interval())
+    if not estimate.sign:
+        value = f"{estimate.number(with_sign=True)}{facts}"
+        return f"{above.split()[0]} do not significantly change {what}: {value}"
+    return f"{above if estimate.sign > 0 else below} {what} by {number(abs(estimate.value))}{facts}"
+
+
+def may_stand_in(run: Run, people: RunWithPeople | None) -> Answer:
+    """Answer whether the panel may stand in for people here, against people's own disagreement.
+
+    The figure is the winning rate of the alternative annotator test; where people are too few for
+    it, how much nearer the panel is to the others than one person is (difference of τ_b).
+    """
+    if people is None:
+        why = "no people's ratings"
+        command = _command(run, "select", {"--n": 30, "--out": "items.csv"})
+        sentence = f"Not known: {why} (--human)."
+        return Answer("people", sentence, Estimate(nan, reason=why), command)
+    command = _command(run, "people correlate", people=True)
+    rate = _row(people.rows, "alt_test_winning_rate", people.group)
+    tau = _estimate(_first(people, "tau_b_within_prompts", "tau_b"))
+    correlated = tau.value > 0 and (tau.least_p < LEVEL or (isnan(tau.least_p) and tau.sign > 0))
+    goes = "" if isnan(tau.value) else f" Correlation with people's order: τ_b {_figure(tau)}."
+    if not isnan(rate.value):
+        passed = rate.value >= PASSED and correlated
+        beats = (
+            f"winning rate ω {number(rate.value)} in the alternative annotator test with ε "
+            f"{people.epsilon:g}"
+        )
+        if passed:
+            sentence = f"Yes: {beats}.{goes}"
+        elif rate.value >= PASSED:
+            sentence = (
+                f"Not shown: {beats}, but no significant correlation with people; the same score "
+                f"for every response may pass, too.{goes}"
+            )
+        else:
+            sentence = f"Not shown: {beats}; {PASSED} is needed.{goes}"
+        return Answer("people", sentence, _estimate(rate), command)
+    against = _estimate(
+        _first(people, "human_difference_tau_b_within_prompts", "human_difference_tau_b")
+    )
+    why = str(rate.reason or "too few people rated")
+    if isnan(against.value):
+        sentence = f"Not known: {why}.{goes}"
+        return Answer("people", sentence, Estimate(nan, reason=why), command)
+    what = "agree with the other people than one person does (difference of τ_b"
+    more = {1: "The panel's scores more closely", -1: "The panel's scores less closely"}
+    facts = in_brackets(against.interval()).removeprefix(" (").removesuffix(")")
+    ends = f" {against.number(with_sign=True)}{', ' if facts else ''}{facts})"
+    sentence = (
+        f"{more[against.sign]} {what}{ends}"
+        if against.sign
+        else f"Not shown: no significant difference from one person (of τ_b{ends}"
+    )
+    return Answer(
+        "people", f"{sentence}. The alternative annotator test: {why}.{goes}", against, command
+    )
+
+
+def what_would_settle(run: Run, ranked: Ranked) -> Answer:
+    """Answer how many prompts, at what cost, would settle which system is best.
+
+    The figure is the number of prompts with which the test of the first system against the one that
+    is hardest to tell from it would reach `POWER`, with the difference and the variances that were
+    observed; see `persona_panel.statistics.core.ranking.prompts_needed`.
+    """
+    command = _command(run, "plan", {"--from": _folder(run)}, placed=False)
+    if ranked.winner is not None:
+        why = "which system is best is settled"
+        return Answer("settle", "Nothing about first place is open.", Estimate(nan, reason=why))
+    if ranked.to_halve:
+        return _more_of_people(run, ranked)
+    open_ = [
+        each
+        for each in (ranked.of_first() if len(ranked.systems) > 1 else [])
+        if not significant(each) and isinstance(each.sampled, SampledMean) and each.sampled.errors
+    ]
+    if not open_:
+        why = "no difference between systems has a standard error"
+        sentence = f"Not known: {why}; two systems that answered several of the same prompts have."
+        return Answer("settle", sentence, Estimate(nan, reason=why), command)
+    level = LEVEL / max(1, sum(not isnan(each.p) for each in ranked.differences))
+    # Needs judges, not prompts; else the smallest in its standard errors.
+    hardest = min(
+        open_,
+        key=lambda each: (
+            not takes_more_judges(each.sampled, level),
+            abs(each.value) / (each.sampled.errors[0][0] or 1.0) if each.sampled else 0.0,
+        ),
+    )
+    unit = unit_of(run.rubric).after_number
+    which = f"{ranked.first} ahead of {hardest.b}"
+    if abs(hardest.value) <= _EQUAL or not hardest.sampled or not hardest.sampled.errors[0][0]:
+        why = (
+            f"the difference between {ranked.first} and {hardest.b} is {points(hardest.value, '')}"
+        )
+        return Answer("settle", f"Not known: {why}.", Estimate(nan, reason=why), command)
+    size = f"at the observed difference of {points(hardest.value, unit)}"
+    if takes_more_judges(hardest.sampled, level):
+        why = "more judges are needed"
+        sentence = f"No number of prompts would show {which} {size}: {why}."
+        return Answer("settle", sentence, Estimate(nan, reason=why), command)
+    needed = prompts_needed(hardest.sampled, level)
+    n = hardest.n or 0
+    many = as_many(needed)
+    sentence = (
+        f"{many[0].upper()}{many[1:]} (now {n:,}) would show {which} with {percent(POWER)} power, "
+        f"{size}{_costing(run, needed, n)}."
+    )
+    value = Estimate(
+        nan if needed is None else float(needed), n=n, unit="prompts", exact=True,
+        reason="more than are foreseen" if needed is None else None,
+    )  # fmt: skip
+    return Answer("settle", sentence, value, command)
+
+
+def _more_of_people(run: Run, ranked: Ranked) -> Answer:
+    """Answer how many responses people would have to rate."""
+    command = _command(run, "select", {"--n": 30, "--out": "items.csv"})
+    open_ = [each for each in ranked.of_first() if not significant(each)]
+    nearest = min(open_, key=lambda each: abs(each.value), default=None)
+    needed = None if nearest is None else ranked.to_halve.get(frozenset((nearest.a, nearest.b)))
+    if nearest is None or needed is None:
+        why = "more ratings by people than there are responses"
+        sentence = f"Takes {why}: another batch of prompts, rated by the panel and people."
+        return Answer("settle", sentence, Estimate(nan, reason=why), command)
+    sentence = (
+        f"People's ratings of about {counted(needed, 'response')} would halve the interval of the "
+        f"difference between {nearest.a} and {nearest.b}."
+    )
+    value = Estimate(float(needed), n=nearest.n, unit="responses", exact=True)
+    return Answer("settle", sentence, value, command)
+
+
+def _costing(run: Run, needed: int | None, n: int) -> str:
+    """Return what the prompts that are lacking would cost, at the mean cost of a judgment."""
+    from persona_panel.results.conclusions.money import dollars
+    from persona_panel.runs.design import judgment_cost
+
+    each = judgment_cost(run)
+    if needed is None or each is None or not each.usd:
+        return ""
+    systems = len({item.system for item in run.items})
+    usd = (needed - n) * systems * len(run.judges) * each.usd
+    return f"; the other {needed - n:,} cost about {dollars(usd)}"
+
+
+def _main_ratings(run: Run) -> Ratings | None:
+    """Return the ratings on the composite, or on the only or first dimension where there is none;
+    None where fewer than two judges rated."""
+    ratings = ratings_of(run)
+    groups = list(ratings.raters_by_group().values())
+    if not groups or len(groups[-1]) < 2:
+        return None
+    if (whole := on_composite(ratings)) is not None:
+        return whole[0]
+    numeric = ratings.numeric()
+    kept = numeric if numeric.dimensions else ratings
+    return replace(kept, scores=kept.scores[:, :, :1], dimensions=kept.dimensions[:1])
+
+
+def _row(rows: Sequence[Row], statistic: str, group: str) -> Row:
+    """Return the first row of a statistic of a group: that of the composite where there is one."""
+    of = [row for row in rows if (row.statistic, row.group, row.by) == (statistic, group, None)]
+    return of[0] if of else Row(statistic, group, COMPOSITE)
+
+
+def _first(people: RunWithPeople, *names: str) -> Row:
+    """Return the row of the first statistic that is defined; of the last where none is."""
+    rows = [_row(people.rows, name, people.group) for name in names]
+    return next((row for row in rows if not isnan(row.value)), rows[-1])
+
+
+def _estimate(row: Row) -> Estimate:
+    adjusted = row.adjusted_over is not None
+    return Estimate(
+        row.value, row.ci_low, row.ci_high, over=row.ci_over or "", n=row.n_clusters,
+        p=row.p_raw if adjusted else row.p_value, p_adjusted=row.p_value if adjusted else nan,
+        df=row.ci_df, reason=None if row.reason is None else str(row.reason),
+    )  # fmt: skip
+
+
+def _figure(estimate: Estimate) -> str:
+    return f"{estimate.number()}{in_brackets(estimate.interval())}"
+
+
+def _folder(run: Run) -> str:
+    return RUN if run.folder is None else shown_folder(run.folder)
+
+
+def _command(
+    run: Run,
+    name: str,
+    options: dict[str, str | int] | None = None,
+    *,
+    placed: bool = True,
+    people: bool = False,
+) -> str:
+    """Return a command on the run's folder."""
+    more = {"--human": "RATINGS"} if people else {}
+    return command_line(name, [_folder(run)] if placed else [], {**(options or {}), **more})

@@ -1,0 +1,109 @@
+"""The methods paragraph of a run, with its own figures and the sources of what was computed."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+from typing import TYPE_CHECKING
+
+from persona_panel.results.conclusions.wording import counted, listed
+from persona_panel.runs.collected import ratings_of
+from persona_panel.runs.run import Run
+from persona_panel.statistics.core.display import general, percent
+from persona_panel.statistics.core.table import on_composite
+
+if TYPE_CHECKING:
+    from persona_panel.analyses.on_page import RunWithPeople
+
+HOLM = "Holm, S. (1979). Scandinavian Journal of Statistics, 6, 65-70."
+KRIPPENDORFF = "Krippendorff, K. (2004). Content Analysis, 2nd ed. Sage."
+SHROUT = "Shrout, P. E. and Fleiss, J. L. (1979). Psychological Bulletin, 86, 420-428."
+PREDICTION = (
+    "Angelopoulos, A. N. et al. (2023). Prediction-powered inference. Science, 382, 669-674."
+)
+ANNOTATOR = "Calderon, N. et al. (2025). The alternative annotator test. Proceedings of ACL 2025."
+KENDALL = "Kendall, M. G. (1945). Biometrika, 33, 239-251."
+
+
+def methods_of(run: Run, people: RunWithPeople | None = None) -> list[str]:
+    """Return the paragraph, and the references that it cites, one each."""
+    sentences, cited = [_texts(run), _judges(run), _rubric(run)], [HOLM]
+    sentences.append(
+        "Systems were compared by two-sided paired t-tests over prompts, adjusted by Holm's method "
+        "over all pairs (Holm 1979); 95 % intervals are Student's t over prompts"
+        + (" and judges." if run.random == "prompts-and-judges" else ", with the judges as fixed.")
+    )
+    if len(run.judges) > 1:
+        sentences.append(
+            "Agreement is Krippendorff's α at the ordinal level (Krippendorff 2004), the "
+            "reliability of the panel's mean ICC(2,k) (Shrout and Fleiss 1979), each with a "
+            "jackknife over prompts."
+        )
+        cited += [KRIPPENDORFF, SHROUT]
+    if people is not None:
+        n = people.people.n_raters_of(people.panel)
+        who = "1 person" if n == 1 else f"{n:,} people"
+        sentences.append(
+            f"{who} rated {counted(len(people.people.items), 'response')}; the panel was compared "
+            "with the mean of their ratings by Kendall's τ_b (Kendall 1945) and the alternative "
+            f"annotator test with ε = {people.epsilon:g} (Calderon et al. 2025), and systems' "
+            "means were corrected by prediction-powered inference (Angelopoulos et al. 2023)."
+        )
+        cited += [KENDALL, ANNOTATOR, PREDICTION]
+    sentences.append(_missing(run))
+    sentences.append(f"Computed with persona-panel {version('persona-panel')}, seed {run.seed}.")
+    return [" ".join(sentences), *cited]
+
+
+def _texts(run: Run) -> str:
+    systems = len({item.system for item in run.items})
+    prompts = len({item.prompt_id for item in run.items})
+    return (
+        f"{counted(len(run.items), 'response')} of {counted(systems, 'system')} to "
+        f"{counted(prompts, 'prompt')} were rated by {counted(len(run.judges), 'judge')}."
+    )
+
+
+def _judges(run: Run) -> str:
+    labels = {persona.id: persona.label for persona in run.personas}
+    personas = list(dict.fromkeys(judge.persona for judge in run.judges if judge.has_persona))
+    models = list(dict.fromkeys(judge.model for judge in run.judges))
+    elicitations = list(dict.fromkeys(judge.elicitation for judge in run.judges))
+    who = "Judges without a persona"
+    if personas:
+        named = ", ".join(labels.get(name, name) for name in personas)
+        who = f"{counted(len(personas), 'persona')} ({named})"
+        if any(not judge.has_persona for judge in run.judges):
+            who += ", beside judges without one,"
+    deliberated = "" if run.before is None else " and deliberated"
+    return (
+        f"{who} spoke through {listed(models, 'models')}; they were asked by the elicitation "
+        f"{listed(elicitations)}{deliberated}."
+    )
+
+
+def _rubric(run: Run) -> str:
+    dimensions = [dimension.label for dimension in run.rubric.dimensions]
+    scales = {
+        f"{general(scale.min)}-{general(scale.max)}" for scale in run.rubric.numeric_scales.values()
+    }
+    on = f", from {scales.pop()}" if len(scales) == 1 else ""
+    composite = ""
+    if on_composite(ratings_of(run)) is not None:
+        composite = " The composite is the mean over the dimensions."
+    return (
+        f"The rubric {run.rubric.label} has {counted(len(dimensions), 'dimension')}"
+        f" ({'; '.join(dimensions)}){on}.{composite}"
+    )
+
+
+def _missing(run: Run) -> str:
+    coverage = run.coverage
+    missing = sum(coverage.missing.values())
+    if not missing:
+        return "No judgment is missing."
+    why = ", ".join(f"{n:,} {status}" for status, n in coverage.missing.items())
+    share = percent(missing / coverage.expected)
+    return (
+        f"{missing:,} of {coverage.expected:,} judgments ({share}) are missing ({why}); nothing "
+        "was imputed."
+    )

@@ -1,0 +1,80 @@
+"""The answers to the five questions that a panel is asked, as a result holds them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from persona_panel.results.table import Column, Key, Table
+from persona_panel.statistics.core.estimate import Estimate
+
+Question = Literal["best", "trust", "personas", "people", "settle"]
+
+QUESTIONS: Mapping[Question, str] = {
+    "best": "Which system is best?",
+    "trust": "Can the panel be trusted?",
+    "personas": "Do personas add anything over a plain judge?",
+    "people": "May the panel stand in for people?",
+    "settle": "What would settle what is open?",
+}
+"""The questions in the order in which they are answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """An answer: its figure, a sentence with it, and where the evidence is.
+
+    Attributes:
+        question: which of `QUESTIONS`.
+        sentence: the answer, or what is missing for it.
+        estimate: the figure that it rests on, or the reason why there is none.
+        command: what prints the evidence or, where there is no answer, gets what is missing; empty
+            where nothing does.
+    """
+
+    question: Question
+    sentence: str
+    estimate: Estimate
+    command: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether there is a figure, so that the question is answered."""
+        return self.estimate.value == self.estimate.value
+
+    @property
+    def text(self) -> str:
+        """Return the question and the sentence."""
+        return f"{QUESTIONS[self.question]} {self.sentence}"
+
+    def document(self) -> dict[str, Any]:
+        """Return the answer for programs."""
+        return {
+            "question": self.question,
+            "sentence": self.sentence,
+            "estimate": self.estimate.document(),
+            "command": self.command,
+        }
+
+
+def answers_table(answers: Sequence[Answer]) -> Table:
+    """Return the answers as a table, for programs: a row a question.
+
+    A requirement names its estimates `answer[best]`, and so on.
+    """
+    columns = (
+        Column("estimate", "estimate", figure="answer"),
+        Column("sentence", "text"),
+        Column("command", "text"),
+    )
+    rows = [
+        {
+            "question": answer.question,
+            "estimate": answer.estimate,
+            "sentence": answer.sentence,
+            "command": answer.command,
+        }
+        for answer in answers
+    ]
+    return Table("answers", (Key("question"),), columns, rows)
