@@ -5,7 +5,7 @@ A run that has ended is read once, and again when its files have changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import floor
@@ -15,10 +15,12 @@ from typing import Any, Literal
 from persona_panel.files.errors import PanelError
 from persona_panel.graphs.records import judges_in
 from persona_panel.models.config import Price, cost, with_batches
+from persona_panel.results.answer import Question
 from persona_panel.results.conclusions.money import spent
 from persona_panel.runs.kept import kept_manifest, object_if_there
 from persona_panel.runs.output import SPENT
 from persona_panel.runs.spending import spent_in
+from persona_panel.statistics.core.display import number
 from persona_panel.view.run_folders import MANIFEST, PAGE, RunFolders, linked_file
 from persona_panel.view.writers import JUDGMENTS, Writers, last_change
 
@@ -39,7 +41,7 @@ class RunLine:
         began: its last start.
         texts, judges: how many it has; None where that is not known.
         answer: what it came to in a sentence; why it cannot be read, where that is so.
-        agreement: Krippendorff's α or what else its summary says; empty where it says nothing.
+        agreement: Krippendorff's α of its judges; empty where its summary has none.
         complete: the percentage of judgments that have a result, rounded down; empty before the
             end.
         cost: of all starts; empty where it cost nothing.
@@ -164,14 +166,22 @@ def _summary(folder: Path, began: datetime) -> dict[str, Any] | None:
 
 
 def _answer(summary: Mapping[str, Any]) -> str:
-    answers = summary.get("answers") or summary.get("conclusion") or [""]
-    first = answers[0]
-    return str(first["sentence"] if isinstance(first, dict) else first)
+    """Return the answer to which system is best; of what has no answers, such as a sweep or a run
+    of an earlier version, the first sentence of its conclusion."""
+    if (best := _answer_to("best", summary)) is not None:
+        return str(best["sentence"])
+    return str((summary.get("conclusion") or [""])[0])
 
 
 def _agreement(summary: Mapping[str, Any]) -> str:
-    alpha = summary.get("agreement")
-    return f"{alpha:.2f}" if isinstance(alpha, float) else ""
+    trust = _answer_to("trust", summary)
+    value = None if trust is None else trust["estimate"].get("value")
+    return number(value) if isinstance(value, float) else ""
+
+
+def _answer_to(question: Question, summary: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    answers: Sequence[Mapping[str, Any]] = summary.get("answers") or ()
+    return next((answer for answer in answers if answer["question"] == question), None)
 
 
 def _complete(summary: Mapping[str, Any]) -> str:

@@ -52,18 +52,23 @@ def test_the_latest_come_first_and_unreadable_ones_last(ended: Path, tmp_path: P
 
 
 def test_what_a_run_came_to(ended: Path, tmp_path: Path) -> None:
-    """The first answer where the summary has answers, else the first sentence of the conclusion;
-    completeness is rounded down, so that nothing that is missing looks whole."""
+    """Which system is best and how far judges agree, as its summary answers; without answers, as
+    in a sweep, the first sentence of its conclusion. Completeness is rounded down, so that nothing
+    that is missing looks whole."""
     run = tmp_path / "run"
     shutil.copytree(ended, run)
-    conclusion = json.loads((run / "summary.json").read_text())["conclusion"]
-    assert lines_of(tmp_path)[0].answer == conclusion[0]
-    coverage = {"expected": 100_000, "scored": 99_989, "abstained": 10}
-    answers = [{"question": "Which is best?", "sentence": "s1 is ahead."}]
-    change(run / "summary.json", answers=answers, coverage=coverage, agreement=0.5)
+    best, trust = json.loads((run / "summary.json").read_text())["answers"][:2]
     [line] = lines_of(tmp_path)
-    assert (line.answer, line.complete, line.agreement) == ("s1 is ahead.", "99.9 %", "0.50")
+    assert (best["question"], line.answer) == ("best", best["sentence"])
+    assert float(line.agreement.replace("\N{MINUS SIGN}", "-")) == pytest.approx(
+        trust["estimate"]["value"], abs=0.005
+    )
     assert (line.texts, line.judges, line.state) == (24, 5, "ended")
+    trust["estimate"] = {"value": None, "reason": "one judge"}
+    coverage = {"expected": 100_000, "scored": 99_989, "abstained": 10}
+    change(run / "summary.json", answers=[trust], conclusion=["Held."], coverage=coverage)
+    [line] = lines_of(tmp_path)
+    assert (line.answer, line.complete, line.agreement) == ("Held.", "99.9 %", "")
 
 
 def test_a_run_whose_last_start_has_no_end_is_stopped(ended: Path, tmp_path: Path) -> None:
@@ -84,7 +89,7 @@ def test_a_run_that_has_ended_is_read_once(ended: Path, tmp_path: Path) -> None:
     """And again when one of its files has another size or time."""
     run = tmp_path / "run"
     shutil.copytree(ended, run)
-    change(run / "summary.json", conclusion=["one"])
+    change(run / "summary.json", answers=[], conclusion=["one"])
     lines = Lines(RunFolders(tmp_path), Writers())
     assert lines.all()[0].answer == "one"
     before = (run / "summary.json").stat()

@@ -86,7 +86,7 @@ def test_a_line_for_each_run(runs: Path) -> None:
     assert page.count('<tr class="ended">') == 3
     assert "24 × 5" in page
     assert "100 %" in page
-    assert summary["conclusion"][0][:30] in page
+    assert summary["answers"][0]["sentence"][:30] in page
     assert "deep/&lt;img src=x onerror=alert(1)&gt;⟨U+202E⟩" in page
     assert "<img" not in page
 
