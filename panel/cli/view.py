@@ -50,13 +50,13 @@ def view(folder: str, port: int, opened: bool) -> None:
     from persona_panel.view.server import HOST, ViewServer
 
     try:
-        server = ViewServer(root, port, folder)
+        server = ViewServer(root, port)
     except OSError as error:
         raise ConfigurationError(
             f"--port {port}: {HOST} cannot be listened on there ({error.strerror}); choose "
             "another one, or leave it out for a free one"
         ) from None
-    say(f"Runs below {visible(folder)}, until Ctrl-C ends this:", err=True)
+    say(f"Runs below {visible(str(root))}, until Ctrl-C ends this:", err=True)
     say(server.address)
     if opened:
         import webbrowser

@@ -45,7 +45,6 @@ class ViewServer(ThreadingHTTPServer):
     Args:
         root: the folder, which is there.
         port: 0: a free one.
-        shown: the folder as the user calls it.
 
     Raises:
         OSError: the port cannot be had.
@@ -56,9 +55,9 @@ class ViewServer(ThreadingHTTPServer):
     # Another process may not listen on it at the same time, as Windows would let it.
     allow_reuse_port = False
 
-    def __init__(self, root: Path, port: int = 0, shown: str | None = None) -> None:
+    def __init__(self, root: Path, port: int = 0) -> None:
         self.runs = WatchedRuns(root)
-        self.shown = str(root) if shown is None else shown
+        self.root = root
         self.base = f"/{secrets.token_urlsafe(16)}/"
         self.ended = threading.Event()
         self.watchers = threading.BoundedSemaphore(_MOST_WATCHERS)
@@ -141,7 +140,7 @@ class _Handler(BaseHTTPRequestHandler):
         panels = [panel for line in listed.running if (panel := self.server.runs.panel(line))]
         self._page(
             pages.list_page(
-                self.server.shown, listed.lines, panels, listed.version, self.server.base
+                str(self.server.root), listed.lines, panels, listed.version, self.server.base
             )
         )
 
