@@ -147,6 +147,10 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
             "Score a batch of responses with a panel of judges, and rank them.",
         ),
         "report": ("persona_panel.cli.report", "Write a page of a run, to look at in a browser."),
+        "view": (
+            "persona_panel.cli.view",
+            "Show the runs below a folder in a browser, as they go on.",
+        ),
         "compare": (
             "persona_panel.analyses.compare",
             "Compare runs: other texts, or another panel.",

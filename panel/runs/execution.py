@@ -21,7 +21,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from hashlib import file_digest
 from importlib.metadata import PackageNotFoundError, version
@@ -138,10 +138,12 @@ _SHORTEST_SECRET = 8
 """Shorter values of such variables are switches and numbers of bits."""
 
 
-def start_of(output: RunOutput, models: Iterable[BoundModel]) -> dict[str, Any]:
+def start_of(
+    output: RunOutput, models: Iterable[BoundModel], caps: Caps | None = None
+) -> dict[str, Any]:
     """Return the record of a start, now, of a run by these models of the files that `output`
-    names."""
-    return {
+    names, within these caps where they are given."""
+    start = {
         "at": datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z"),
         # Two machines may start the same in one second.
         "id": uuid4().hex,
@@ -154,6 +156,9 @@ def start_of(output: RunOutput, models: Iterable[BoundModel]) -> dict[str, Any]:
         "platform": platform.platform(),
         "versions": _versions(models),
     }
+    if caps is not None:
+        start["caps"] = {name: cap for name, cap in asdict(caps).items() if cap is not None}
+    return start
 
 
 def masked_command(arguments: Sequence[str]) -> str:

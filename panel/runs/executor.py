@@ -302,7 +302,7 @@ class Scoring(PanelJob[Run]):
         _warn_of_missing_prompts(self.plan, self.batch)
         # People's ratings that do not fit are refused before a call.
         run = self._new_run()
-        start = None if self.output is None else start_of(self.output, self.plan.models)
+        start = None if self.output is None else start_of(self.output, self.plan.models, caps)
         on_each = on_event or notebook_progress(self.most_results)
         async with self.calling(caps, execution) as caller:
             return await with_own_answers(

@@ -379,9 +379,8 @@ class Sweeping(PanelJob[Sweep]):
         async with self.calling(caps, execution) as caller:
             folder = None
             if output is not None:
-                folder = SweepFolder(
-                    output, self.manifest, plan, start_of(output, self.models.values())
-                )
+                start = start_of(output, self.models.values(), caps)
+                folder = SweepFolder(output, self.manifest, plan, start)
             report = on_event or notebook_progress(self.most_results)
             gathered, started = Gathered(), time.monotonic()
 

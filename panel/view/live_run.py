@@ -1,0 +1,189 @@
+"""A run that goes on, or was stopped, as its page shows it: texts and places in a chart, made anew
+each time that it is looked at.
+"""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Mapping
+from datetime import datetime
+from math import isfinite, isnan
+from pathlib import Path
+from typing import Any
+
+from persona_panel.files.responses import Item
+from persona_panel.graphs.records import judges_in
+from persona_panel.results.axis import Axis
+from persona_panel.results.conclusions.money import dollars
+from persona_panel.results.page_text import shown
+from persona_panel.runs.kept import RESPONSES, kept_lines, kept_manifest
+from persona_panel.runs.scale_limits import composite_limits
+from persona_panel.runs.spending import spent_in
+from persona_panel.statistics.core.display import clock, counted, ends, number
+from persona_panel.statistics.core.ranking import SystemRank
+from persona_panel.view.lines import State, cost_of, stopped_at
+from persona_panel.view.live_ratings import LiveRatings
+from persona_panel.view.run_folders import MANIFEST
+from persona_panel.view.writers import GOING_ON, JUDGMENTS
+
+MOST_SYSTEMS = 30
+MOST_REASONS = 6
+_RATE_OVER_S = 30.0
+_LEAST_RATE_S = 3.0
+
+
+class LiveRun:
+    """A run that is looked at while it goes on.
+
+    Raises:
+        InputError: its run.json or responses.jsonl cannot be read.
+        LookupError, TypeError: they hold something else.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        document, self._kept = kept_manifest(folder / MANIFEST)
+        self._start: Mapping[str, Any] = document["starts"][-1]
+        items: list[Item] = []
+        # The answers of a sweep are not known before they are judged.
+        if self._kept.texts.file == RESPONSES and self._kept.sweep is None:
+            items = [
+                Item(line["prompt_id"], line["id"], line["system"])
+                for _, _, line in kept_lines(folder / RESPONSES)
+            ]
+        rubric = self._kept.output_rubric or self._kept.rubric
+        self._ratings = LiveRatings(items, judges_in(document), rubric)
+        self._limits = composite_limits(rubric)
+        self._counts: deque[tuple[float, int]] = deque()
+        self.n_systems = min(len({item.system for item in items}), MOST_SYSTEMS)
+
+    def update(self, state: State) -> dict[str, Any]:
+        """Read what has come since the last look, and return what is shown: texts by the fields
+        of the page, the number of judgments `done` of `total`, `systems` and `reasons`.
+
+        Raises:
+            OSError, PanelError: a file cannot be read.
+        """
+        file = self._judgments(state)
+        if file is not None:
+            self._ratings.read(file)
+        ratings = self._ratings
+        done = ratings.n_done if ratings.items else ratings.n_lines
+        total = ratings.total
+        rate = self._rate(done) if state == "running" else None
+        fields = {
+            "progress": f"{done:,} of {counted(total, 'judgment')}"
+            if total
+            else counted(done, "judgment"),
+            "rate": "" if rate is None else f"{number(rate, 0 if rate >= 10 else 1)} a second",
+            "left": f"{clock((total - done) / rate)} left" if rate and done < total else "",
+            "cost": self._cost(),
+            "looked": f"Read at {datetime.now().astimezone():%H:%M:%S}."
+            + (" Not all of it was read yet." if ratings.is_behind else ""),
+            "stopped": self._stopped() if state == "stopped" else "",
+            **self._missing(),
+        }
+        return {
+            "state": state,
+            "done": done,
+            "total": total,
+            "fields": {name: shown(text) for name, text in fields.items()},
+            **self._systems(),
+        }
+
+    @property
+    def command(self) -> str:
+        """Return the command of the last start."""
+        return str(self._start["command"])
+
+    def ticks(self) -> list[tuple[str, str]]:
+        """Return places and labels of the systems' axis; none where the rubric has no bounds."""
+        return Axis.of(self._limits, []).ticks if isfinite(sum(self._limits)) else []
+
+    def _judgments(self, state: State) -> Path | None:
+        """Return the file that has the judgments: what goes on gathers its own in another one."""
+        files = [self._folder / JUDGMENTS]
+        if state == "running":
+            files.append(self._folder / GOING_ON)
+        there = [file for file in files if file.exists()]
+        return max(there, key=lambda file: file.stat().st_mtime_ns, default=None)
+
+    def _rate(self, done: int) -> float | None:
+        """Return the judgments a second over the last half minute; None at the beginning."""
+        now = time.monotonic()
+        if self._counts and done < self._counts[-1][1]:
+            self._counts.clear()
+        self._counts.append((now, done))
+        while now - self._counts[0][0] > _RATE_OVER_S and len(self._counts) > 2:
+            self._counts.popleft()
+        since, before = self._counts[0]
+        return (done - before) / (now - since) if now - since >= _LEAST_RATE_S else None
+
+    def _cost(self) -> str:
+        caps: Mapping[str, Any] = self._start.get("caps") or {}
+        spent = spent_in(self._folder)
+        texts = [cost_of(self._folder, self._kept.prices) or "$0"]
+        if "usd" in caps:
+            texts[0] += f" of at most {dollars(caps['usd'])}"
+        if "calls" in caps:
+            texts.append(f"{spent.calls:,} of at most {counted(caps['calls'], 'call')}")
+        if "tokens" in caps:
+            texts.append(f"{spent.tokens:,} of at most {counted(caps['tokens'], 'token')}")
+        return ", ".join(texts)
+
+    def _stopped(self) -> str:
+        when = f"{stopped_at(self._folder):%Y-%m-%d %H:%M:%S}"
+        return (
+            f"Nothing has been written since {when}, and no process is seen to go on with it: it "
+            "was killed, or its machine was. What it has paid for is kept. In the folder where it "
+            "was started, this command goes on with it:"
+        )
+
+    def _missing(self) -> dict[str, str]:
+        reasons = self._ratings.missing()
+        n = sum(count for _, _, count, _ in reasons)
+        fields = {"missing": f"{n:,} missing" if n else ""}
+        for place in range(MOST_REASONS):
+            model = count = error = ""
+            if place < len(reasons):
+                model, status, number_of, error = reasons[place]
+                count = f"{number_of:,} {status}"
+            fields |= {
+                f"reason-{place}-model": model,
+                f"reason-{place}-count": count,
+                f"reason-{place}-error": error,
+            }
+        return fields
+
+    def _systems(self) -> dict[str, Any]:
+        ratings = self._ratings
+        if not ratings.items:
+            return {"prompts": "Systems are ranked when the run has ended.", "systems": []}
+        board = ratings.leaderboard()
+        whole = int(ratings.whole_prompts().sum())
+        prompts = (
+            f"{whole:,} of {counted(ratings.n_prompts, 'prompt')} have all of their judgments."
+        )
+        if board is None:
+            return {"prompts": prompts, "systems": []}
+        axis = Axis.of(self._limits, [entry.composite for entry in board.systems])
+        return {
+            "prompts": prompts,
+            "systems": [_system(entry, axis) for entry in board.systems[:MOST_SYSTEMS]],
+        }
+
+
+def _system(entry: SystemRank, axis: Axis) -> dict[str, str]:
+    """Return a system's line: its texts, and places on the axis."""
+    interval = "" if isnan(entry.ci_low) else ends(entry.ci_low, entry.ci_high)
+    if entry.declines:
+        interval = "mostly abstentions"
+    return {
+        "name": shown(entry.system),
+        "mean": number(entry.composite),
+        "interval": interval,
+        "at": "" if isnan(entry.composite) else axis.at(entry.composite),
+        "low": "" if isnan(entry.ci_low) else axis.at(entry.ci_low),
+        "high": "" if isnan(entry.ci_low) else axis.at(entry.ci_high),
+    }
