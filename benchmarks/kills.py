@@ -6,9 +6,9 @@
     python -m benchmarks.kills --clock                  the clock is set back and forth meanwhile
 
 Jobs: `score`, `score --batch` (its batches are submitted, looked at and collected), `sweep`,
-`sweep --batch`, `generate`, `study collect` and `cache import`. Each is first run undisturbed. Then
-it is started in a new folder, killed with SIGKILL after a random share of the time that it took,
-and started again by the same command, three times over; and then left to end. Counted are
+`sweep --batch`, `generate`, `people collect` and `cache import`. Each is first run undisturbed.
+Then it is started in a new folder, killed with SIGKILL after a random share of the time that it
+took, and started again by the same command, three times over; and then left to end. Counted are
 
 unreadable    after a kill: `agree` or `report` ends with a traceback, or refuses a run that has
               judgments; after the end: a file of JSON, JSONL or CSV that cannot be parsed
@@ -112,7 +112,7 @@ def _generate(folder: Path, url: str) -> list[str]:
 
 def _collect(folder: Path, url: str) -> list[str]:
     if not (folder / "study").exists():
-        words = ["study", "make", str(ROOT / "examples" / "responses.jsonl"), "--raters", "6"]
+        words = ["people", "make", str(ROOT / "examples" / "responses.jsonl"), "--raters", "6"]
         words += ["--per-rater", "12", "--tasks", "rank,rate", "--out", "study"]
         done = forked.run([COMMAND, *words], folder, environment())
         assert done.returncode == 0, done.stderr
@@ -120,7 +120,7 @@ def _collect(folder: Path, url: str) -> list[str]:
             answer(page, folder / "answers" / f"{n}.json", lambda text, by: 1 + len(text + by) % 5)
     answers = [f"answers/{path.name}" for path in sorted((folder / "answers").iterdir())]
     # As a user does who starts it again: what is there may be half of it.
-    return ["study", "collect", "study", *answers, "--out", "ratings.csv", "--overwrite"]
+    return ["people", "collect", "study", *answers, "--out", "ratings.csv", "--overwrite"]
 
 
 def _import(folder: Path, url: str) -> list[str]:

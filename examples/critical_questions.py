@@ -42,7 +42,7 @@ THRESHOLDS = {
     "chrf": (0.0, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6),
 }
 OF_MATCH = {"similarity": 0.65, "chrf": 0.35}
-"""What `persona-panel match` takes."""
+"""What `persona-panel questions match` takes."""
 
 
 def leave_one_out(by: str, texts: Sequence[str]) -> np.ndarray:

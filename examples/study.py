@@ -104,7 +104,7 @@ command("score", "responses.jsonl", "--rubric", "debate-speech", *panel, "--out"
 
 # 3. People rate them, blind to who wrote them. A study is never written over another.
 if not Path("study").exists():
-    command("study", "make", "responses.jsonl", "--raters", str(RATERS), "--per-rater", "4",
+    command("people", "make", "responses.jsonl", "--raters", str(RATERS), "--per-rater", "4",
             "--calibration", "1", "--repeats", "1", "--seed", "1", "--rubric", "debate-speech",
             "--out", "study")  # fmt: skip
 Path("answers").mkdir(exist_ok=True)
@@ -112,16 +112,16 @@ for number, page in enumerate(sorted(Path("study/packets").glob("*.html"))):
     document = answers(packet_in(page), random.Random(number))
     Path("answers", f"{page.stem}.json").write_text(json.dumps(document), "utf-8")
 files = sorted(Path("answers").glob("*.json"))
-command("study", "collect", "study", *files, "--out", "ratings.csv")
+command("people", "collect", "study", *files, "--out", "ratings.csv")
 
 # 4. How far the panel and the people agree.
-command("correlate", "run", "--human", "ratings.csv", "--no-intervals")
+command("people", "correlate", "run", "--human", "ratings.csv", "--no-intervals")
 
 # 5. What another panel infers from the raters' reasons, compared with their own scores.
 reasons = Path("ratings-justifications")
 command("score", reasons / "responses.jsonl", "--rubric", reasons / "rubric.yaml",
         "--personas", "none", "--model", MODEL, "--limit", "4", "--out", "inferred")  # fmt: skip
-command("correlate", "inferred", "--human", reasons / "ratings.csv", "--no-intervals",
+command("people", "correlate", "inferred", "--human", reasons / "ratings.csv", "--no-intervals",
         "--allow-unmatched")  # fmt: skip
 
 # 6. A page to look at.

@@ -88,8 +88,8 @@ class Deliberation(BaseModel):
     rounds: int = Field(
         ge=1,
         le=20,
-        description="Let judges deliberate: each sees the ratings of the others, anonymous and in "
-        "random order, and may revise its own, for at most N rounds.",
+        description="Let judges deliberate for at most N rounds. Each sees the ratings of the "
+        "others, anonymous and in random order, and may revise its own.",
     )
     reveal: Reveal = Field(
         default="scores",

@@ -1,5 +1,5 @@
-"""Every sentence of a command's conclusion is one that a pattern knows, and is what the result's
-tables say, over random inputs."""
+"""Every sentence of a command's conclusion, and its next step, is one that a pattern knows, and is
+what the result's tables say, over random inputs."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_no_sentence_contradicts_the_tables(name: str, tmp_path: Path) -> None:
     sentence is false."""
     patterns, faults, met = COMMANDS[name].patterns, [], set[str]()
     for result, beside in results(name, tmp_path):
-        for sentence in result.conclusion:
+        for sentence in [*result.conclusion, *filter(None, [result.next_step])]:
             if fault := read(sentence, beside, patterns):
                 faults.append(fault)
             elif len(beside.kinds) > len(met):

@@ -45,6 +45,8 @@ _PERSONAS_ADD = (
     parameters.random("What intervals take as a sample"),
     parameters.effort(),
     parameters.scale("--scale", "RATINGS"),
+    group="Panel",
+    example="runs/first",
     requirements=("krippendorff_alpha >= 0.667", "icc2k[clarity] >= 0.8"),
     n_parts=2,
 )
@@ -185,8 +187,8 @@ def _for_people(
     if not broken_down:
         if any(row.statistic == "effective_judges" and not row.reason for row in rows):
             said.append(
-                f"Effective number of {made.word}s: {WITHOUT_PEOPLE.format(made.word)} `correlate "
-                f"--human` has the number of what {made.word}s say beyond people's mean."
+                f"Effective number of {made.word}s: {WITHOUT_PEOPLE.format(made.word)} `people "
+                f"correlate --human` has the number of what {made.word}s say beyond people's mean."
             )
         quality, more = made.of_registry(
             rows, panel_quality_statistics, all_raters, main_only=False

@@ -80,6 +80,7 @@ _IN_FULL = (
     ),
     Option(
         "--seed",
+        hidden=True,
         type=click.IntRange(min=0),
         default=0,
         show_default=True,
@@ -90,6 +91,8 @@ _IN_FULL = (
         metavar="FILE",
         help="Write the aligned scores of one --method to this CSV file, as ratings.",
     ),
+    group="People",
+    example="runs/first --human ratings.csv",
     requirements=("rmse_change[isotonic] < 0", "alignment[isotonic] == lower error"),
 )
 def align(
@@ -107,8 +110,8 @@ def align(
 ) -> Result:
     """Learn from people's ratings how to combine or rescale a panel's scores.
 
-    PANEL is a run's folder, or ratings; RATINGS are people's ratings, both as `correlate` takes
-    them. Each prompt is scored by what was learnt from other prompts (cross-fitting), and the
+    PANEL is a run's folder, or ratings; RATINGS are people's ratings, both as `people correlate`
+    takes them. Each prompt is scored by what was learnt from other prompts (cross-fitting), and the
     figures are of these held-out scores:
 
     \b
@@ -122,8 +125,8 @@ def align(
     above 0.25. With several dimensions on one scale their mean, the composite, comes first. A
     missing rating stays missing: the weights of the other judges are divided by their sum.
 
-    `align` changes the scores of single texts. For the mean of a system with an interval, take
-    `calibrate`, which cancels a bias of the panel.
+    `people align` changes the scores of single texts. For the mean of a system with an interval,
+    take `people calibrate`, which cancels a bias of the panel.
 
     --out has the column learnt_from: `other prompts` for texts that people rated, `all rated
     prompts` for the others. It is written without an established gain, too, with a warning.

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import ParamSpec
+from typing import Literal, ParamSpec
 
 import click
 
@@ -15,6 +15,7 @@ from persona_panel.analyses.on_page import BesidePeople
 from persona_panel.results.result import Result
 
 P = ParamSpec("P")
+Group = Literal["Start", "Panel", "People"]
 
 _EXIT = (
     "Exit status: 0; 2, bad input, each fault named with its line; 3, a requirement is not met, "
@@ -28,20 +29,25 @@ class Analysis:
 
     Attributes:
         name: of the command, and of the results.
+        group: the heading that the help of `persona-panel` has the command under; commands of the
+            group People stand behind `people`.
         title: what a page calls its section.
         function: from inputs to the result.
         parameters: of the command; each is called as an argument of the function.
         requirements: examples of requirements on its figures, for the help.
+        example: what follows the command's name in the example of its help.
         n_parts: how many parts of work report their progress, from their start, 0, to their end, 1;
             where there are any, the function takes a `progress`, which is called with that.
         on_page: makes its sections of a run's page beside people's ratings, where it has any.
     """
 
     name: str
+    group: Group
     title: str
     function: Callable[..., Result]
     parameters: Sequence[click.Parameter]
     requirements: Sequence[str]
+    example: str
     n_parts: int = 0
     on_page: BesidePeople | None = None
 
@@ -61,14 +67,16 @@ ANALYSES: dict[str, Analysis] = {}
 def analysis(
     title: str,
     *parameters: click.Parameter | Sequence[click.Parameter],
+    group: Group,
     requirements: Sequence[str],
+    example: str,
     n_parts: int = 0,
     on_page: BesidePeople | None = None,
 ) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
     """Make an analysis of a function, called as it is; the function itself stays as it was.
 
     Args:
-        title, requirements, n_parts, on_page: as of `Analysis`.
+        title, group, requirements, example, n_parts, on_page: as of `Analysis`.
         parameters: of the command, in its order; see `persona_panel.analyses.parameters`.
     """
     declared: list[click.Parameter] = []
@@ -77,7 +85,9 @@ def analysis(
 
     def registered(function: Callable[P, Result]) -> Callable[P, Result]:
         name = function.__name__
-        ANALYSES[name] = Analysis(name, title, function, declared, requirements, n_parts, on_page)
+        ANALYSES[name] = Analysis(
+            name, group, title, function, declared, requirements, example, n_parts, on_page
+        )
         return function
 
     return registered

@@ -152,8 +152,8 @@ def _why(name: str, on: str, group: str, panel: Ratings, humans: Ratings) -> lis
     if result.linear_share < _MOSTLY:
         return [f"{text}; the rest is of single texts."]
     return [
-        f"{text}: `calibrate` takes such a bias out of systems' means, `align` out of single "
-        "scores."
+        f"{text}: `people calibrate` takes such a bias out of systems' means, `people align` out "
+        "of single scores."
     ]
 
 

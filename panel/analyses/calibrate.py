@@ -76,6 +76,8 @@ def _on_page(of: RunWithPeople) -> Iterator[Result | str]:
         "People's ratings of a part of the items.", COLUMNS_OF_RATINGS, required=True
     ),
     parameters.selected(),
+    group="People",
+    example="runs/first --human ratings.csv",
     requirements=("corrected[my-model] >= 6", "corrected_difference[new, old] > -0.2"),
     on_page=_on_page,
 )
@@ -92,13 +94,13 @@ def calibrate(
     """Correct a panel's means of systems by people's ratings of a part of the items.
 
     PANEL is a run's folder, or ratings with the system of each item in the column source; RATINGS
-    are read as by `correlate`. The corrected mean estimates what people would give to everything on
-    average: a bias of the panel cancels, and the 95 % interval over prompts is the narrower the
-    more the panel goes with people (prediction-powered inference, with its weight λ tuned).
-    Differences between systems are corrected likewise. From 8 prompts rated by people on there is a
-    correction. With several dimensions on one scale their mean, the composite, comes first. Of a
-    run's folder it is also said which of the differences between systems that the run establishes
-    people's ratings do not show.
+    are read as by `people correlate`. The corrected mean estimates what people would give to
+    everything on average: a bias of the panel cancels, and the 95 % interval over prompts is the
+    narrower the more the panel goes with people (prediction-powered inference, with its weight λ
+    tuned). Differences between systems are corrected likewise. From 8 prompts rated by people on
+    there is a correction. With several dimensions on one scale their mean, the composite, comes
+    first. Of a run's folder it is also said which of the differences between systems that the run
+    establishes people's ratings do not show.
 
     What people rated has to be a random part, or one that `select` chose: then give its file as
     --selected, or RATINGS with its column inclusion_probability.

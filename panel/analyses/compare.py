@@ -57,6 +57,8 @@ _STATISTICS = {
         "these."
     ),
     parameters.random("What intervals and tests take as a sample"),
+    group="Start",
+    example="runs/first runs/second",
     requirements=("difference[new, old] > -0.2", "difference[new, old, clarity] >= 0"),
 )
 def compare(
@@ -86,10 +88,10 @@ def compare(
     responses that changed most. Of two panels, also how far they rank responses alike and, with
     --human, which of them is nearer to people: in how it ranks responses, in its scores, and in how
     often it is at least as near to the other people as a person is (the advantage `rho` of
-    `correlate`).
+    `people correlate`).
 
-    RATINGS is a file as `correlate` reads it; --map-human says which columns its fields are, where
-    they have other names.
+    RATINGS is a file as `people correlate` reads it; --map-human says which columns its fields are,
+    where they have other names.
 
     Args:
         run_a, run_b, more: runs that were written, or their folders.

@@ -80,6 +80,8 @@ class Contested:
         show_default=True,
         help="How many responses to list.",
     ),
+    group="Panel",
+    example="runs/first --top 5",
     requirements=("contested_responses <= 3",),
 )
 def contested(run: RunSource, *, top: int | None = 10) -> Result:

@@ -50,6 +50,8 @@ def _on_page(of: RunWithPeople) -> Iterator[Result]:
         "value of another column of PANEL (of a run: of its responses), and whether these differ."
     ),
     parameters.effort(),
+    group="People",
+    example="runs/first --human ratings.csv",
     requirements=("tau_b >= 0.4", "tau_b_within_prompts[clarity] >= 0.3", "omega >= 0.5"),
     n_parts=1,
     on_page=_on_page,

@@ -57,6 +57,8 @@ def _on_page(of: RunWithPeople) -> Iterator[Result]:
         metavar="NAME",
         help="Compare this dimension only. Human ratings that name none are of it.",
     ),
+    group="People",
+    example="RUN --human h.csv --raters r.csv --groups g.yaml",
     requirements=("fidelity[left-right] != caricature", "fidelity_ratio[left-right] < 2"),
     on_page=_on_page,
 )
@@ -76,8 +78,8 @@ def fidelity(
     """Compare how personas differ with how the people they stand for differ.
 
     PANEL is a run's folder, or ratings; RATINGS are people's ratings of the same items, both as
-    `correlate` takes them. GROUPS says which people form a group, which personas stand for it,
-    and which groups are contrasted:
+    `people correlate` takes them. GROUPS says which people form a group, which personas stand for
+    it, and which groups are contrasted:
 
     \b
       groups:

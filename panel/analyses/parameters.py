@@ -62,6 +62,8 @@ def columns(
     name: str = "--map",
     parameter: str = "mapping",
     needs: str = "",
+    *,
+    hidden: bool = False,
 ) -> Option:
     """Return the option for columns of a file that have other names than its fields: the column by
     field, empty where there is none.
@@ -70,6 +72,7 @@ def columns(
         file: what the file is called in the command's help.
         example: a field and a column, such as "response=answer".
         needs: as of `Option`.
+        hidden: whether help leaves it out unless everything is asked for.
     """
     return Option(
         name,
@@ -78,14 +81,12 @@ def columns(
         multiple=True,
         callback=columns_by_field,
         needs=needs,
-        help=f"Columns of {file} that have other names than its fields, such as {example}; "
-        "repeatable.",
+        hidden=hidden,
+        help=f"Columns of {file} with other names than its fields, such as {example}. Repeatable.",
     )
 
 
-def people(
-    text: str, example: str = "score=value", *, required: bool = False
-) -> list[click.Parameter]:
+def people(text: str, example: str = "score=value", *, required: bool = False) -> list[Option]:
     """Return people's ratings and how they are read: `human`, None where it is left out,
     `human_mapping`, `human_scale`, `allow_unmatched`.
 
@@ -100,6 +101,7 @@ def people(
         Option(
             "--allow-unmatched",
             is_flag=True,
+            hidden=True,
             needs="--human",
             help="Go on where fewer than 80 % of the items that people rated match.",
         ),
@@ -119,7 +121,7 @@ def scale(name: str, of: str, needs: str = "") -> Option:
         multiple=True,
         callback=scale_of,
         needs=needs,
-        help=f"The scale of {of}, such as 1-5{where}; repeatable, for each dimension. What lies "
+        help=f"The scale of {of}, such as 1-5{where}. Repeatable, for each dimension. What lies "
         "outside is refused.",
     )
 
@@ -164,6 +166,7 @@ def random(effect: str) -> Option:
         type=click.Choice(["prompts", "prompts-and-judges"]),
         default="prompts",
         show_default=True,
+        hidden=True,
         help=f"{effect}: the prompts, with these judges as they are, or the judges, too, as a "
         "sample of such judges (personas and models each, where they are crossed).",
     )
@@ -177,6 +180,7 @@ def effort() -> list[click.Parameter]:
             type=click.IntRange(min=0),
             default=1999,
             show_default=True,
+            hidden=True,
             metavar="N",
             help="How many shuffles a permutation test takes; with 0 there are no such p-values.",
         ),
@@ -185,6 +189,7 @@ def effort() -> list[click.Parameter]:
             "intervals",
             flag_value=False,
             default=True,
+            hidden=True,
             help="Print the values without confidence intervals.",
         ),
     ]

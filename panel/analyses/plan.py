@@ -55,6 +55,8 @@ class _Points(click.FloatRange):
     parameters.people(
         "Human ratings of the same responses: how many raters and prompts people would take."
     ),
+    group="Panel",
+    example="--from runs/first --half-width 0.3",
     requirements=("half_width[system] <= 0.5", "generalizability[item] >= 0.8"),
 )
 def plan(

@@ -72,7 +72,7 @@ def select_result(
 
 def select_conclusion(drawn: Sequence[SelectedItem], panel: Ratings, n: int) -> list[str]:
     """Say how many items of how many systems and prompts were drawn, their probabilities, and where
-    they are too few for `calibrate`, the annotator test and `align`."""
+    they are too few for `people calibrate`, the annotator test and `people align`."""
     systems = {item.system for item in drawn}
     prompts = {item.prompt for item in drawn}
     of = f" of {counted(len(systems), 'system')}" if panel.sources is not None else ""

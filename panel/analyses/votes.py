@@ -43,6 +43,8 @@ def _on_page(of: RunWithPeople) -> Iterator[Result]:
     "Effective number of votes",
     parameters.run(),
     parameters.people("Human ratings of the same responses, in the form that `agree` reads."),
+    group="People",
+    example="runs/first",
     requirements=("votes[personas] >= 2", "votes_difference[personas, models] > 0"),
     on_page=_on_page,
 )
@@ -187,9 +189,9 @@ def _remarks(report: VotesReport) -> list[str]:
         )
         if len(report.dimensions) > 1:
             errors += (
-                " They are of the composite: `correlate` prints the effective number of judges of "
-                "each dimension, with the reliability of people's mean on that one; --json has "
-                "both."
+                " They are of the composite: `people correlate` prints the effective number of "
+                "judges of each dimension, with the reliability of people's mean on that one; "
+                "--json has both."
             )
         said.append(errors)
     if not report.n_people:

@@ -22,6 +22,8 @@ from persona_panel.cli.failures import (
     say_what_is_missing,
 )
 from persona_panel.cli.gate import Gate, gate_options
+from persona_panel.cli.help import PanelCommand
+from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import Command, full_option, option
 from persona_panel.files.secrets.visible import say, say_sentences, standard_output, visible
 from persona_panel.results.result import Result, ResultFormat, format_names, load_format
@@ -40,7 +42,14 @@ class ResultOutput:
     plot: str | None
     gate: Gate
 
-    def show(self, result: Result, *, status: int = COMPLETE, why: Sequence[str] = ()) -> None:
+    def show(
+        self,
+        result: Result,
+        *,
+        status: int = COMPLETE,
+        why: Sequence[str] = (),
+        next_step: NextStep | None = None,
+    ) -> None:
         """Print the result in its format, with what is to be known of its inputs on standard error;
         draw it; decide the requirements, and end the command with its exit status where that is
         not 0.
@@ -48,6 +57,7 @@ class ResultOutput:
         Args:
             status: of the command itself.
             why: it is not 0, for the last line where no requirement decides.
+            next_step: follows the result, unless that has one of its own.
 
         Raises:
             InputError: a requirement names no figure of it; nothing is printed then.
@@ -67,6 +77,8 @@ class ResultOutput:
                 raise click.UsageError(f"--plot {self.plot}: {error}.") from None
             figure.savefig(self.plot)
         say_what_is_missing(result.source, result.coverage)
+        if next_step is not None and not result.next_step:
+            next_step.say()
         if status and why and not self.gate.requirements:
             say(visible(f"Exit status {status}: {'; '.join(why)}."), err=True)
         self.gate.finish(lambda: result_figures(result), of=lambda: result, status=status)
@@ -94,7 +106,7 @@ def result_options(*requirements: str) -> Callable[[Command], Command]:
         @option(
             "--plot",
             metavar="FILE",
-            help="Draw the main estimates with their intervals: .pdf, .svg or .png.",
+            help="Draw the main estimates, to a file .pdf, .svg or .png.",
         )
         @gate_options(*requirements)
         @wraps(command)
@@ -136,14 +148,24 @@ def analysis_command(analysis: Analysis) -> click.Command:
         _refuse_alone(analysis.parameters, inputs)
         command(**inputs)
 
-    made = click.command(analysis.name, params=list(analysis.parameters), help=analysis.help)
+    made = click.command(
+        analysis.name,
+        PanelCommand,
+        params=list(analysis.parameters),
+        help=analysis.help,
+        example=analysis.example,
+    )
     return made(checked)
 
 
 def _short_formats(command: Command) -> Command:
     for short in reversed(_SHORT_FORMATS):
         command = option(
-            f"--{short}", f"as_{short}", is_flag=True, help=f"Short for --format {short}."
+            f"--{short}",
+            f"as_{short}",
+            is_flag=True,
+            hidden=short != "json",
+            help=f"Short for --format {short}.",
         )(command)
     return command
 

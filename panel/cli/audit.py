@@ -11,20 +11,24 @@ import click
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.failures import refusals, refusals_without_calls, status_of
+from persona_panel.cli.help import PanelGroup
 from persona_panel.cli.job import carried_out
+from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import column_mapping
 from persona_panel.cli.panel_options import PanelOptions, panel_options
 from persona_panel.cli.run_options import RunOptions, run_options
-from persona_panel.cli.sections import SectionedCommand
 from persona_panel.files.secrets.visible import say, visible
 
 
-@click.group()
+@click.group(cls=PanelGroup, example="bias runs/first")
 def audit() -> None:
     """Measure a panel's biases, and how much prompt injections raise its scores."""
 
 
-@audit.command(cls=SectionedCommand, short_help="Measure how much prompt injections raise scores.")
+@audit.command(
+    example="--model openai:gpt-5-mini --out runs/audit",
+    short_help="Measure how much prompt injections raise scores.",
+)
 @click.argument("responses", metavar="[RESPONSES]", required=False)
 @column_mapping("RESPONSES", "response=answer,system=model")
 @panel_options(only_off=["plain_judge"])
@@ -111,7 +115,7 @@ def injection(
     output.show(found.result(), status=status, why=why)
 
 
-@audit.command()
+@audit.command(example="runs/first")
 @click.argument("run", metavar="RUN")
 @result_options("length_correlation < 0.3", "self_preference < 0.5")
 @refusals_without_calls
@@ -146,7 +150,8 @@ def bias(run: str, output: ResultOutput) -> None:
     except OSError as error:
         # The figures are there; a folder of someone else's is read all the same.
         say(visible(f"Not written to {run}/bias.json: {error.strerror}."), err=True)
+        page = None
     else:
-        shows = f"`{command_line('report', [run])}` shows it on the page"
-        say(visible(f"Written to {path}; {shows}."), err=True)
-    output.show(bias_result(rows, found.ratings, source=run))
+        say(visible(f"Written to {path}."), err=True)
+        page = NextStep("show it on the page of the run", command_line("report", [run]))
+    output.show(bias_result(rows, found.ratings, source=run), next_step=page)

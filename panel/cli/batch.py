@@ -10,6 +10,7 @@ import click
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.batch_options import say_line
 from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.help import PanelGroup
 from persona_panel.cli.run_options import refuse_batches_at
 from persona_panel.cli.signals import run_to_end
 from persona_panel.files.secrets.visible import say, visible
@@ -35,7 +36,7 @@ _trust = click.option(
 )
 
 
-@click.group()
+@click.group(cls=PanelGroup, example="status runs/first")
 def batch() -> None:
     """Look at the batches of a run, wait for them or cancel them.
 
@@ -45,7 +46,7 @@ def batch() -> None:
     """
 
 
-@batch.command()
+@batch.command(example="runs/first")
 @_run_argument
 @_trust
 @result_options("open_batches <= 0")
@@ -62,7 +63,7 @@ def status(run: str, trust: bool, output: ResultOutput) -> None:
     output.show(_result(batches))
 
 
-@batch.command()
+@batch.command(example="runs/first")
 @_run_argument
 @_trust
 @refusals_without_calls
@@ -79,7 +80,7 @@ def wait(run: str, trust: bool) -> None:
     _take(run, trusted=trust)
 
 
-@batch.command()
+@batch.command(example="runs/first")
 @_run_argument
 @_trust
 @refusals_without_calls
@@ -141,8 +142,8 @@ def _result(states: list[BatchNow]) -> Result:
         "counts", (), (Column("open", "whole", figure="open_batches"),), [{"open": n_open}]
     )
     said = [] if states else ["No batch was submitted."]
-    said += ["The command that submitted them takes the answers and goes on."] if n_open else []
-    return Result("batch status", said, [batches, counts])
+    goes_on = "The command that submitted them takes the answers and goes on." if n_open else ""
+    return Result("batch status", said, [batches, counts], next_step=goes_on)
 
 
 def _row(state: BatchNow) -> dict[str, Any]:

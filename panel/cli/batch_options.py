@@ -82,19 +82,21 @@ def batch_options(command: Command) -> Command:
         "--batch",
         "by_batches",
         is_flag=True,
-        help="Ask models by their provider's batches, at a lower price and within a day, where "
-        "openai:NAME or its server has such, and for anthropic:NAME and google_genai:NAME; others "
-        "are called as usual. Needs --out, a folder of this machine: started again, the same "
-        "command goes on with the same batches.",
+        help="Ask models by provider batches: cheaper, within a day. Where openai:NAME or its "
+        "server has such, and for anthropic:NAME and google_genai:NAME; others are called as "
+        "usual. Needs --out, a folder of this machine: started again, the same command goes on "
+        "with the same batches.",
     )
     @option(
         "--batch-out",
+        hidden=True,
         metavar="DIR",
         help="Write the requests that the cache does not answer to files in DIR, as rows of "
         "its provider's batches, and make no run; with --batch-in, what follows from its answers.",
     )
     @option(
         "--batch-in",
+        hidden=True,
         metavar="DIR",
         help="Read answers to such requests from the files *.jsonl and *.jsonl.gz in DIR, and make "
         "the run from these and the cache, without a call.",

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from persona_panel.cli.failures import INCOMPLETE, refusals_without_calls
+from persona_panel.cli.help import PanelGroup
 from persona_panel.cli.options import json_option
 from persona_panel.files.secrets.visible import say, say_json, visible
 
@@ -22,7 +23,7 @@ _DAY_S = 86_400
 _NOT_NOTED = "(not noted)"
 
 
-@click.group()
+@click.group(cls=PanelGroup, example="stats")
 def cache() -> None:
     """Count, move or remove the answers in the cache.
 
@@ -56,7 +57,7 @@ def stats(as_json: bool) -> None:
         _print_table(counts)
 
 
-@cache.command(short_help="Write the answers to a file.")
+@cache.command(example="answers.jsonl.gz", short_help="Write the answers to a file.")
 @click.argument("file", metavar="FILE")
 @click.option("--overwrite", is_flag=True, help="Replace a file that is there.")
 @refusals_without_calls
@@ -76,7 +77,7 @@ def export(file: str, overwrite: bool) -> None:
     say(f"{counted(n, 'answer')} of {store.location} written to {file}.")
 
 
-@cache.command("import", short_help="Add the answers of a file.")
+@cache.command("import", example="answers.jsonl.gz", short_help="Add the answers of a file.")
 @click.argument("file", metavar="FILE")
 @refusals_without_calls
 def import_(file: str) -> None:
@@ -113,7 +114,9 @@ def import_(file: str) -> None:
         sys.exit(INCOMPLETE)
 
 
-@cache.command(short_help="Remove answers, by age or by model.")
+@cache.command(
+    example="--older-than 90 --dry-run", short_help="Remove answers, by age or by model."
+)
 @click.option(
     "--older-than",
     type=click.FloatRange(min=0),

@@ -125,35 +125,42 @@ def gate_options(*examples: str) -> Callable[[Command], Command]:
     Args:
         examples: one to three requirements on figures of this command.
     """
-    *most, last = (f"'{example}'" for example in examples)
-    listed = f"{', '.join(most)} or {last}" if most else last
 
     def with_gate_options(command: Command) -> Command:
-        return _with_gate(command, listed)
+        return _with_gate(command, [f"'{example}'" for example in examples])
 
     return with_gate_options
 
 
-def _with_gate(command: Command, examples: str) -> Command:
+def _with_gate(command: Command, examples: Sequence[str]) -> Command:
     @option(
         "--require",
         "expressions",
         metavar="EXPRESSION",
         multiple=True,
-        help=f"What a figure has to be, such as {examples}: exit status 3 if it is not met. "
-        "Decided by the unfavourable end of the figure's 95 % interval. Names with commas or "
-        "brackets stand in quotes; a wrong name is answered by the nearest ones; repeatable.",
+        help=f"What a figure has to be: {examples[0]}. Repeatable. Exit status 3 if it is "
+        "not met, by the unfavourable end of its 95 % interval. "
+        + (f"Others are {' and '.join(examples[1:])}. " if examples[1:] else "")
+        + "Names with commas or brackets stand in quotes; a wrong name is answered by the nearest "
+        "ones.",
     )
     @option(
         "--require-point",
         "by_point",
         is_flag=True,
+        hidden=True,
         help="Decide --require by the estimates instead of the ends of their intervals.",
     )
-    @option("--junit", metavar="FILE", help="Write the result of --require as JUnit XML.")
+    @option(
+        "--junit",
+        metavar="FILE",
+        hidden=True,
+        help="Write the result of --require as JUnit XML.",
+    )
     @option(
         "--markdown",
         metavar="FILE",
+        hidden=True,
         help="Write the result of --require as Markdown, for a comment on a pull request.",
     )
     @wraps(command)
@@ -178,7 +185,7 @@ def _with_gate(command: Command, examples: str) -> Command:
             from persona_panel.results.requirements.decided import parsed
 
             requirements = tuple(refusals_without_calls(parsed)(expressions))
-        suite = f"persona-panel {click.get_current_context().info_name}"
+        suite = click.get_current_context().command_path
         gate = Gate(
             requirements,
             by_point,

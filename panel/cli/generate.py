@@ -12,7 +12,9 @@ import click
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.failures import gathered, refusals, say_failures, status_of
+from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out
+from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import (
     caps_of_a_file,
     column_mapping,
@@ -27,7 +29,7 @@ if TYPE_CHECKING:
     from persona_panel.graphs.sweeping import TargetAnswer
 
 
-@click.command()
+@click.command(cls=PanelCommand, example="prompts.jsonl --target openai:gpt-5 --out texts.jsonl")
 @click.argument("prompts", metavar="PROMPTS")
 @column_mapping("PROMPTS", "prompt=question")
 @click.option(
@@ -36,15 +38,15 @@ if TYPE_CHECKING:
     metavar="SPEC|FILE",
     multiple=True,
     required=True,
-    help="Model that writes: provider:name, or a YAML file with the fields that a panel file has "
-    "for a model; repeatable.",
+    help="Model that writes: provider:name, or a YAML file; repeatable. The file has the fields "
+    "that a panel file has for a model.",
 )
 @click.option("--words", metavar="N", type=click.IntRange(min=1), help="Ask for about N words.")
 @click.option(
     "--max-words",
     metavar="N",
     type=click.IntRange(min=1),
-    help="Cut responses of more than N words at the end of the last sentence within them; the "
+    help="Cut responses of more than N words. At the end of the last sentence within them; the "
     "field trimmed says so.",
 )
 @click.option(
@@ -78,7 +80,7 @@ if TYPE_CHECKING:
 @click.option(
     "--overwrite",
     is_flag=True,
-    help="Replace other responses in the file, as soon as there is a new one.",
+    help="Replace other responses in the file. It happens as soon as there is a new one.",
 )
 @limit_option("prompts")
 @batch_options
@@ -126,6 +128,7 @@ def generate(
         texts_result,
     )
     from persona_panel.files.prompts import load_generation_prompts
+    from persona_panel.files.wording import command_line
     from persona_panel.planning.definitions import configured
     from persona_panel.results.requirements.of_result import result_figures
     from persona_panel.runs.folder import OutputFile
@@ -165,7 +168,12 @@ def generate(
     else:
         where = f"No response came, so {written.path} is as it was. The same command tries again"
     say(visible(where), err=True)
-    output.show(texts_result(done), status=status_of(done.has_rows, complete=done.complete))
+    score = NextStep("score the responses", command_line("score", [written.path]))
+    output.show(
+        texts_result(done),
+        status=status_of(done.has_rows, complete=done.complete),
+        next_step=score if done.complete else None,
+    )
 
 
 def _count(progress: ScoreProgress, answer: TargetAnswer) -> None:

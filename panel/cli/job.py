@@ -10,17 +10,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from persona_panel.calls.budget import NOTHING_SPENT, Caps, Spending
 from persona_panel.cli.analysis_command import ResultOutput
 from persona_panel.cli.batch_options import AnswerOptions
 from persona_panel.cli.run_options import CallOptions
 from persona_panel.cli.signals import run_to_end
 from persona_panel.files.secrets.visible import say, standard_output, visible
-from persona_panel.models.availability import missing_keys
 from persona_panel.results.result import load_format
 from persona_panel.rubrics import Usage
 
 if TYPE_CHECKING:
+    from persona_panel.calls.budget import Caps, Spending
     from persona_panel.cli.progress import ScoreProgress
     from persona_panel.models.config import Price
     from persona_panel.planning.bound_models import BoundModel
@@ -90,6 +89,8 @@ def _foresee(
 ) -> None:
     """Print what a job would take, and say what is done of it, which caps would stop it, which keys
     it lacks, and what it costs by batches."""
+    from persona_panel.calls.budget import NOTHING_SPENT
+    from persona_panel.models.availability import missing_keys
     from persona_panel.runs.judging.cost_result import cost_result
 
     held = job.held(caps)

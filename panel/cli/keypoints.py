@@ -8,7 +8,9 @@ import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import refusals, refusals_without_calls, status_of
+from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out, dialogues_counted
+from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import (
     caps_of_a_command,
     limit_option,
@@ -17,7 +19,7 @@ from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets.visible import say, visible
 
 
-@click.command()
+@click.command(cls=PanelCommand, example="runs/first --model openai:gpt-5-mini")
 @click.argument("run")
 @click.option(
     "--model",
@@ -88,8 +90,8 @@ def keypoints(
     if summed_up is None:
         return
     report = key_point_report(rationales, summed_up, model.id)
-    shows = f"`{command_line('report', [run])}` shows it on the page"
-    told = f"Written to {run}/keypoints.json; {shows}."
+    told = f"Written to {run}/keypoints.json."
+    page = None
     # What is of a part must not stand on the page for the whole, nor replace what is.
     if limit is not None or not report.read:
         told = f"Not written to {run}/keypoints.json: "
@@ -100,9 +102,11 @@ def keypoints(
         )
         with writing(Path(run) / "keypoints.json", remedy):
             write_key_points(report, Path(run))
+        page = NextStep("show it on the page of the run", command_line("report", [run]))
     say(visible(told), err=True)
     # Which key points there are is not known before, and models were called.
     refusals_without_calls(output.show)(
         key_points_result(key_points_document(report), source=run),
         status=status_of(report.read, complete=not report.missing),
+        next_step=page,
     )

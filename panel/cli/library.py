@@ -1,4 +1,4 @@
-"""`persona-panel personas`, `rubrics` and `framings`: the definitions that can be named."""
+"""`persona-panel library`: the personas, rubrics and framings that can be named."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from rich.text import Text
 import persona_panel.personas as persona_library
 import persona_panel.rubrics as rubric_library
 from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.help import PanelGroup
 from persona_panel.experiments.sweep.library import framings_of, shipped_framings
 from persona_panel.files.definitions import load_definition, resolve
 from persona_panel.graphs.framing import Framings
@@ -21,7 +22,12 @@ from persona_panel.rubrics import ItemForm, Rubric
 from persona_panel.rubrics.wording import scale_words
 
 
-@click.command()
+@click.group(cls=PanelGroup, example="personas disciplinary")
+def library() -> None:
+    """List or show what can be named: personas, rubrics, framings."""
+
+
+@library.command(example="disciplinary", short_help="List the persona sets, or show one.")
 @click.argument("name", required=False)
 @refusals_without_calls
 def personas(name: str | None) -> None:
@@ -46,7 +52,7 @@ def personas(name: str | None) -> None:
         _say(console, persona.description)
 
 
-@click.command()
+@library.command(example="scrub", short_help="List the rubrics, or show one.")
 @click.argument("name", required=False)
 @refusals_without_calls
 def rubrics(name: str | None) -> None:
@@ -90,7 +96,7 @@ def rubrics(name: str | None) -> None:
         _say(console, f"{rubric.abstention.definition} {rubric.abstention.guiding_question}")
 
 
-@click.command()
+@library.command(example="scrub", short_help="List the framing sets of sweeps, or show one.")
 @click.argument("name", required=False)
 @refusals_without_calls
 def framings(name: str | None) -> None:

@@ -1,4 +1,5 @@
-"""`persona-panel match`: critical questions compared with labelled reference questions."""
+"""`persona-panel questions match`: critical questions compared with labelled reference
+questions."""
 
 from __future__ import annotations
 
@@ -9,6 +10,7 @@ import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import COMPLETE, INCOMPLETE, refusals
+from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out, dialogues_counted
 from persona_panel.cli.options import (
     caps_of_a_command,
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from persona_panel.results.requirements.figures import Figure
 
 
-@click.command()
+@click.command(cls=PanelCommand, example="asked.jsonl labelled.jsonl --by chrf")
 @click.argument("generated", metavar="GENERATED")
 @click.argument("references", metavar="REFERENCES")
 @column_mapping("GENERATED", "response=question")

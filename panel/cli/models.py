@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from persona_panel.cli.help import PanelCommand
 from persona_panel.models.availability import OLD, age_of_table, differences, litellm_table, retired
 from persona_panel.models.config import known_models, prices_as_of
 from persona_panel.models.embedded_weights import NOTICE
@@ -18,7 +19,7 @@ from persona_panel.models.providers import Availability, load_provider, provider
 from persona_panel.results.console import output
 
 
-@click.command()
+@click.command(cls=PanelCommand)
 def models() -> None:
     """Show which models can be used here, and what the others need."""
     console = output()

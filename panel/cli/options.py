@@ -73,15 +73,20 @@ def full_option(command: Command) -> Command:
     return option(
         "--full",
         is_flag=True,
-        help="Print every table in place of the short one, of the main statistics.",
+        help="Print every table, not the main statistics alone.",
     )(command)
 
 
 def column_mapping(
-    file: str, example: str, name: str = "--map", *, parameter: str = "mapping"
+    file: str,
+    example: str,
+    name: str = "--map",
+    *,
+    parameter: str = "mapping",
+    hidden: bool = False,
 ) -> Callable[[Command], Command]:
     """Declare the option; see `persona_panel.analyses.parameters.columns`."""
-    return with_parameters(columns(file, example, name, parameter))
+    return with_parameters(columns(file, example, name, parameter, hidden=hidden))
 
 
 def ratings_argument(name: str) -> Callable[[Command], Command]:
@@ -114,6 +119,7 @@ def model_options_of(name: str) -> Callable[[Command], Command]:
     return option(
         "--option",
         "model_options",
+        hidden=True,
         metavar="NAME=VALUE",
         multiple=True,
         callback=options_by_name,
@@ -173,17 +179,20 @@ def _caps(command: Command, where: str) -> Command:
         "--max-usd",
         metavar="X",
         type=_Dollars(min=0, min_open=True),
-        help=f"Stop before more than X US dollars are spent {where}. A call whose usage is "
-        "unknown, for instance after a timeout, is counted at the most that it may have cost.",
+        help=f"Stop before more than X US dollars are spent. What is spent {where} counts. A call "
+        "whose usage is unknown, for instance after a timeout, is counted at the most that it may "
+        "have cost.",
     )
     @option(
         "--max-calls",
+        hidden=True,
         metavar="N",
         type=click.IntRange(min=1),
         help=f"Stop before more than N calls are made {where}; retries count.",
     )
     @option(
         "--max-tokens",
+        hidden=True,
         metavar="N",
         type=click.IntRange(min=1),
         help=f"Stop before more than N tokens, input and output, are used {where}.",
@@ -210,8 +219,8 @@ def dry_run(command: Command) -> Command:
     @option(
         "--dry-run",
         is_flag=True,
-        help="Estimate calls, tokens and cost for each model, and call no model. Needs no key; "
-        "says what is done already and which caps would stop the run.",
+        help="Estimate calls, tokens and cost, and call no model. Needs no key; says what is done "
+        "already and which caps would stop the run.",
     )
     @wraps(command)
     def with_dry_run(*args: Any, dry_run: bool, **others: Any) -> Any:

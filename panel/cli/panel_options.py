@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin
 
 import click
 
+from persona_panel.cli.help import HOW
 from persona_panel.cli.options import Command, model_options, option, with_parameters
 from persona_panel.planning.settings import DEFAULT_MODEL, Setting, declared_settings
 
@@ -24,12 +25,11 @@ class SettingOption(click.Option):
 
     Args:
         only_off: the option only switches it off.
-        hidden: whether help leaves it out; None, as is declared.
     """
 
-    def __init__(
-        self, setting: Setting, *, only_off: bool = False, hidden: bool | None = None
-    ) -> None:
+    section = HOW
+
+    def __init__(self, setting: Setting, *, only_off: bool = False) -> None:
         self.setting = setting
         said, kind = setting.option, setting.type
         name = setting.option_name
@@ -49,7 +49,8 @@ class SettingOption(click.Option):
         super().__init__(
             ["_".join(setting.path), name],
             metavar=said.metavar,
-            hidden=said.hidden if hidden is None else hidden,
+            # What only a panel file switches on, few switch off.
+            hidden=said.hidden or only_off,
             default=None,
             **more,
         )
@@ -95,7 +96,7 @@ _PARSERS = {"spread_above": _threshold}
 def patience_option(command: Command) -> Command:
     """The option for how long a server is tried; the command is given it as `patience`."""
     [patience] = (setting for setting in declared_settings() if setting.name == "patience")
-    return with_parameters(SettingOption(patience, hidden=False))(command)
+    return with_parameters(SettingOption(patience))(command)
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +157,8 @@ def panel_options(
             "--panel",
             "panel_file",
             metavar="PANEL.yaml",
-            help="A panel file. Other options override what it says, and the log says so.",
+            help="A panel file, as `init` writes it. Other options override what it says, and the "
+            "log says so.",
         )
         @with_parameters(*options)
         @model_options

@@ -25,7 +25,7 @@ class HumanReading(TypedDict):
 
 
 def human_options(
-    text: str, example: str = "score=value", *, required: bool = False
+    text: str, example: str = "score=value", *, required: bool = False, in_short: bool = False
 ) -> Callable[[Command], Command]:
     """People's ratings, their columns and how they are to be read; the command is given `human`,
     None where it is left out, `human_mapping` and `reading`.
@@ -33,6 +33,7 @@ def human_options(
     Args:
         text: what they are, for the command's help.
         example: a field and a column of theirs.
+        in_short: whether help has --human alone, unless everything is asked for.
     """
 
     def with_ratings(command: Command) -> Command:
@@ -47,7 +48,10 @@ def human_options(
                 refuse_alone("--allow-unmatched", reading["allow_unmatched"])
             return command(*args, reading=reading, **inputs)
 
-        return with_parameters(*parameters.people(text, example, required=required))(with_reading)
+        declared = parameters.people(text, example, required=required)
+        for each in declared:
+            each.hidden = each.hidden or (in_short and bool(each.needs))
+        return with_parameters(*declared)(with_reading)
 
     return with_ratings
 

@@ -16,7 +16,9 @@ from persona_panel.cli.failures import (
     refusals,
     refusals_without_calls,
 )
+from persona_panel.cli.help import PanelGroup
 from persona_panel.cli.job import carried_out, dialogues_counted
+from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import (
     caps_of_a_file,
     column_mapping,
@@ -27,12 +29,16 @@ from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets.visible import say, visible
 
 
-@click.group()
+@click.group(cls=PanelGroup, example="build spec.yaml --out prompts.jsonl")
 def prompts() -> None:
     """Build a set of prompts, or read pairs of prompts."""
 
 
-@prompts.command("build", short_help="Build a set from templates and from items.")
+@prompts.command(
+    "build",
+    example="spec.yaml --out prompts.jsonl",
+    short_help="Build a set from templates and from items.",
+)
 @click.argument("spec", metavar="SPEC")
 @click.option("--out", metavar="FILE", required=True, help="File for the prompts (.jsonl).")
 @click.option(
@@ -97,13 +103,19 @@ def build(
         if not built.prompts:
             told += "\nNo prompt is left; the funnel says at which step they were dropped."
     say(told, err=True)
+    complete = bool(built.prompts) and not built.pending
     output.show(
         prompt_set_result(built),
-        status=COMPLETE if built.prompts and not built.pending else INCOMPLETE,
+        status=COMPLETE if complete else INCOMPLETE,
+        next_step=_answers(file.path) if complete else None,
     )
 
 
-@prompts.command("pairs", short_help="Read pairs of prompts, for a sweep.")
+@prompts.command(
+    "pairs",
+    example="pairs.csv --out prompts.jsonl",
+    short_help="Read pairs of prompts, for a sweep.",
+)
 @click.argument("pairs", metavar="PAIRS")
 @column_mapping("PAIRS", "prompt_a=left")
 @click.option("--out", metavar="FILE", required=True, help="File for the prompts (.jsonl).")
@@ -137,3 +149,12 @@ def pairs(
         # A file of the user's own, who says who may read it (umask).
         replace_file(output.path, content, permissions=0o666)
     say(visible(f"{counted(len(lines) // 2, 'pair')} in {output.path}"), err=True)
+    _answers(output.path).say()
+
+
+def _answers(prompts: Path) -> NextStep:
+    """The next step with a set of prompts."""
+    from persona_panel.files.wording import command_line
+
+    options: dict[str, str | int | Path] = {"--target": "SPEC", "--out": "RESPONSES.jsonl"}
+    return NextStep("have models answer them", command_line("generate", [prompts], options))

@@ -1,4 +1,4 @@
-"""`persona-panel questions`: a model asks critical questions about interventions."""
+"""`persona-panel questions ask`: a model asks critical questions about interventions."""
 
 from __future__ import annotations
 
@@ -9,13 +9,15 @@ from pathlib import Path
 import click
 
 from persona_panel.cli.failures import refusals, say_failures, status_of
+from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out, dialogues_counted
+from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import caps_of_a_command
 from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets.visible import say, say_json
 
 
-@click.command()
+@click.command(cls=PanelCommand, example="said.jsonl --model openai:gpt-5 --out asked.jsonl")
 @click.argument("interventions", metavar="INTERVENTIONS")
 @click.option(
     "--model", "spec", metavar="SPEC", required=True, help="Model that asks, provider:name."
@@ -25,13 +27,13 @@ from persona_panel.files.secrets.visible import say, say_json
     metavar="K",
     type=click.IntRange(min=1),
     default=1,
-    help="Ask K times; each question then has a field run, and `match` reports the mean and "
-    "standard deviation over runs. Needs a temperature above 0.  [default: 1]",
+    help="Ask K times; each question then has a field run, and `questions match` reports the "
+    "mean and standard deviation over runs. Needs a temperature above 0.  [default: 1]",
 )
 @click.option("--out", metavar="FILE", help="File for the questions.  [default: standard output]")
 @call_options(caps_of_a_command, "--model")
 @refusals
-def questions(
+def ask(
     interventions: str,
     spec: str,
     runs: int,
@@ -42,7 +44,8 @@ def questions(
 
     INTERVENTIONS is a JSONL file with the fields id and intervention. The output is a file
     that `score` reads, one question per line with the intervention as its context: score it
-    with `score --rubric critical-question`, or compare it with reference questions by `match`.
+    with `score --rubric critical-question`, or compare it with reference questions by `questions
+    match`.
 
     Exit status: 0, all questions are there; 1, some are missing (they are named on standard
     error); 2, wrong input or configuration, no model was called; 4, there is no question. The
@@ -51,6 +54,7 @@ def questions(
     from persona_panel.experiments.questions.asking import Questions, load_interventions
     from persona_panel.files.errors import ConfigurationError
     from persona_panel.files.outputs import replace_file
+    from persona_panel.files.wording import command_line
 
     loaded = load_interventions(interventions)
     model = calling.model(spec)
@@ -85,3 +89,6 @@ def questions(
     )
     if status := status_of(len(rows), complete=not missing):
         sys.exit(status)
+    if out:
+        scored = command_line("score", [out], {"--rubric": "critical-question"})
+        NextStep("score the questions", scored).say()

@@ -10,6 +10,7 @@ import click
 
 from persona_panel.cli.failures import refusals_without_calls
 from persona_panel.cli.gate import Gate, gate_options
+from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.options import Command, by_option, option
 from persona_panel.cli.people_options import (
     HumanReading,
@@ -35,6 +36,7 @@ def report_option(command: Command) -> Command:
     return option(
         "--no-report",
         "report",
+        hidden=True,
         flag_value=False,
         default=True,
         help="Do not write report.html at the end; `persona-panel report RUN` writes it later.",
@@ -95,7 +97,7 @@ def write_report(page: RunReport, path: Path) -> None:
     say(f"Report: {visible(shown)} ({size}{replaced})", err=True)
 
 
-@click.command()
+@click.command(cls=PanelCommand, example="runs/first --human ratings.csv")
 @click.argument("run", metavar="RUN")
 @human_options(
     "Human ratings of the same responses, in the form that `agree` reads, to be compared with "
@@ -105,8 +107,8 @@ def write_report(page: RunReport, path: Path) -> None:
 @selected_option
 @group_options(required=False)
 @by_option(
-    "Also the systems within each persona, axis (of personas), model, prompt or dimension, or each "
-    "value of a column of the responses, and whether they differ between these."
+    "Also the systems by persona, axis, model, prompt, dimension or a column. An axis is one of "
+    "personas, a column one of the responses; and whether the systems differ between these."
 )
 @click.option("--out", metavar="FILE", help="The page's file.  [default: RUN/report.html]")
 @gate_options("composite[my-model] >= 6", "difference[new, old] > -0.2", "rho >= 0.8")
@@ -132,10 +134,11 @@ def report(
     no room for stay in the folder, and the page says which.
 
     With --human it also says whether the panel, and which of its judges, may take the place of a
-    person (the alternative annotator test, as in `correlate`), what people would give on average
-    to each system (`calibrate`; with --selected where `select` chose what they rated) and the
-    effective number of votes (`votes`); with --raters and --groups whether personas differ as the
-    people they stand for do (`fidelity`). --require then takes the figures of these commands, too.
+    person (the alternative annotator test, as in `people correlate`), what people would give on
+    average to each system (`people calibrate`; with --selected where `select` chose what they
+    rated) and the effective number of votes (`people votes`); with --raters and --groups whether
+    personas differ as the people they stand for do (`people fidelity`). --require then takes the
+    figures of these commands, too.
 
     Exit status: 0; 2 for bad input; 3 where a requirement is not met.
     """

@@ -56,16 +56,19 @@ def run_folder_option(command: Callable[..., Any]) -> Callable[..., Any]:
     @click.option(
         "--out",
         metavar="RUN",
-        help="The run's folder, or an address that it is sent to at the end, such as "
+        help="The run's folder. Or an address that it is sent to at the end, such as "
         "s3://bucket/run.  [default: runs/DATE-TIME]",
     )
     @click.option(
         "--overwrite",
         is_flag=True,
-        help="Replace a run in the folder that has another panel or other texts.",
+        hidden=True,
+        help="Replace another run in the folder. A run is another where its panel or its texts "
+        "are.",
     )
     @click.option(
         "--no-texts",
+        hidden=True,
         is_flag=True,
         help="Store the SHA-256 of each text in the folder instead of the text, and no metadata. "
         "Answers of judges, which are stored, may quote texts.",

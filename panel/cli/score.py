@@ -13,6 +13,7 @@ import click
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.failures import refusals, status_of
+from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out
 from persona_panel.cli.options import (
     Command,
@@ -26,7 +27,6 @@ from persona_panel.cli.panel_options import PanelOptions, panel_options
 from persona_panel.cli.people_options import HumanReading, human_options
 from persona_panel.cli.report import report_at_the_end, report_option
 from persona_panel.cli.run_options import RunOptions, run_options
-from persona_panel.cli.sections import SectionedCommand
 from persona_panel.clusters.engines import engine_names
 from persona_panel.files.secrets.visible import say
 
@@ -68,6 +68,7 @@ def engine_options(command: Command) -> Command:
     @option(
         "--engine",
         "spec",
+        hidden=True,
         metavar="NAME[:ADDRESS]",
         help="Judge by the workers of an engine, which share limits, caps and the cache. "
         f"Installed: {', '.join(engine_names())}. `ray` is a Ray cluster, at ADDRESS (HOST:PORT), "
@@ -76,6 +77,7 @@ def engine_options(command: Command) -> Command:
     )
     @option(
         "--workers",
+        hidden=True,
         metavar="N",
         type=click.IntRange(min=1),
         help="Number of workers; only with --engine.  [default: as many as the cluster has room "
@@ -84,6 +86,7 @@ def engine_options(command: Command) -> Command:
     @option(
         "--engine-option",
         "options_of_engine",
+        hidden=True,
         metavar="NAME=VALUE",
         multiple=True,
         callback=options_by_name,
@@ -113,17 +116,18 @@ def engine_options(command: Command) -> Command:
     return with_engine
 
 
-@click.command(cls=SectionedCommand)
+@click.command(cls=PanelCommand, example="answers.csv --model openai:gpt-5-mini --out runs/first")
 @click.argument("responses", metavar="RESPONSES")
 @column_mapping("RESPONSES", "response=answer,system=model")
 @panel_options()
 @human_options(
-    "People's ratings of the same responses, in the form that `agree` reads: the ranking is "
-    "corrected by them, and the panel is compared with them."
+    "People's ratings of the same responses. They are in the form that `agree` reads: the ranking "
+    "is corrected by them, and the panel is compared with them.",
+    in_short=True,
 )
 @by_option(
-    "Also print the systems within each persona, axis (of personas), model, prompt or dimension, "
-    "or each value of a column of RESPONSES, and whether they differ between these."
+    "Also print the systems by persona, model or a column. KIND is persona, axis (of personas), "
+    "model, prompt, dimension or a column of RESPONSES; and whether they differ between these."
 )
 @random_option("What differences between systems, and with them ranks, take as a sample")
 @report_option
@@ -147,7 +151,8 @@ def score(
     engine: EngineOptions,
     output: ResultOutput,
 ) -> None:
-    """Score every response in RESPONSES with a panel of judges, and rank them.
+    """Score every response in RESPONSES, a file with the columns prompt, response and system, with
+    a panel of judges, and rank them.
 
     RESPONSES is a .jsonl, .json, .csv, .tsv or .parquet file (all but .parquet also with .gz), a
     folder of Parquet files, a pattern such as 'texts/*.parquet', an address such as s3://…, or -

@@ -9,14 +9,16 @@ import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.help import PanelCommand
+from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import ratings_argument
-from persona_panel.files.secrets.visible import say, say_sentences, visible
+from persona_panel.files.secrets.visible import say, visible
 
 _TEXTS, _RUBRIC = "RESPONSES", "RUBRIC"
 """What stands in a command for what only the user knows."""
 
 
-@click.command()
+@click.command(cls=PanelCommand, example="runs/first --n 60 --out items.csv")
 @ratings_argument("run")
 @click.option(
     "--n",
@@ -27,12 +29,13 @@ _TEXTS, _RUBRIC = "RESPONSES", "RUBRIC"
 )
 @click.option(
     "--seed",
+    hidden=True,
     type=click.IntRange(min=0),
     default=0,
     show_default=True,
     help="Seed of what is drawn at random.",
 )
-@click.option("--out", metavar="FILE", help="Write the items to this CSV file, for `study make`.")
+@click.option("--out", metavar="FILE", help="Write the items to this CSV file, for `people make`.")
 @result_options("items >= 60", "prompts >= 10")
 @refusals_without_calls
 def select(
@@ -43,7 +46,7 @@ def select(
     out: str | None,
     output: ResultOutput,
 ) -> None:
-    """Choose the items of RUN that people should rate, for `calibrate`.
+    """Choose the items of RUN that people should rate, for `people calibrate`.
 
     RUN is a run's folder, or a file of ratings as `agree` reads it. Items are drawn at random, as
     many of each system, the more probably the more the judges disagree on them (there people's
@@ -51,9 +54,9 @@ def select(
     counts once). The CSV of --out has the columns item, prompt, source (the
     system), inclusion_probability and spread (the standard deviation of the judges' scores).
 
-    `study make --items` makes packets of these items for raters, and `study collect` writes their
+    `people make --items` makes packets of these items for raters, and `people collect` writes their
     ratings with the probabilities. Of ratings that you collect otherwise, give the file to
-    `calibrate` as --selected, so that its estimates stay unbiased.
+    `people calibrate` as --selected, so that its estimates stay unbiased.
 
     Printed is how many items were drawn, and what they are too few for; with --full the items, too.
 
@@ -75,28 +78,24 @@ def select(
     output.gate.refuse_unknown(lambda: result_figures(result))
     if out is not None:
         write_selection(selection, Path(out))
-    output.show(result)
-    if out is not None:
-        made = _study_command(run, out, len(selection))
-        say_sentences(
-            f"They are in {visible(out)}. Packets of them for three people, who rate all, blind:",
-            err=True,
+        say(visible(f"The items are in {out}."), err=True)
+    output.show(result, next_step=None if out is None else _study(run, out, len(selection)))
+
+
+def _study(run: str, out: str, n_items: int) -> NextStep:
+    """The next step with items in a file, and what the words in it mean that only the user
+    knows."""
+    made = _study_command(run, out, n_items)
+    meanings = [
+        f"{name} is {what}"
+        for name, what in (
+            (_TEXTS, "the file of the texts"),
+            (_RUBRIC, "what the panel rated them by"),
         )
-        say(f"  {visible(made)}", err=True)
-        meanings = [
-            f"{name} is {what}"
-            for name, what in (
-                (_TEXTS, "the file of the texts"),
-                (_RUBRIC, "what the panel rated them by"),
-            )
-            if f" {name} " in made
-        ]
-        if meanings:
-            say(f"{', '.join(meanings)}.", err=True)
-        say_sentences(
-            "`study collect` writes their ratings with the probabilities, which `calibrate` takes.",
-            err=True,
-        )
+        if f" {name} " in made
+    ]
+    where = f" ({', '.join(meanings)})" if meanings else ""
+    return NextStep(f"make packets of them for three people, who rate all, blind{where}", made)
 
 
 def _study_command(run: str, out: str, n_items: int) -> str:
@@ -121,7 +120,7 @@ def _study_command(run: str, out: str, n_items: int) -> str:
         "--rubric": rubric,
         "--out": study,
     }
-    return command_line("study make", [texts], options)
+    return command_line("people make", [texts], options)
 
 
 def _of_run(run: str) -> tuple[str, str]:

@@ -11,12 +11,12 @@ import click
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.failures import gathered, refusals, status_of
+from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out
 from persona_panel.cli.options import column_mapping, model_in
 from persona_panel.cli.panel_options import PanelOptions, panel_options
 from persona_panel.cli.report import report_at_the_end, report_option
 from persona_panel.cli.run_options import RunOptions, run_options
-from persona_panel.cli.sections import SectionedCommand
 
 if TYPE_CHECKING:
     from persona_panel.cli.progress import ScoreProgress
@@ -28,7 +28,10 @@ if TYPE_CHECKING:
 _SEEN = ("framed", "baseline")
 
 
-@click.command(cls=SectionedCommand)
+@click.command(
+    cls=PanelCommand,
+    example="prompts.jsonl --target openai:gpt-5-mini --out runs/sweep",
+)
 @click.argument("prompts", metavar="[PROMPTS]", required=False)
 @column_mapping("PROMPTS", "prompt=question")
 @click.option(
@@ -36,8 +39,8 @@ _SEEN = ("framed", "baseline")
     "targets",
     metavar="SPEC|FILE",
     multiple=True,
-    help="Model whose answers are scored: provider:name, or a YAML file with the fields that a "
-    "panel file has for a model; repeatable.",
+    help="Model whose answers are scored; repeatable. Its name, provider:name, or a YAML file with "
+    "the fields that a panel file has for a model.",
 )
 @panel_options(without=["deliberation"], only_off=["plain_judge"])
 @click.option(
@@ -45,25 +48,33 @@ _SEEN = ("framed", "baseline")
     metavar="NAME|FILE",
     default="scrub",
     show_default=True,
-    help="Framing set: the conditions that each prompt is rewritten into.",
+    help="Framing set. Its conditions are what each prompt is rewritten into.",
 )
 @click.option(
     "--rewriter",
     "rewriters",
+    hidden=True,
     metavar="SPEC|FILE",
     multiple=True,
-    help="Model that rewrites prompts, as --target; repeatable, each then rewrites an equal "
+    help="Model that rewrites prompts, as --target. Repeatable, each then rewrites an equal "
     "share.  [default: the panel's models]",
 )
 @click.option(
     "--responses",
     "responses_file",
     metavar="FILE",
-    help="Score responses that exist already; none are generated.",
+    help="Score responses that exist already. None are generated.",
 )
-@column_mapping("--responses", "response=answer", "--map-responses", parameter="responses_mapping")
+@column_mapping(
+    "--responses",
+    "response=answer",
+    "--map-responses",
+    parameter="responses_mapping",
+    hidden=True,
+)
 @click.option(
     "--judge-sees",
+    hidden=True,
     type=click.Choice(_SEEN),
     default="framed",
     show_default=True,
@@ -71,16 +82,22 @@ _SEEN = ("framed", "baseline")
     "answers, or the baseline.",
 )
 @click.option(
-    "--words", metavar="N", type=click.IntRange(min=1), help="Ask targets for about N words."
+    "--words",
+    hidden=True,
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Ask targets for about N words.",
 )
 @click.option(
     "--temperature",
+    hidden=True,
     metavar="X",
     type=click.FloatRange(min=0),
     help="Sampling temperature of the targets.",
 )
 @click.option(
     "--threshold",
+    hidden=True,
     metavar="X",
     type=click.FloatRange(min=0, min_open=True),
     default=1.2,
@@ -89,6 +106,7 @@ _SEEN = ("framed", "baseline")
 )
 @click.option(
     "--like",
+    hidden=True,
     metavar="FOLDER",
     help="With --dry-run: folder of an earlier sweep, for the smallest detectable Δ in points.",
 )

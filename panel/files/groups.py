@@ -110,8 +110,8 @@ _Contrasts = tuple[Annotated[GroupContrast, BeforeValidator(_contrast_by_name)],
 
 
 class GroupFile(BaseModel):
-    """The file that `fidelity --groups` reads: groups by name, contrasts of them, and null controls
-    (contrasts in which people are not expected to differ)."""
+    """The file that `people fidelity --groups` reads: groups by name, contrasts of them, and null
+    controls (contrasts in which people are not expected to differ)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

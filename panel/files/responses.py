@@ -41,7 +41,7 @@ from persona_panel.files.wording import explain, shown
 from persona_panel.graphs import Response
 
 _LABELS = frozenset({"id", "system", "prompt_id"})
-_FIELDS = Fields(
+FIELDS = Fields(
     (
         ("id", ("id", "response_id")),
         ("prompt", ("prompt", "prompt_text")),
@@ -55,7 +55,7 @@ _FIELDS = Fields(
 )
 CONDITION = "condition"
 """The metadata that tells versions of one prompt apart."""
-NAMES = frozenset(name for _, names in _FIELDS.names for name in names)
+NAMES = frozenset(name for _, names in FIELDS.names for name in names)
 """All names that a response's fields may have; every other column is metadata."""
 
 
@@ -146,7 +146,7 @@ def _responses(
 ) -> Iterator[Response]:
     """Yield the first `limit` responses as they are read; raises at the end, with all faults."""
     report = Report(name_of(source), unit="row" if is_table(source) else "line")
-    fields = _FIELDS.mapped(mapping, source)
+    fields = FIELDS.mapped(mapping, source)
     if limit is not None and limit < 1:
         report.add(str(limit), "1 or more", field="limit")
     intake = _Intake(report)

@@ -171,7 +171,7 @@ def command_line(
     """Return a command as a reader can paste it into a shell.
 
     Args:
-        command: its name: `report`, `study make`.
+        command: its name: `report`, `people make`.
         places: its arguments, files and folders. One that begins with a hyphen would be taken for
             an option.
         options: the value of each, by its name.

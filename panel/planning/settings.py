@@ -76,14 +76,14 @@ class PanelSettings(BaseModel):
     replicates: Annotated[int, CommandOption(metavar="K")] = Field(
         default=1,
         ge=1,
-        description="Ask every judge K times; each replicate counts as an annotator. Replicates at "
+        description="Ask every judge K times. Each replicate counts as an annotator. Replicates at "
         "temperature 0 are nearly identical.",
     )
     plain_judge: bool = Field(
         default=False,
-        description="Score with a judge without a persona, too, as often as with all personas "
-        "together: `agree` and `correlate` then report what personas add at equal cost. It enters "
-        "neither verdicts nor rankings. Needs a temperature above 0.",
+        description="Score with a judge without a persona, too. It is asked as often as all "
+        "personas together: `agree` and `people correlate` then report what personas add at equal "
+        "cost. It enters neither verdicts nor rankings. Needs a temperature above 0.",
     )
     one_dimension_per_call: Annotated[bool, CommandOption(hidden=True)] = Field(
         default=False,
@@ -317,13 +317,13 @@ class PanelFile(PanelSettings):
 
     personas: Annotated[str, CommandOption(metavar="NAME|FILE")] = Field(
         default="perspectives",
-        description="Personas that judge: a set's name, or the path of a YAML file; none: a judge "
-        "without a persona.",
+        description="Personas that judge: a set's name, a YAML file, or none. With none, a judge "
+        "has no persona.",
     )
     rubric: Annotated[str, CommandOption(metavar="NAME|FILE")] = Field(
         default="scrub",
-        description="Rubric to score by: its name, or the path of a YAML file, with :VARIANT "
-        "behind it for other guidelines.",
+        description="Rubric: its name, or a YAML file. With :VARIANT behind it, in other "
+        "guidelines.",
     )
     models: Annotated[
         tuple[Annotated[ModelConfig, BeforeValidator(_as_mapping)], ...],
@@ -331,8 +331,8 @@ class PanelFile(PanelSettings):
             "--model",
             metavar="SPEC",
             default=DEFAULT_MODEL,
-            help="Model of the judges, provider:name, or the name of a model in the panel file, "
-            "whose settings it keeps; repeatable.",
+            help="Model of the judges, provider:name; repeatable. Or the name of a model in the "
+            "panel file, whose settings it keeps.",
         ),
     ] = Field(
         min_length=1,

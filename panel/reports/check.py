@@ -28,7 +28,7 @@ def check(
 
     Args:
         result: of an analysis, `score`, `load_run` or `sweep`, or the rows of `agree` or
-            `correlate`.
+            `people correlate`.
         requirements: each a figure's name, a comparison and a number, or of a verdict a word;
             docs/how-to/gate.md lists the figures.
         by_point: decide by estimates, not by the unfavourable ends of 95 % intervals.

@@ -58,7 +58,7 @@ class DimensionVotes:
 
 @dataclass(frozen=True, slots=True)
 class VotesReport:
-    """The result of `persona-panel votes`.
+    """The result of `persona-panel people votes`.
 
     Attributes:
         dimensions: the composite first, where there is one.

@@ -87,7 +87,7 @@ def packet_in(page: Path) -> Packet:
     Raises:
         InputError: the file cannot be read, or has no packet of this version.
     """
-    expected = "a packet of `study make`"
+    expected = "a packet of `people make`"
     reader = _DataReader()
     try:
         reader.feed(content_of(page).decode())

@@ -283,7 +283,7 @@ def read_key(study: Path) -> StudyKey:
         content = content_of(path)
     except OSError:
         expected = (
-            f"the folder of a study, with {KEY_FOLDER}/{KEY_NAME} in it, as `study make` writes it"
+            f"the folder of a study, with {KEY_FOLDER}/{KEY_NAME} in it, as `people make` writes it"
         )
         fault = unreadable(path) if study.is_dir() else unreadable(study)
         raise InputError([Fault(str(study), fault, expected)]) from None
@@ -293,7 +293,7 @@ def read_key(study: Path) -> StudyKey:
         return StudyKey.model_validate(document, strict=False)
     except (ValueError, AttributeError, TypeError) as error:
         if not isinstance(error, ValidationError):
-            expected = "a key that `study make` wrote"
+            expected = "a key that `people make` wrote"
             raise InputError([Fault(str(path), "no such key", expected)]) from None
         details = error.errors(include_url=False)[0]
         fault, expected = explain(details)

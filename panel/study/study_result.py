@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from statistics import median
 from typing import Any
 
@@ -111,12 +112,12 @@ def design_result(study: Study) -> Result:
             "between texts; scores are, and so are comparisons within sets. A --per-rater that is "
             "a multiple of the texts to a prompt avoids it."
         )
-    return Result("study make", conclusion, tables, remarks)
+    return Result("people make", conclusion, tables, remarks)
 
 
 def progress_result(read: ReadAnswers, collected: CollectedStudy) -> Result:
     """Return who has answered, and how much is missing."""
-    return Result("study status", [_progress(collected)], [*_progress_tables(read, collected, {})])
+    return Result("people status", [_progress(collected)], [*_progress_tables(read, collected, {})])
 
 
 def collection_result(
@@ -177,9 +178,16 @@ def collection_result(
         ),
     ]  # fmt: skip
     conclusion = [_progress(collected)]
+    options: dict[str, str | int | Path] = {"--human": out}
+    correlate = command_line("people correlate", ["RUN"], options)
+    next_step = f"`{correlate}` compares a panel with these ratings."
     if "rate" in key.tasks and "selected" in facts:
-        conclusion += _selection(facts, out)
-    return Result("study collect", conclusion, tables)
+        conclusion += _selection(facts)
+        next_step = (
+            "Ratings have the inclusion probabilities of `select`, by which "
+            f"`{command_line('people calibrate', ['RUN'], options)}` weighs them."
+        )
+    return Result("people collect", conclusion, tables, next_step=next_step)
 
 
 def _progress(collected: CollectedStudy) -> str:
@@ -249,12 +257,8 @@ def _estimate(statistic: Statistic | None) -> Estimate | None:
     )
 
 
-def _selection(facts: dict[str, Any], out: str) -> Iterator[str]:
-    """Write to `out` what `calibrate` needs of ratings of items that `select` drew."""
-    yield (
-        "Ratings have the inclusion probabilities of `select`, by which "
-        f"`{command_line('calibrate', ['RUN'], {'--human': out})}` weighs them."
-    )
+def _selection(facts: dict[str, Any]) -> Iterator[str]:
+    """What is missing of the items that `select` drew."""
     if n := facts["selected_unrated"]:
         yield (
             f"{n:,} of {counted(facts['selected'], 'selected item')} "

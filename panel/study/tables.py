@@ -1,5 +1,5 @@
-"""What was collected, as files: ratings, rankings and labels that `agree` and `correlate` take, and
-raters' reasons that `score` takes."""
+"""What was collected, as files: ratings, rankings and labels that `agree` and `people correlate`
+take, and raters' reasons that `score` takes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def write_tables(
     it, `-rankings.csv`, `-labels.csv` of dimensions that are categories, and the folder
     `-justifications` with responses.jsonl, rubric.yaml and ratings.csv. Of a text that a rater saw
     twice, the first answers are written. Items are called `prompt_id/id`, as those of a run. Scores
-    and labels of texts that `select` drew have its column `inclusion_probability`, for `calibrate`.
+    and labels of texts that `select` drew have its column `inclusion_probability`, for `people
+    calibrate`.
 
     Args:
         overwrite: whether files that are there, with anything else, are replaced.

@@ -156,7 +156,7 @@ def test_study(tmp_path: Path) -> None:
     done = example("study.py", tmp_path, tmp_path / "study")
     assert done.returncode == 0, done.stderr
     assert "4 of 4 raters answered, all that was asked." in done.stdout
-    assert done.stdout.count("$ persona-panel correlate") == 2
+    assert done.stdout.count("$ persona-panel people correlate") == 2
     for name in ("run/report.html", "ratings.csv", "ratings-rankings.csv", "inferred/summary.json"):
         assert (tmp_path / "study" / name).is_file(), name
 

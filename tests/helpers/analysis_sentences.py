@@ -1,4 +1,4 @@
-"""Patterns for the sentences of `select` and `fidelity`, each with a check against the
+"""Patterns for the sentences of `select` and `people fidelity`, each with a check against the
 tables of the result: `Beside.summary` has their rows by the tables' names, as JSON has them."""
 
 from __future__ import annotations
@@ -125,11 +125,11 @@ def _too_few_to_align(found: re.Match[str], beside: Beside) -> bool:
 
 
 REFUSES_A_PERSON = (
-    r"`correlate --epsilon` will refuse: it takes 30 texts a person that another person rates, "
-    r"too; here a person rates at most (?P<n>[\d,]+)\."
+    r"`people correlate --epsilon` will refuse: it takes 30 texts a person that another person "
+    r"rates, too; here a person rates at most (?P<n>[\d,]+)\."
 )
 REFUSES_TO_ALIGN = (
-    r"`align` will refuse: it takes 10 prompts rated by people; here it is (?P<n>[\d,]+)\."
+    r"`people align` will refuse: it takes 10 prompts rated by people; here it is (?P<n>[\d,]+)\."
 )
 
 SELECT: dict[str, Check] = {
@@ -145,7 +145,7 @@ SELECT: dict[str, Check] = {
 }
 
 
-# `fidelity`
+# `people fidelity`
 
 
 def _label(row: Table, beside: Beside) -> str:

@@ -1,5 +1,6 @@
-"""Patterns for the sentences of `audit bias`, `audit injection`, `keypoints` and `study`, each with
-a check against the tables of the result: `Beside.summary` has their rows by the tables' names."""
+"""Patterns for the sentences of `audit bias`, `audit injection`, `keypoints` and `people make`,
+each with a check against the tables of the result: `Beside.summary` has their rows by the tables'
+names."""
 
 from __future__ import annotations
 
@@ -385,7 +386,7 @@ KEYPOINTS: dict[str, Check] = {
 }
 
 
-# `study make` and `study collect`
+# `people make` and `people collect`
 
 
 def _progress(found: re.Match[str], beside: Beside) -> bool:
@@ -429,16 +430,21 @@ STUDY: dict[str, Check] = {
     r"(?P<n>\d+) of (?P<of>\d+) raters? answered(?:; (?P<missing>[\d,]+) of their "
     r"(?P<expected>[\d,]+) answers are missing|(?P<all>, all that was asked|; of their answers "
     r"none is missing))?\.": _progress,
-    r"Ratings have the inclusion probabilities of `select`, by which `persona-panel calibrate RUN "
-    r"--human \S+` weighs them\.": lambda found, beside: beside.summary["study"][0]["answered"] > 0,
+    r"Ratings have the inclusion probabilities of `select`, by which `persona-panel people "
+    r"calibrate RUN --human \S+` weighs them\.": (
+        lambda found, beside: beside.summary["study"][0]["answered"] > 0
+    ),
+    r"`persona-panel people correlate RUN --human \S+` compares a panel with these ratings\.": (
+        lambda found, beside: beside.summary["study"][0]["answered"] > 0
+    ),
     r"(?P<n>[\d,]+) of (?P<of>[\d,]+) selected items? (?:has|have) no rating: corrected means are "
     r"then unbiased only if it is chance which these are\.": _unrated,
     r"(?P<raters>\d+) raters?, (?P<texts>\d+) texts? to (?P<prompts>\d+) prompts?; tasks: "
     r"(?P<tasks>.+); rubric: (?P<rubric>.+)\.": _design,
-    r"Ranks can be correlated; `calibrate`, `align` and `correlate --epsilon` take scores, for "
-    r"which --tasks needs rate\.": lambda found, beside: not _rates(beside),
-    r"Each text has one rater: how far people agree will not be known, so that `align` and "
-    r"`correlate --epsilon` will refuse; they take two people a text\.": (
+    r"Ranks can be correlated; `people calibrate`, `people align` and `people correlate --epsilon` "
+    r"take scores, for which --tasks needs rate\.": lambda found, beside: not _rates(beside),
+    r"Each text has one rater: how far people agree will not be known, so that `people "
+    r"align` and `people correlate --epsilon` will refuse; they take two people a text\.": (
         lambda found, beside: _rates(beside) and _span(beside, "ratings_per_text") == 1
     ),
     REFUSES_A_PERSON: lambda found, beside: (

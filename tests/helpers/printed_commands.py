@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from persona_panel.cli.commands import new_words
 from persona_panel.cli.main import command
 
 WHOLE = re.compile(
@@ -33,6 +34,7 @@ def parse(line: str) -> click.Context:
     """
     words = shlex.split(line)
     assert words[0] == "persona-panel"
+    assert not new_words(words[1:])[1], line
     context = command.make_context("persona-panel", words[1:])
     here: click.Command = command
     while isinstance(here, click.Group):
@@ -46,11 +48,13 @@ def fault_of_a_name(text: str) -> str | None:
     """What is wrong with a command that is named by its first words and options; None where
     nothing is, or where it names no command of ours."""
     words = text.split()
-    if words[0] not in command.list_commands(click.Context(command)):
+    if len(words) > 1 and (is_old := new_words(words)[1]):
+        return f"`{text}`: {is_old}"
+    if words[0] not in command.entries:
         return None
     here, rest = command.get_command(click.Context(command), words[0]), words[1:]
     while isinstance(here, click.Group) and rest and re.fullmatch("[a-z]+", rest[0]):
-        if (found := here.commands.get(rest[0])) is None:
+        if (found := here.get_command(click.Context(here), rest[0])) is None:
             return f"`{text}`: no command {rest[0]}"
         here, rest = found, rest[1:]
     if here is None or not all(re.fullmatch(r"[\w:./|{}=,…<>-]+", word) for word in rest):

@@ -1,4 +1,4 @@
-"""Rating files as `agree` and `correlate` read them."""
+"""Rating files as `agree` and `people correlate` read them."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def nearer_of(
                     people_name,
                     f"ratings for runs with other texts, {a.name} and {b.name}",
                     "two panels on the same texts, to find which is nearer to people; "
-                    "`correlate` compares one run with people",
+                    "`people correlate` compares one run with people",
                 )
             ]
         )

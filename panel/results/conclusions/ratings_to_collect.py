@@ -24,18 +24,18 @@ def too_few_to_come(
     said = []
     if raters_per_text == 1:
         said.append(
-            "Each text has one rater: how far people agree will not be known, so that `align` and "
-            "`correlate --epsilon` will refuse; they take two people a text."
+            "Each text has one rater: how far people agree will not be known, so that `people "
+            "align` and `people correlate --epsilon` will refuse; they take two people a text."
         )
     elif texts_per_rater < LEAST_ITEMS:
         said.append(
-            f"`correlate --epsilon` will refuse: it takes {LEAST_ITEMS} texts a person that "
+            f"`people correlate --epsilon` will refuse: it takes {LEAST_ITEMS} texts a person that "
             f"another person rates, too; here a person rates at most {texts_per_rater:,}."
         )
     if n_prompts < LEAST_TO_ALIGN:
         said.append(
-            f"`align` will refuse: it takes {LEAST_TO_ALIGN} prompts rated by people; here it is "
-            f"{n_prompts:,}."
+            f"`people align` will refuse: it takes {LEAST_TO_ALIGN} prompts rated by people; "
+            f"here it is {n_prompts:,}."
         )
     return said
 
@@ -51,8 +51,8 @@ def prompts_for_people(n_prompts: int) -> list[str]:
         return []
     return [
         f"To correct scores by people's ratings it takes {LEAST_TO_CORRECT} prompts of each system "
-        f"that people rated (`calibrate`), to learn from them {LEAST_TO_ALIGN} (`align`); here it "
-        f"is {n_prompts:,}."
+        f"that people rated (`people calibrate`), to learn from them {LEAST_TO_ALIGN} (`people "
+        f"align`); here it is {n_prompts:,}."
     ]
 
 
@@ -61,6 +61,6 @@ def ranks_alone(tasks: Sequence[str]) -> list[str]:
     if "rate" in tasks:
         return []
     return [
-        "Ranks can be correlated; `calibrate`, `align` and `correlate --epsilon` take scores, for "
-        "which --tasks needs rate."
+        "Ranks can be correlated; `people calibrate`, `people align` and `people correlate "
+        "--epsilon` take scores, for which --tasks needs rate."
     ]

@@ -20,8 +20,8 @@ from persona_panel.statistics.core.ranking import SampledMean
 _NAMES_SHOWN = 6
 _ANNOTATOR_TEST = ("omega", "rho", "alt_test_winning_rate", "alt_test_advantage")
 _WHERE_IT_IS = (
-    "--epsilon, with which `correlate` has the alternative annotator test (`report` has it with "
-    "--human), or "
+    "--epsilon, with which `people correlate` has the alternative annotator test (`report` has "
+    "it with --human), or "
 )
 _COMPARED = 300
 """Of more names those are compared letter by letter that have the most letters in common."""

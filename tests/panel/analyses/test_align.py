@@ -1,4 +1,4 @@
-"""`persona-panel align` as a user runs it: held-out figures, scores in a file, refusals."""
+"""`persona-panel people align` as a user runs it: held-out figures, scores in a file, refusals."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def files(
 
 
 def run(*args: str, of: str = "align") -> Result:
-    return CliRunner().invoke(command, [of, *args])
+    return CliRunner().invoke(command, ["people", of, *args])
 
 
 def test_rows_have_the_promised_fields(
@@ -176,8 +176,8 @@ def test_weights_are_printed_and_scores_written_without_warning_where_they_gain(
 def test_aligned_scores_are_ratings_for_other_commands(
     files: tuple[str, str], tmp_path: Path
 ) -> None:
-    """A score for each text, with what it was learnt from; `calibrate` takes the file, as all
-    that read ratings, and another result does not replace it."""
+    """A score for each text, with what it was learnt from; `people calibrate` takes the file, as
+    all that read ratings, and another result does not replace it."""
     out = str(tmp_path / "aligned.csv")
     done = run(files[0], "--human", files[1], "--method", "isotonic", "--out", out)
     assert done.exit_code == 0, done.output

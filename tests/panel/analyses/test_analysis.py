@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
 
@@ -20,12 +21,14 @@ from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import ANALYSES, Analysis, analyses_on_page, analysis
 from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.cli.analysis_command import analysis_command
-from persona_panel.cli.main import _ANALYSES, _COMMANDS
+from persona_panel.cli.commands import _ANALYSES
+from persona_panel.cli.main import command
 from persona_panel.results.document import schema
 from persona_panel.results.result import Result
+from tests.helpers.all_commands import modules_in
 from tests.helpers.results import SAMPLE, concluded_in
 
-MODULES = {name: of for name, (of, _) in _COMMANDS.items() if of.startswith(_ANALYSES)}
+MODULES = {name: of for name, of in modules_in(command) if of.startswith(_ANALYSES)}
 
 
 def sample(run: str, human: str | None = None, *, human_mapping: object = None,
@@ -42,10 +45,12 @@ def sample(run: str, human: str | None = None, *, human_mapping: object = None,
 
 MADE = Analysis(
     "sample",
+    "Panel",
     "A sample",
     sample,
     [*parameters.run(), *parameters.people("People's.")],
     ("mean[alder] >= 5",),
+    "RUN",
 )
 
 
@@ -76,9 +81,12 @@ def test_parameters_are_the_arguments_of_the_function(name: str) -> None:
 def test_the_help_of_an_analysis_needs_no_array(name: str) -> None:
     """To make its command takes neither numpy nor scipy, nor what draws tables."""
     code = (
-        "import sys\n"
-        "from persona_panel.cli.main import command\n"
-        f"command.get_command(None, {name!r})\n"
+        "import importlib, sys\n"
+        "import persona_panel.cli.main\n"
+        "from persona_panel.analyses.analysis import ANALYSES\n"
+        "from persona_panel.cli.analysis_command import analysis_command\n"
+        f"importlib.import_module({MODULES[name]!r})\n"
+        f"analysis_command(ANALYSES[{name!r}])\n"
         "print([one for one in ('numpy', 'scipy', 'rich', 'jinja2') if one in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
@@ -88,11 +96,13 @@ def test_the_help_of_an_analysis_needs_no_array(name: str) -> None:
 def test_the_help_names_the_examples_that_there_are() -> None:
     """One, two or three requirements stand in the help as they do in a sentence."""
     examples = ("a > 1", "b > 1", "c > 1")
-    listed = ("'a > 1'", "'a > 1' or 'b > 1'", "'a > 1', 'b > 1' or 'c > 1'")
+    listed = ("Names", "Others are 'b > 1'. Names", "Others are 'b > 1' and 'c > 1'. Names")
     for n, said in enumerate(listed, 1):
-        made = Analysis("sample", "A sample", sample, MADE.parameters, examples[:n])
-        printed = CliRunner().invoke(analysis_command(made), ["--help"]).stdout
-        assert f"such as {said}: exit status 3" in " ".join(printed.split())
+        made = replace(MADE, requirements=examples[:n])
+        printed = CliRunner().invoke(analysis_command(made), ["--help-all"]).stdout
+        told = " ".join(printed.split())
+        assert "What a figure has to be: 'a > 1'. Repeatable. Exit status 3" in told
+        assert f"95 % interval. {said} with commas" in told
 
 
 def test_the_command_prints_any_result_in_any_format() -> None:
@@ -155,7 +165,7 @@ def test_an_analysis_may_tell_its_progress() -> None:
             shares.append(share)
         return SAMPLE
 
-    made = Analysis("slow", "Slow", slow, [], ("mean[alder] >= 5",), n_parts=1)
+    made = Analysis("slow", "Panel", "Slow", slow, [], ("mean[alder] >= 5",), "RUN", n_parts=1)
     assert CliRunner().invoke(analysis_command(made), []).exit_code == 0
     assert shares == [0.5, 1.0]
 
@@ -172,7 +182,10 @@ def test_the_decorator_leaves_the_function_as_it_is() -> None:
         yield SAMPLE
 
     try:
-        assert analysis("Own", requirements=("x > 1",), on_page=on_page)(own) is own
+        declared = analysis(
+            "Own", group="People", requirements=("x > 1",), example="RUN", on_page=on_page
+        )
+        assert declared(own) is own
         assert ANALYSES["own"].function is own
         assert ANALYSES["own"].help.startswith("Do something.\n\nExit status")
         sections = {one.name: one.on_page for one in analyses_on_page()}

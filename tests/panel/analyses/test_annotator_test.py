@@ -93,8 +93,8 @@ def test_why_a_panel_that_goes_with_people_does_not_pass() -> None:
         "The test asks how near scores are, a correlation only how they order texts: on clarity, "
         f"the panel's mean is {away.mean():.2f} points above people's and its scores spread "
         f"{spread:.2f} times as far. Another level and unit would take away at most 100 % of the "
-        "mean squared distance between them: `calibrate` takes such a bias out of systems' means, "
-        "`align` out of single scores."
+        "mean squared distance between them: `people calibrate` takes such a bias out of "
+        "systems' means, `people align` out of single scores."
     ) in shifted
     panel, humans = (
         Ratings(

@@ -1,4 +1,4 @@
-"""`persona-panel calibrate` as a user runs it: a panel corrected by people, or why not."""
+"""`persona-panel people calibrate` as a user runs it: a panel corrected by people, or why not."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def files(
 
 
 def run(*args: str) -> Result:
-    return CliRunner().invoke(command, ["calibrate", *args])
+    return CliRunner().invoke(command, ["people", "calibrate", *args])
 
 
 def test_rows_have_the_promised_fields(

@@ -79,8 +79,8 @@ def test_first_place_may_be_open() -> None:
 
 
 def test_one_person_is_not_people() -> None:
-    """Who is ahead by one person's ratings ends with that caution, as in `correlate`; two are
-    people."""
+    """Who is ahead by one person's ratings ends with that caution, as in `people correlate`; two
+    are people."""
     systems = tuple(CorrectedSystem(name, "all", MEAN) for name in "ab")
     found = Calibration(systems, (pair("a", "b", 0.9, 0.01),), n_people=1)
     assert calibrate_conclusion(found)[-1] == ONE_PERSON

@@ -1,4 +1,4 @@
-"""`persona-panel correlate` as a user runs it: a panel beside humans, or why not."""
+"""`persona-panel people correlate` as a user runs it: a panel beside humans, or why not."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_json_holds_every_statistic(command: Command, tmp_path: Path) -> None:
     """The promised statistics are there, and τ_c and Pearson's r are scipy's of the two means."""
     humans = made_up(tmp_path / "human.csv")
     panel = made_up(tmp_path / "panel.csv", n_raters=3, seed=1)
-    done = command("correlate", "panel.csv", "--human", "human.csv", "--json")
+    done = command("people", "correlate", "panel.csv", "--human", "human.csv", "--json")
     assert done.returncode == 0, done.stderr
     rows = rows_of(done.stdout)
     assert {statistic for statistic, _ in rows} >= NAMES
@@ -47,7 +47,7 @@ def test_tables_put_humans_beside_the_panel(command: Command, tmp_path: Path) ->
     """--full shows figures, ceilings, losses, sources, scores and what judges add to α."""
     made_up(tmp_path / "human.csv")
     made_up(tmp_path / "panel.csv", n_raters=3, seed=1)
-    done = command("correlate", "panel.csv", "--human", "human.csv", "--full")
+    done = command("people", "correlate", "panel.csv", "--human", "human.csv", "--full")
     assert done.returncode == 0, done.stderr
     for expected in (
         "Correlation with the mean human rating", "people: neither replaced", "panel",
@@ -56,7 +56,7 @@ def test_tables_put_humans_beside_the_panel(command: Command, tmp_path: Path) ->
     ):  # fmt: skip
         assert expected in done.stdout
     assert not told(done.stderr)
-    short = command("correlate", "panel.csv", "--human", "human.csv", "--resamples", "0")
+    short = command("people", "correlate", "panel.csv", "--human", "human.csv", "--resamples", "0")
     assert "A difference is claimed where its interval" in short.stdout
 
 
@@ -79,17 +79,17 @@ def test_a_run_beside_human_ranks(command: Command, tmp_path: Path) -> None:
     ranks = [line.split(",")[:5] for line in verdicts]
     lines = [f"{rater},q/{id_},{rank}" for rater in "xy" for _, id_, _, _, rank in ranks]
     (tmp_path / "human.csv").write_text("\n".join(["rater,item,rank", *lines]) + "\n")
-    done = command("correlate", "run", "--human", "human.csv", "--json")
+    done = command("people", "correlate", "run", "--human", "human.csv", "--json")
     assert done.returncode == 0, done.stderr
     assert rows_of(done.stdout)["tau_b", "openai:a"]["value"] == pytest.approx(1)
-    assert command("correlate", "run", "--human", "human.csv").returncode == 0
+    assert command("people", "correlate", "run", "--human", "human.csv").returncode == 0
 
 
 def test_no_item_in_common(command: Command, tmp_path: Path) -> None:
     """Files that share no item are refused, with an example of the names on both sides."""
     (tmp_path / "panel.csv").write_text("item,rater,score\na,r,1\nb,r,2\n")
     (tmp_path / "human.csv").write_text("item,rater,score\nx,r,1\ny,r,2\n")
-    done = command("correlate", "panel.csv", "--human", "human.csv")
+    done = command("people", "correlate", "panel.csv", "--human", "human.csv")
     assert (done.returncode, done.stdout) == (2, "")
     assert "human.csv: item: found only items that panel.csv does not have: 'x', 'y'" in done.stderr
     assert "'a', 'b'" in done.stderr
@@ -99,7 +99,7 @@ def test_the_faults_of_both_files(command: Command, tmp_path: Path) -> None:
     """What is wrong with either file is said at once, each with its line."""
     (tmp_path / "panel.csv").write_text("item,rater,score\na,r,?\nb,r,two\n")
     (tmp_path / "human.csv").write_text("item,rater,rank\na,r,1\nb,r,9\n")
-    done = command("correlate", "panel.csv", "--human", "human.csv")
+    done = command("people", "correlate", "panel.csv", "--human", "human.csv")
     assert done.returncode == 2
     assert "panel.csv:3: score: found 'two'" in done.stderr
     assert "human.csv:3: rank: found 9" in done.stderr
@@ -107,6 +107,6 @@ def test_the_faults_of_both_files(command: Command, tmp_path: Path) -> None:
 
 def test_humans_are_needed(command: Command) -> None:
     """Without --human there is nothing to compare with."""
-    done = command("correlate", "panel.csv")
+    done = command("people", "correlate", "panel.csv")
     assert done.returncode == 2
     assert "--human" in done.stderr

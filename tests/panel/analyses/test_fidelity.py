@@ -1,4 +1,5 @@
-"""`persona-panel fidelity` as a user runs it: people, personas, and what is wrong with a file."""
+"""`persona-panel people fidelity` as a user runs it: people, personas, and what is wrong with a
+file."""
 
 from __future__ import annotations
 
@@ -77,7 +78,7 @@ def run(folder: Path, *more: str, **other: str) -> Result:
     names = {**names, "groups": "groups.yaml", **other}
     given = {name: str(folder / file) for name, file in names.items()}
     options = [part for name in list(given)[1:] for part in (f"--{name}", given[name])]
-    return CliRunner().invoke(command, ["fidelity", given["panel"], *options, *more])
+    return CliRunner().invoke(command, ["people", "fidelity", given["panel"], *options, *more])
 
 
 def rows_in(stdout: str) -> list[dict[str, Any]]:

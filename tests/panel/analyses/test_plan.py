@@ -240,8 +240,8 @@ def test_a_difference_to_detect_and_people_beside(command: Command, tmp_path: Pa
     assert "Detecting a difference of 1.5 points between two systems (80 % power) takes" in said
     assert "People: A system's mean has a standard error" in said
     assert "takes about 8 prompts and 5 raters: 160 ratings" in said
-    assert "it takes 8 prompts of each system that people rated (`calibrate`)" in said
-    # What people are asked for is not refused by `calibrate`.
+    assert "it takes 8 prompts of each system that people rated (`people calibrate`)" in said
+    # What people are asked for is not refused by `people calibrate`.
     assert cheapest["people_"]["prompt"] >= 8
     assert "judge" not in said.partition("Human ratings")[2]
     refused = command(*given, "--half-width", "1")

@@ -1,4 +1,4 @@
-"""`votes`: the effective votes of personas, replicates and models of a run."""
+"""`people votes`: the effective votes of personas, replicates and models of a run."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def test_a_number_of_votes_has_the_digits_of_its_interval() -> None:
 
 
 def document(*arguments: str) -> dict[str, Any]:
-    result = CliRunner().invoke(command, ["votes", *arguments, "--json"])
+    result = CliRunner().invoke(command, ["people", "votes", *arguments, "--json"])
     assert result.exit_code == 0, result.stdout
     found: dict[str, Any] = json.loads(result.stdout)
     return found
@@ -93,7 +93,7 @@ def tables(*arguments: str) -> dict[str, list[dict[str, Any]]]:
 
 def test_personas_with_views_of_their_own_add_votes(folder: Path) -> None:
     """They have more than replicates of the judge without a persona, and more than models."""
-    result = CliRunner().invoke(command, ["votes", str(folder)])
+    result = CliRunner().invoke(command, ["people", "votes", str(folder)])
     assert re.search(r"Personas have \d\.\d\d effective votes more", result.stdout)
     assert re.search(
         r"At the same number of judges, personas have \d\.\d\d effective votes more than models \(",
@@ -116,7 +116,7 @@ def test_personas_with_views_of_their_own_add_votes(folder: Path) -> None:
 
 def test_personas_without_views_are_said_to_add_nothing(tmp_path: Path) -> None:
     """Where personas vary as replicates do, no sentence says that they add votes."""
-    result = CliRunner().invoke(command, ["votes", str(scored(tmp_path / "run", 0.0))])
+    result = CliRunner().invoke(command, ["people", "votes", str(scored(tmp_path / "run", 0.0))])
     assert result.exit_code == 0, result.stdout
     assert "Personas add nothing here" in result.stdout or "It is not established" in result.stdout
     assert not re.search(r"Personas have \d\.\d\d effective votes more", result.stdout)
@@ -131,7 +131,9 @@ def test_of_personas_alone_there_is_no_difference(tmp_path: Path) -> None:
     ]
     model = ScriptedModel(answers("one", 0.8), model="one")
     Panel(PERSONAS, model, "debate-speech").score(texts, out=tmp_path / "run")
-    output = " ".join(CliRunner().invoke(command, ["votes", str(tmp_path / "run")]).output.split())
+    output = " ".join(
+        CliRunner().invoke(command, ["people", "votes", str(tmp_path / "run")]).output.split()
+    )
     assert "Without human ratings" in output
     assert LIKE_WITH_LIKE not in output
 
@@ -148,7 +150,7 @@ def test_people_show_whether_the_panel_is_nearer_than_its_best_judge(
     ]
     people.write_text("\n".join(["item,rater,value", *lines]) + "\n")
     given = [str(folder), "--human", str(people), "--map-human", "score=value"]
-    result = CliRunner().invoke(command, ["votes", *given])
+    result = CliRunner().invoke(command, ["people", "votes", *given])
     assert "The panel is nearer to people than its best judge" in result.stdout
     half = "10 prompts; the best judge was chosen on the other prompts, every second one)"
     assert half in " ".join(result.stdout.split())
@@ -160,18 +162,18 @@ def test_people_show_whether_the_panel_is_nearer_than_its_best_judge(
 def test_without_a_plain_judge_it_says_how_to_get_one(tmp_path: Path) -> None:
     """And a run of one judge, or a file, is refused with the remedy."""
     result = CliRunner().invoke(
-        command, ["votes", str(scored(tmp_path / "run", 0.8, plain_judge=False))]
+        command, ["people", "votes", str(scored(tmp_path / "run", 0.8, plain_judge=False))]
     )
     assert "--plain-judge" in result.stdout
     (tmp_path / "some.csv").write_text("item,rater,score\na,b,1\n")
-    refused = CliRunner().invoke(command, ["votes", str(tmp_path / "some.csv")])
+    refused = CliRunner().invoke(command, ["people", "votes", str(tmp_path / "some.csv")])
     assert refused.exit_code == 2
     assert "no folder of a run" in refused.output
     alone = tmp_path / "alone"
     Panel(PERSONAS[:1], ScriptedModel(answers("one", 0)), "debate-speech").score(
         [Response(id="r", prompt="Why?", text="An essay 1.", system="s")], out=alone
     )
-    refused = CliRunner().invoke(command, ["votes", str(alone)])
+    refused = CliRunner().invoke(command, ["people", "votes", str(alone)])
     assert (refused.exit_code, "a single judge" in refused.output) == (2, True)
 
 
@@ -185,7 +187,7 @@ def test_the_reliability_is_that_of_the_composite(folder: Path, tmp_path: Path) 
     people.write_text("\n".join(["item,rater,score", *lines]) + "\n")
     given = [str(folder), "--human", str(people)]
     (of_mean,) = (one["reliability"] for one in tables(*given)["people"])
-    result = CliRunner().invoke(command, ["votes", *given])
+    result = CliRunner().invoke(command, ["people", "votes", *given])
     assert isinstance(of_mean, float)
     assert f"corrected for its noise (reliability {of_mean:.2f})" in " ".join(result.stdout.split())
     assert ONE_PERSON not in result.stdout
@@ -215,7 +217,8 @@ def test_people_on_another_scale_are_at_no_distance(folder: Path, tmp_path: Path
 
 def test_a_run_that_was_stopped_is_said_to_be(folder: Path, tmp_path: Path) -> None:
     """Of a run of which judgments are missing one line on standard error says how many, for
-    `votes`, `agree`, `plan`, `select` and `calibrate`; of a whole run nothing is said."""
+    `people votes`, `agree`, `plan`, `select` and `people calibrate`; of a whole run nothing is
+    said."""
     stopped = tmp_path / "stopped"
     shutil.copytree(folder, stopped)
     lines = (stopped / "judgments.jsonl").read_text().splitlines(keepends=True)
@@ -225,18 +228,18 @@ def test_a_run_that_was_stopped_is_said_to_be(folder: Path, tmp_path: Path) -> N
     people = tmp_path / "people.csv"
     people.write_text("item,rater,score\n" + "".join(f"r{i},h,{1 + i % 5}\n" for i in range(N)))
     for of in (
-        ["votes"],
+        ["people", "votes"],
         ["agree", "--resamples", "0", "--no-intervals"],
         ["plan", "--from"],
         ["select", "--n", "8"],
-        ["calibrate", "--human", str(people)],
+        ["people", "calibrate", "--human", str(people)],
     ):
         result = CliRunner().invoke(command, [*of, str(stopped)])
         assert result.exit_code == 0, result.stdout
         told = f"17 of {len(lines)} judgments of {stopped} are missing (17 skipped): figures are of"
         assert told in " ".join(result.stderr.split())
         assert "are missing" not in result.stdout
-    result = CliRunner().invoke(command, ["votes", str(folder)])
+    result = CliRunner().invoke(command, ["people", "votes", str(folder)])
     assert "are missing" not in result.stderr
 
 
@@ -260,17 +263,17 @@ def test_votes_may_be_required(folder: Path) -> None:
     low = first["votes"]["low"]
     for bound, status in ((low - 0.01, 0), (low + 0.01, 3)):
         required = ["--require", f"votes[personas] >= {bound:.6f}"]
-        result = CliRunner().invoke(command, ["votes", str(folder), *required])
+        result = CliRunner().invoke(command, ["people", "votes", str(folder), *required])
         assert result.exit_code == status, result.output
     (pair, *_) = tables(str(folder))["differences"]
     bound = 0.001 - pair["difference"]["low"]
     turned = f"votes_difference[{pair['b']}, {pair['a']}, composite] < {bound:.6f}"
-    result = CliRunner().invoke(command, ["votes", str(folder), "--require", turned])
+    result = CliRunner().invoke(command, ["people", "votes", str(folder), "--require", turned])
     assert result.exit_code == 0, result.output
 
 
 def test_a_mapping_without_people_is_refused(folder: Path) -> None:
     """What says how people's ratings are read works only with --human."""
-    result = CliRunner().invoke(command, ["votes", str(folder), "--allow-unmatched"])
+    result = CliRunner().invoke(command, ["people", "votes", str(folder), "--allow-unmatched"])
     assert result.exit_code == 2
     assert "--allow-unmatched works only with --human" in result.output

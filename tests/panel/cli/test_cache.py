@@ -190,7 +190,7 @@ def test_a_file_of_which_nothing_can_be_read_is_refused(
     assert done.exit_code == 2
     assert said in done.stderr
     assert "2 for bad input, also if no line can be read" in " ".join(
-        run("import", "--help").stdout.split()
+        run("import", "--help-all").stdout.split()
     )
 
 

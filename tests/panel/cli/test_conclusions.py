@@ -48,7 +48,7 @@ def test_the_conclusion_comes_last_and_is_in_the_json(
         for arguments in (
             score,
             ("agree", "run"),
-            ("correlate", "run", "--human", "people.csv"),
+            ("people", "correlate", "run", "--human", "people.csv"),
             ("audit", "bias", "run"),
             injection,
         ):

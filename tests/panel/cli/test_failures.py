@@ -11,9 +11,9 @@ from tests.helpers.command import Command
     "arguments",
     [
         ("agree", "runs/none"),
-        ("correlate", "runs/none", "--human", "runs/none"),
+        ("people", "correlate", "runs/none", "--human", "runs/none"),
         ("audit", "bias", "runs/none"),
-        ("personas", "nobody"),
+        ("library", "personas", "nobody"),
     ],
 )
 def test_a_command_that_calls_no_model_does_not_say_so(

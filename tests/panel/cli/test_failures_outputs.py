@@ -61,7 +61,10 @@ def run(*args: str) -> Result:
         (("select", "run", "--n", "2", "--out", "run/responses.jsonl"), "run/responses.jsonl"),
         (("select", "people.csv", "--n", "2", "--out", "people.csv"), "people.csv"),
         (
-            ("correlate", "run", *HUMAN, "--require", "tau_c >= 0", "--junit", "people.csv"),
+            (
+                *("people", "correlate", "run", *HUMAN, "--require", "tau_c >= 0"),
+                *("--junit", "people.csv"),
+            ),
             "people.csv",
         ),
         (
@@ -73,7 +76,10 @@ def run(*args: str) -> Result:
              "--junit", "texts.jsonl"),
             "texts.jsonl",
         ),
-        (("align", "run", *HUMAN, "--method", "weights", "--out", "people.csv"), "people.csv"),
+        (
+            ("people", "align", "run", *HUMAN, "--method", "weights", "--out", "people.csv"),
+            "people.csv",
+        ),
         (
             ("generate", "prompts.jsonl", "--target", "scripted", "--overwrite", "--out",
              "prompts.jsonl"),

@@ -139,16 +139,16 @@ def test_the_files_for_a_server(server: ScriptedServer) -> None:
         ("report", {"composite", "difference", "rho"}),
         ("sweep", {"delta", "large_falls"}),
         ("compare", {"difference"}),
-        ("calibrate", {"corrected", "corrected_difference"}),
-        ("fidelity", {"fidelity", "fidelity_ratio"}),
+        ("people calibrate", {"corrected", "corrected_difference"}),
+        ("people fidelity", {"fidelity", "fidelity_ratio"}),
         ("agree", {one.name for one in agreement_statistics}),
-        ("correlate", {"omega", *(one.name for one in comparison_statistics)}),
+        ("people correlate", {"omega", *(one.name for one in comparison_statistics)}),
     ],
 )
 def test_each_command_has_examples_of_its_own(name: str, own: set[str]) -> None:
-    """What --help gives as requirements can be read, and names figures of that command."""
-    text = " ".join(invoked(name, "--help", COLUMNS="400").stdout.split())
-    told = text.partition("What a figure has to be, such as ")[2].partition(": exit status")[0]
+    """What --help-all gives as requirements can be read, and names figures of that command."""
+    text = " ".join(invoked(*name.split(), "--help-all", COLUMNS="400").stdout.split())
+    told = text.partition("What a figure has to be: ")[2].partition(" Names with commas")[0]
     examples = [parse_requirement(one) for one in re.findall(r"'([^']+)'", told)]
     assert len(examples) > 1
     assert {one.name for one in examples} <= own
@@ -273,11 +273,13 @@ def test_agree_and_correlate(server: ScriptedServer, tmp_path: Path) -> None:
     assert agree.exit_code in (0, 3)
     assert told(agree)[0].startswith('kendall_w["Clear, [really]"] > 0 is')
     human = ("--human", "people.csv", "--resamples", "99")
-    found = run("correlate", "run", *human, *required("tau_c >= 0.4"), "--junit", "tau.xml")
+    found = run(
+        "people", "correlate", "run", *human, *required("tau_c >= 0.4"), "--junit", "tau.xml"
+    )
     assert found.exit_code == 0, told(found)
     assert told(found)[0].startswith("tau_c >= 0.4 is met: ")
     assert Path("tau.xml").exists()
-    assert run("correlate", "run", *human, *required("tau_c >= 0.99")).exit_code == 3
-    wrong = run("correlate", "run", *human, *required("tau_d >= 0.4"))
+    assert run("people", "correlate", "run", *human, *required("tau_c >= 0.99")).exit_code == 3
+    wrong = run("people", "correlate", "run", *human, *required("tau_d >= 0.4"))
     assert wrong.exit_code == 2
     assert "expected one of tau_" in wrong.stderr

@@ -14,10 +14,11 @@ import importlib, json, os, sys
 from tests.helpers.fork_server import IMPORTED
 for name in IMPORTED:
     importlib.import_module(name)
-from persona_panel.cli.main import _COMMANDS
+from persona_panel.cli.main import command
+from tests.helpers.all_commands import modules_in
 began = [name for name in sys.modules if name.startswith("persona_panel")]
 failed = []
-for module in sorted({module for module, _ in _COMMANDS.values()}):
+for module in sorted({module for _, module in modules_in(command)}):
     if not (child := os.fork()):
         importlib.import_module(module)
         os._exit(0)

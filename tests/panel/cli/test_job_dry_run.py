@@ -57,7 +57,7 @@ def test_no_key_is_needed_to_call_nothing(command: Command, batch: Path) -> None
     [
         ("sweep", "prompts.jsonl", "--target", "openai:gpt-4o", "--model", "openai:gpt-4o-mini"),
         ("audit", "injection", "--model", "openai:gpt-4o-mini", "--limit", "5"),
-        ("questions", "asked.jsonl", "--model", "openai:gpt-4o-mini"),
+        ("questions", "ask", "asked.jsonl", "--model", "openai:gpt-4o-mini"),
     ],
     ids=lambda arguments: arguments[0],
 )

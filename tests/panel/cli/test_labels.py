@@ -1,4 +1,5 @@
-"""Labels by people: `agree` among them, and `correlate` with a panel's verdicts by category."""
+"""Labels by people: `agree` among them, and `people correlate` with a panel's verdicts by
+category."""
 
 from __future__ import annotations
 
@@ -91,7 +92,7 @@ def test_a_panel_meets_the_labels_of_people(
     majorities and of each judge, the confusion table and κ of every two annotators are
     scikit-learn's."""
     write(tmp_path / "people.csv", people)
-    done = command("correlate", "run", "--human", "people.csv", "--json")
+    done = command("people", "correlate", "run", "--human", "people.csv", "--json")
     assert done.returncode == 0, done.stderr
     rows = [row for row in rows_of(done.stdout) if row["group"] == "openai:stub"]
     assert {row["dimension"] for row in rows} == {"usefulness"}
@@ -125,7 +126,7 @@ def test_the_humans_have_their_own_figures(
     """Of the humans it is the mean κ of each with the majority of the others, and of every two;
     the tables show them beside the panel's."""
     write(tmp_path / "people.csv", people, dimension="usefulness")
-    done = command("correlate", "run", "--human", "people.csv", "--json")
+    done = command("people", "correlate", "run", "--human", "people.csv", "--json")
     assert done.returncode == 0, done.stderr
     value = {
         row["statistic"]: row["value"] for row in rows_of(done.stdout) if row["group"] == "humans"
@@ -138,7 +139,7 @@ def test_the_humans_have_their_own_figures(
         ]
         each.append(cohen_kappa_score(*zip(*[pair for pair in pairs if pair[1]], strict=True)))
     assert value["human_label_kappa"] == pytest.approx(np.mean(each))
-    shown = command("correlate", "run", "--human", "people.csv", "--full").stdout
+    shown = command("people", "correlate", "run", "--human", "people.csv", "--full").stdout
     for heading in ("Labels compared", "on each label (F1)", "of each judge", "every two"):
         assert heading in shown
 
@@ -180,7 +181,7 @@ def test_what_cannot_be_compared(
     else:
         text = f"item,rater,{header}\ni0/q0,ann,{cell}\n"
     (tmp_path / "people.csv").write_text(text)
-    done = command("correlate", "run", "--human", "people.csv")
+    done = command("people", "correlate", "run", "--human", "people.csv")
     assert done.returncode == 2
     assert expected in done.stderr
     assert "Traceback" not in done.stderr

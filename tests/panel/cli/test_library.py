@@ -1,4 +1,4 @@
-"""`persona-panel personas`, `rubrics` and `models`: what there is, listed and shown."""
+"""`persona-panel library personas`, `rubrics` and `models`: what there is, listed and shown."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def row(table: str, name: str) -> str:
 
 def test_persona_sets_are_listed(command: Command) -> None:
     """Every set that ships is there with the number of its personas and their axes."""
-    listed = command("personas")
+    listed = command("library", "personas")
     assert (listed.returncode, listed.stderr) == (0, "")
     for name, path in personas.shipped().items():
         count = len(load_definition(path, PersonaSet).personas)
@@ -34,7 +34,7 @@ def test_persona_sets_are_listed(command: Command) -> None:
 
 def test_a_persona_set_is_shown_in_full(command: Command) -> None:
     """Each persona comes with id, label, axis and its whole description."""
-    shown = command("personas", "ideological")
+    shown = command("library", "personas", "ideological")
     assert shown.returncode == 0
     for persona in load_definition(personas.shipped()["ideological"], PersonaSet).personas:
         assert f"{persona.id} {persona.label} ({persona.axis})" in words(shown.stdout)
@@ -43,7 +43,7 @@ def test_a_persona_set_is_shown_in_full(command: Command) -> None:
 
 def test_rubrics_are_listed(command: Command) -> None:
     """Every rubric that ships is there with the number of its dimensions."""
-    listed = command("rubrics")
+    listed = command("library", "rubrics")
     assert (listed.returncode, listed.stderr) == (0, "")
     for name, path in rubrics.shipped().items():
         count = len(load_definition(path, Rubric).dimensions)
@@ -52,7 +52,7 @@ def test_rubrics_are_listed(command: Command) -> None:
 
 def test_a_rubric_is_shown_in_full(command: Command) -> None:
     """Question, and each dimension's definition, guiding question and scale, and the abstention."""
-    shown = command("rubrics", "scrub")
+    shown = command("library", "rubrics", "scrub")
     assert shown.returncode == 0
     rubric = load_definition(rubrics.shipped()["scrub"], Rubric)
     text = words(shown.stdout)
@@ -71,7 +71,7 @@ def test_a_file_of_ones_own_is_shown_as_it_is(command: Command, tmp_path: Path) 
         "id: own\nlabel: '[red]Own[/red]'\npersonas:\n"
         "  - {id: a, label: '[bold]A', axis: x, description: 'Reads [sic] all.'}\n"
     )
-    shown = command("personas", "own.yaml")
+    shown = command("library", "personas", "own.yaml")
     assert shown.returncode == 0
     assert "[red]Own[/red]" in shown.stdout
     assert "a  [bold]A (x)" in shown.stdout
@@ -80,7 +80,7 @@ def test_a_file_of_ones_own_is_shown_as_it_is(command: Command, tmp_path: Path) 
 
 def test_an_unknown_name_says_the_nearest(command: Command) -> None:
     """A misspelt set is exit 2 with the right spelling."""
-    wrong = command("personas", "disciplinry")
+    wrong = command("library", "personas", "disciplinry")
     assert (wrong.returncode, wrong.stdout) == (2, "")
     assert "did you mean 'disciplinary'" in wrong.stderr
 

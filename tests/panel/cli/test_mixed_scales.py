@@ -122,8 +122,8 @@ def test_agree_says_how_and_counts_the_panel(folder: Path) -> None:
 
 
 def test_other_commands_take_the_same_composite(folder: Path, tmp_path: Path) -> None:
-    """`plan`, `votes`, `correlate`, `calibrate` and `align` are on the scale from 0 to 1, or say
-    that people's is another."""
+    """`plan`, `people votes`, `people correlate`, `people calibrate` and `people align` are on the
+    scale from 0 to 1, or say that people's is another."""
     planned = run("plan", "--from", folder)
     assert SAID in " ".join(planned.stdout.split())
     items, shares = load_ratings(folder).items, _shares(folder)[:, _panel(folder)].mean(axis=(1, 2))
@@ -136,12 +136,12 @@ def test_other_commands_take_the_same_composite(folder: Path, tmp_path: Path) ->
         )
     )
     human = "--human", tmp_path / "people.csv"
-    votes = json.loads(run("votes", folder, *human, "--json").stdout)
+    votes = json.loads(run("people", "votes", folder, *human, "--json").stdout)
     assert votes["tables"]["people"][0]["ensemble"] == pytest.approx(0.02, abs=1e-3)
     for name in ("correlate", "calibrate", "align"):
-        assert "share of its scale's width" in run(name, folder, *human).stderr
+        assert "share of its scale's width" in run("people", name, folder, *human).stderr
     done = CliRunner().invoke(
-        command, ["correlate", str(folder), *map(str, human), "--human-scale", "1-5"]
+        command, ["people", "correlate", str(folder), *map(str, human), "--human-scale", "1-5"]
     )
     assert done.exit_code == 2
     assert "expected 1 to 5, the scale that --human-scale gives" in done.stderr

@@ -80,13 +80,13 @@ def test_agree_prints_every_table(command: Command, folder: Path) -> None:
 
 def test_correlate_with_such_names(command: Command, folder: Path) -> None:
     """Sources and groups are told apart, in rows and in tables, beside the humans."""
-    done = command("correlate", "panel.csv", "--human", "human.csv", "--json")
+    done = command("people", "correlate", "panel.csv", "--human", "human.csv", "--json")
     rows = statistics_of(done.stdout)
     assert {row["group"] for row in rows} == {*GROUPS, "all", "humans"}
     wins = [row for row in rows if row["statistic"] == "win_rate"]
     assert {(row["by"], row["by_value"]) for row in wins} == {("source", name) for name in SOURCES}
     assert len(wins) == 4 * len(SOURCES) * len(DIMENSIONS)
-    done = command("correlate", "panel.csv", "--human", "human.csv", "--full")
+    done = command("people", "correlate", "panel.csv", "--human", "human.csv", "--full")
     assert (done.returncode, told(done.stderr)) == (0, [])
     for name in (*GROUPS, *DIMENSIONS, *SOURCES):
         assert name in done.stdout
@@ -115,7 +115,7 @@ def test_names_that_the_results_use_are_refused(command: Command, tmp_path: Path
     assert "panel.csv: found a group called 'all'" in done.stderr
     write(tmp_path / "panel.csv", groups=("humans",), n_raters=4, seed=1)
     write(tmp_path / "human.csv", groups=("humans",), n_raters=4, seed=2)
-    done = command("correlate", "panel.csv", "--human", "human.csv")
+    done = command("people", "correlate", "panel.csv", "--human", "human.csv")
     assert (done.returncode, done.stdout) == (2, "")
     assert "panel.csv: found a group called 'humans'" in done.stderr
     assert command("agree", "panel.csv").returncode == 0

@@ -46,8 +46,9 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def _run(name: str, folder: Path, people: Path, *options: str) -> Result:
     given = {
         "plan": ["plan", "--from", str(folder / "run")],
+        "report": ["report", str(folder / "run")],
         "compare": ["compare", str(folder / "run"), str(folder / "other")],
-    }.get(name, [name, str(folder / "run")])
+    }.get(name, ["people", name, str(folder / "run")])
     if name == "fidelity":
         given += ["--raters", str(folder / "raters.csv"), "--groups", str(folder / "groups.yaml")]
     return CliRunner(env={"COLUMNS": "400"}).invoke(
@@ -111,6 +112,6 @@ def test_what_lies_off_the_scale_is_refused(name: str, folder: Path, tmp_path: P
 def test_options_of_people_need_people(folder: Path) -> None:
     """Without --human each of them is refused."""
     for option in (["--allow-unmatched"], ["--human-scale", "1-5"], ["--map-human", "score=x"]):
-        done = CliRunner().invoke(command, ["votes", str(folder / "run"), *option])
+        done = CliRunner().invoke(command, ["people", "votes", str(folder / "run"), *option])
         assert done.exit_code == 2
         assert f"{option[0]} works only with --human" in done.stderr

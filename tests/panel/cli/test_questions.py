@@ -1,4 +1,4 @@
-"""`persona-panel questions` and `match` as a user runs them, against a real server."""
+"""`persona-panel questions` and `questions match` as a user runs them, against a real server."""
 
 from __future__ import annotations
 
@@ -38,7 +38,9 @@ def test_questions_come_out_as_responses_that_score_reads(command: Command, tmp_
     the rubric reads them."""
     jsonl(tmp_path / "said.jsonl", *SAID)
     with serving(three) as server:
-        arguments = ("questions", "said.jsonl", "--model", "openai:stub", "--out", "asked.jsonl")
+        arguments = (
+            "questions", "ask", "said.jsonl", "--model", "openai:stub", "--out", "asked.jsonl",
+        )  # fmt: skip
         first = command(*arguments, **at(server))
         assert (first.returncode, first.stdout) == (0, ""), first.stderr
         assert first.stderr.startswith("2 interventions × openai:stub\n2/2 calls, quest")
@@ -73,12 +75,12 @@ def test_what_failed_is_named_and_asked_again(command: Command, tmp_path: Path) 
         return ok("No.") if "He did." in json.dumps(payload) else three(number, payload)
 
     with serving(script) as server:
-        half = command("questions", "said.jsonl", "--model", "openai:stub", **at(server))
+        half = command("questions", "ask", "said.jsonl", "--model", "openai:stub", **at(server))
     assert half.returncode == 1
     assert len(half.stdout.splitlines()) == 3
     assert "cafe: no questions (unparsed: it holds 0 questions" in half.stderr
     with serving(three) as server:
-        whole = command("questions", "said.jsonl", "--model", "openai:stub", **at(server))
+        whole = command("questions", "ask", "said.jsonl", "--model", "openai:stub", **at(server))
         assert len(whole.stdout.splitlines()) == 6
         assert len(server.calls) in (1, 2)
 
@@ -88,7 +90,14 @@ def test_a_cap_is_kept(command: Command, tmp_path: Path) -> None:
     jsonl(tmp_path / "said.jsonl", *SAID)
     with serving(three) as server:
         capped = command(
-            "questions", "said.jsonl", "--model", "openai:stub", "--max-calls", "1", **at(server)
+            "questions",
+            "ask",
+            "said.jsonl",
+            "--model",
+            "openai:stub",
+            "--max-calls",
+            "1",
+            **at(server),
         )
         assert len(server.calls) == 1
     assert capped.returncode == 1
@@ -100,7 +109,7 @@ def test_a_dry_run_says_what_questions_take_and_calls_nothing(
 ) -> None:
     """Two calls for two interventions, one once the other is in the cache; no file is written."""
     jsonl(tmp_path / "said.jsonl", *SAID)
-    arguments = ("questions", "said.jsonl", "--model", "openai:stub", "--out", "asked.jsonl")
+    arguments = ("questions", "ask", "said.jsonl", "--model", "openai:stub", "--out", "asked.jsonl")
     with serving(three) as server:
         told = command(*arguments, "--dry-run", **at(server))
         assert told.returncode == 0, told.stderr
@@ -116,7 +125,7 @@ def test_a_dry_run_says_what_matching_by_a_model_takes(command: Command, tmp_pat
     """A call a question, in JSON, too; with a measure that calls no model it is refused."""
     generated = jsonl(tmp_path / "gen.jsonl", *GENERATED)
     references = jsonl(tmp_path / "refs.jsonl", *REFERENCES)
-    arguments = ("match", generated, references, "--dry-run", "--json")
+    arguments = ("questions", "match", generated, references, "--dry-run", "--json")
     with serving(three) as server:
         told = command(*arguments, "--by", "model", "--model", "openai:stub", **at(server))
         refused = command(*arguments, "--by", "chrf", **at(server))
@@ -133,7 +142,7 @@ def test_bad_interventions_are_refused_all_at_once(command: Command, tmp_path: P
         b'{"id": "b"}\n{"id": "c", "intervention": " "}\n{"id": "d", "intervention": "\xff"}\n'
     )
     with serving(three) as server:
-        refused = command("questions", "said.jsonl", "--model", "openai:stub", **at(server))
+        refused = command("questions", "ask", "said.jsonl", "--model", "openai:stub", **at(server))
         assert not server.calls
     assert (refused.returncode, refused.stdout) == (2, "")
     for place in (":2: id: found 'a' a second", ":3: found text that", ":4: intervention: found no",
@@ -146,7 +155,7 @@ def test_a_place_that_cannot_be_written_is_refused(command: Command, tmp_path: P
     """Nothing is paid for that could not be kept, and a model needs a provider."""
     jsonl(tmp_path / "said.jsonl", *SAID)
     with serving(three) as server:
-        arguments = ("questions", "said.jsonl", "--model")
+        arguments = ("questions", "ask", "said.jsonl", "--model")
         nowhere = command(*arguments, "openai:stub", "--out", "no/such/file.jsonl", **at(server))
         nobody = command(*arguments, "stub", **at(server))
         assert not server.calls
@@ -178,7 +187,7 @@ def test_matching_by_chrf(command: Command, tmp_path: Path) -> None:
     pytest.importorskip("sacrebleu")
     generated = jsonl(tmp_path / "gen.jsonl", *GENERATED)
     references = jsonl(tmp_path / "refs.jsonl", *REFERENCES)
-    done = command("match", generated, references, "--by", "chrf", "--json")
+    done = command("questions", "match", generated, references, "--by", "chrf", "--json")
     assert done.returncode == 0, done.stderr
     document = json.loads(done.stdout)["tables"]
     assert [one["label"] for one in document["matches"]] == ["useful", "invalid", None]
@@ -197,7 +206,7 @@ def test_which_question_matched_which_reference(command: Command, tmp_path: Path
     pytest.importorskip("sacrebleu")
     generated = jsonl(tmp_path / "gen.jsonl", *GENERATED)
     references = jsonl(tmp_path / "refs.jsonl", *REFERENCES)
-    arguments = ("match", generated, references, "--by", "chrf")
+    arguments = ("questions", "match", generated, references, "--by", "chrf")
     document = json.loads(command(*arguments, "--json").stdout)["tables"]
     texts = {one["id"]: one["response"] for one in REFERENCES}
     for one, row in zip(document["matches"], GENERATED, strict=True):
@@ -217,8 +226,8 @@ def test_which_question_matched_which_reference(command: Command, tmp_path: Path
 
 
 def test_scores_over_runs(command: Command, tmp_path: Path) -> None:
-    """Questions asked in several runs are asked anew in each and carry its number; `match` gives
-    the mean and standard deviation (n − 1) of the runs' scores, which are the standard
+    """Questions asked in several runs are asked anew in each and carry its number; `questions
+    match` gives the mean and standard deviation (n − 1) of the runs' scores, which are the standard
     library's."""
     pytest.importorskip("sacrebleu")
     (tmp_path / "said.jsonl").write_text(json.dumps(SAID[0]) + "\n")
@@ -229,7 +238,7 @@ def test_scores_over_runs(command: Command, tmp_path: Path) -> None:
     def script(n: int, payload: Mapping[str, Any]) -> Answer:
         return ok(json.dumps({"questions": [next(asked), f"What of {n}?", f"And why {n}?"]}))
 
-    arguments = ("questions", "said.jsonl", "--model", "openai:stub", "--runs", "3")
+    arguments = ("questions", "ask", "said.jsonl", "--model", "openai:stub", "--runs", "3")
     with serving(script) as server:
         dry = command(*arguments, "--dry-run", **at(server))
         done = command(*arguments, "--out", "gen.jsonl", **at(server))
@@ -240,7 +249,7 @@ def test_scores_over_runs(command: Command, tmp_path: Path) -> None:
     assert [row["id"] for row in rows][::3] == ["run1-q1", "run2-q1", "run3-q1"]
     assert [row["run"] for row in rows] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
     references = jsonl(tmp_path / "refs.jsonl", *REFERENCES)
-    found = command("match", "gen.jsonl", references, "--by", "chrf", "--json")
+    found = command("questions", "match", "gen.jsonl", references, "--by", "chrf", "--json")
     document = json.loads(found.stdout)["tables"]
     [system] = document["runs"]
     scores = [
@@ -270,7 +279,16 @@ def test_matching_by_a_model(command: Command, tmp_path: Path) -> None:
     generated = jsonl(tmp_path / "gen.jsonl", *GENERATED)
     references = jsonl(tmp_path / "refs.jsonl", *REFERENCES)
     with serving(script) as server:
-        arguments = ("match", generated, references, "--by", "model", "--model", "openai:stub")
+        arguments = (
+            "questions",
+            "match",
+            generated,
+            references,
+            "--by",
+            "model",
+            "--model",
+            "openai:stub",
+        )
         done = command(*arguments, "--json", **at(server))
         assert done.returncode == 1, done.stderr
         assert len(server.calls) == 3
@@ -291,7 +309,7 @@ def test_the_table_of_matches_is_whole_at_80_columns(command: Command, tmp_path:
     rows = [row | {"system": system} for row in GENERATED]
     generated = jsonl(tmp_path / "gen.jsonl", *rows)
     references = jsonl(tmp_path / "refs.jsonl", *REFERENCES)
-    done = command("match", generated, references, "--by", "chrf", COLUMNS="80")
+    done = command("questions", "match", generated, references, "--by", "chrf", COLUMNS="80")
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
     for heading in ("score", "useful", "unhelpful", "invalid", "evaluable", "missing", "n-grams",
@@ -306,8 +324,8 @@ def test_bad_references_are_refused(command: Command, tmp_path: Path) -> None:
     """Labels that are none, and options that do not go together, are exit 2."""
     generated = jsonl(tmp_path / "gen.jsonl", a_question("other", "q", "Why?"))
     references = jsonl(tmp_path / "refs.jsonl", a_question("pool", "r", "Why?", label="good"))
-    refused = command("match", generated, references)
+    refused = command("questions", "match", generated, references)
     assert refused.returncode == 2
     assert "'good'; expected one of useful" in refused.stderr
     assert "'other', of which there is no reference" in refused.stderr
-    assert command("match", generated, references, "--by", "model").returncode == 2
+    assert command("questions", "match", generated, references, "--by", "model").returncode == 2

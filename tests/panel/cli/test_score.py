@@ -520,12 +520,13 @@ def test_a_run_folder_of_another_panel_is_refused(
 # Help
 
 
-@pytest.mark.parametrize("subcommand", [None, "score", "personas", "rubrics", "models"])
-def test_help_is_everywhere_and_light(subcommand: str | None) -> None:
+@pytest.mark.parametrize(
+    "subcommand", ["", "score", "people", "people make", "library rubrics", "models"]
+)
+def test_help_is_everywhere_and_light(subcommand: str) -> None:
     """Each --help exits 0 and loads neither LangGraph nor numpy; -h is the same."""
-    asked = [] if subcommand is None else [subcommand]
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", COMMAND, *asked, "--help"],
+        [sys.executable, "-X", "importtime", COMMAND, *subcommand.split(), "--help"],
         capture_output=True,
         text=True,
         check=False,
@@ -537,7 +538,7 @@ def test_help_is_everywhere_and_light(subcommand: str | None) -> None:
     assert "click" in loaded
     heavy = {"langgraph", "langgraph.graph", "langchain_core"}
     # Those that describe libraries read them.
-    if subcommand in (None, "score"):
+    if subcommand in ("", "score", "people"):
         heavy |= {"numpy", "pycurl"}
     assert not loaded & heavy
 
@@ -555,7 +556,7 @@ def test_help_names_every_option(command: Command) -> None:
         assert option not in told
         assert option in every
     listed = command("-h").stdout
-    for name in ("score", "personas", "rubrics", "models"):
+    for name in ("score", "people", "library", "models"):
         assert re.search(rf"^\s+{name}\s", listed, re.M)
 
 

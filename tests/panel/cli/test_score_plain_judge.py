@@ -1,4 +1,5 @@
-"""`score --plain-judge`, then `agree` and `correlate`: what personas add, as a user runs it."""
+"""`score --plain-judge`, then `agree` and `people correlate`: what personas add, as a user runs
+it."""
 
 from __future__ import annotations
 
@@ -98,7 +99,7 @@ def test_agree_compares_variances(scored: Path, command: Command) -> None:
 def test_correlate_gives_the_difference(scored: Path, command: Command) -> None:
     """The gain is the difference of scipy's correlations with the mean of the people, with an
     interval, and what it cannot show is printed."""
-    done = command("correlate", "run", "--human", "people.csv", "--json")
+    done = command("people", "correlate", "run", "--human", "people.csv", "--json")
     assert done.returncode == 0, done.stderr
     people: dict[str, list[float]] = {}
     with (scored / "people.csv").open() as file:
@@ -113,7 +114,9 @@ def test_correlate_gives_the_difference(scored: Path, command: Command) -> None:
         assert row["value"] == pytest.approx(gain)
         assert row["low"] < row["value"] < row["high"]
         assert f"persona_gain_{kind}_within_prompts" in found
-    printed = " ".join(command("correlate", "run", "--human", "people.csv").stdout.split())
+    printed = " ".join(
+        command("people", "correlate", "run", "--human", "people.csv").stdout.split()
+    )
     assert "shows neither that personas add nor that they take away" in printed
 
 

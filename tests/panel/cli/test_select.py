@@ -1,4 +1,4 @@
-"""`persona-panel select` as a user runs it, and `calibrate` with what it wrote."""
+"""`persona-panel select` as a user runs it, and `people calibrate` with what it wrote."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def selected(path: Path) -> dict[str, dict[str, str]]:
 
 
 def test_the_file_is_taken_by_calibrate(panel: Path, tmp_path: Path) -> None:
-    """The probabilities that `select` writes weigh people's ratings in `calibrate`, given as
+    """The probabilities that `select` writes weigh people's ratings in `people calibrate`, given as
     --selected or as a column of people's ratings."""
     out = tmp_path / "items.csv"
     done = run("select", panel, "--n", "24", "--seed", "5", "--out", out)
@@ -56,9 +56,10 @@ def test_the_file_is_taken_by_calibrate(panel: Path, tmp_path: Path) -> None:
     assert concluded_in(done.stdout).startswith("24 items of 2 systems in ")
     chosen = selected(out)
     assert len(chosen) == 24
-    assert f"study make RESPONSES --items {out} --raters 3 --per-rater 24" in done.stderr
+    assert f"people make RESPONSES --items {out} --raters 3 --per-rater 24" in done.stderr
     assert (
-        "RESPONSES is the file of the texts, RUBRIC is what the panel rated them by." in done.stderr
+        "(RESPONSES is the file of the texts, RUBRIC is what the panel rated them by):"
+        in " ".join(done.stderr.split())
     )
     rng = np.random.default_rng(1)
     ratings = {item: float(rng.integers(1, 10)) for item in chosen}
@@ -69,10 +70,10 @@ def test_the_file_is_taken_by_calibrate(panel: Path, tmp_path: Path) -> None:
         for item, score in ratings.items():
             one.write(f"{item},ada,{score}\n")
             other.write(f"{item},ada,{score},{chosen[item]['inclusion_probability']}\n")
-    given = run("calibrate", panel, "--human", people, "--selected", out, "--json")
-    column = run("calibrate", panel, "--human", joined, "--json")
+    given = run("people", "calibrate", panel, "--human", people, "--selected", out, "--json")
+    column = run("people", "calibrate", panel, "--human", joined, "--json")
     assert given.exit_code == column.exit_code == 0, given.output
-    without = run("calibrate", panel, "--human", people, "--json")
+    without = run("people", "calibrate", panel, "--human", people, "--json")
     of_file, of_column, of_none = (
         json.loads(each.stdout)["tables"] for each in (given, column, without)
     )
@@ -97,13 +98,13 @@ def texts(path: Path) -> Path:
 
 def test_a_study_of_the_items_reaches_calibrate(panel: Path, tmp_path: Path) -> None:
     """Packets have the items that were drawn and no others, and the ratings that are collected have
-    their probabilities: `calibrate` weighs by them as it does by --selected; an item that nobody
-    rated is counted."""
+    their probabilities: `people calibrate` weighs by them as it does by --selected; an item that
+    nobody rated is counted."""
     out, study, ratings = tmp_path / "items.csv", tmp_path / "study", tmp_path / "ratings.csv"
     assert run("select", panel, "--n", "24", "--out", out).exit_code == 0
     chosen = selected(out)
     done = run(
-        "study", "make", texts(tmp_path / "texts.jsonl"), "--items", out, "--raters", "2",
+        "people", "make", texts(tmp_path / "texts.jsonl"), "--items", out, "--raters", "2",
         "--per-rater", "24", "--tasks", "rate", "--rubric", "debate-speech", "--out", study,
     )  # fmt: skip
     assert done.exit_code == 0, done.output
@@ -120,7 +121,7 @@ def test_a_study_of_the_items_reaches_calibrate(panel: Path, tmp_path: Path) -> 
         kept = [one for one in answers["ratings"] if ids[one["text"]] != next(iter(chosen))]
         (tmp_path / f"{number}.json").write_text(json.dumps(sealed(answers | {"ratings": kept})))
     files = [tmp_path / "0.json", tmp_path / "1.json"]
-    collected = run("study", "collect", study, *files, "--out", ratings)
+    collected = run("people", "collect", study, *files, "--out", ratings)
     assert collected.exit_code == 1
     assert "1 of 24 selected items has no rating" in collected.stdout
     with ratings.open(newline="") as file:
@@ -129,13 +130,13 @@ def test_a_study_of_the_items_reaches_calibrate(panel: Path, tmp_path: Path) -> 
     for row in rows:
         own = chosen[row["item"].split("/")[1]]["inclusion_probability"]
         assert row["inclusion_probability"] == own
-    column = run("calibrate", panel, "--human", ratings, "--json")
-    given = run("calibrate", panel, "--human", ratings, "--selected", out, "--json")
+    column = run("people", "calibrate", panel, "--human", ratings, "--json")
+    given = run("people", "calibrate", panel, "--human", ratings, "--selected", out, "--json")
     assert column.exit_code == 0, column.output
     assert column.stdout == given.stdout
     plain = tmp_path / "plain.csv"
     plain.write_text(ratings.read_text().replace("inclusion_probability", "note"))
-    assert run("calibrate", panel, "--human", plain, "--json").stdout != column.stdout
+    assert run("people", "calibrate", panel, "--human", plain, "--json").stdout != column.stdout
 
 
 def hash_of(name: str) -> int:
@@ -157,7 +158,7 @@ def test_items_that_are_no_responses_are_refused(
     out = tmp_path / "items.csv"
     out.write_text("item,inclusion_probability\n" + "".join(f"{name},0.5\n" for name in items))
     done = run(
-        "study", "make", texts(tmp_path / "texts.jsonl"), "--items", out, "--raters", "2",
+        "people", "make", texts(tmp_path / "texts.jsonl"), "--items", out, "--raters", "2",
         "--per-rater", "1", "--tasks", "rate", "--out", tmp_path / "study",
     )  # fmt: skip
     assert done.exit_code == 2
@@ -175,7 +176,7 @@ def test_the_command_that_it_prints_makes_the_packets(tmp_path: Path) -> None:
     Panel("disciplinary", ScriptedModel(), "media-bias").score(responses, out=tmp_path / "a run")
     out = tmp_path / "some items.csv"
     done = run("select", tmp_path / "a run", "--n", "8", "--out", out)
-    [told] = [line for line in done.stderr.splitlines() if " study make " in line]
+    [told] = [line for line in done.stderr.splitlines() if " people make " in line]
     name, *arguments = shlex.split(told)
     made = run(*arguments)
     assert (name, made.exit_code) == ("persona-panel", 0), made.output
@@ -242,6 +243,6 @@ def test_bad_selections(panel: Path, tmp_path: Path, content: str, expected: str
     (tmp_path / "items.csv").write_text(content)
     (tmp_path / "people.csv").write_text("item,rater,score\n0x,ada,4\n")
     args = ("--human", tmp_path / "people.csv", "--selected", tmp_path / "items.csv")
-    done = run("calibrate", panel, *args)
+    done = run("people", "calibrate", panel, *args)
     assert done.exit_code == 2
     assert expected in done.stderr

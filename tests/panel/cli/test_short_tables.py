@@ -1,4 +1,5 @@
-"""What `agree` and `correlate` print by default: the conclusion, one short table, no screens."""
+"""What `agree` and `people correlate` print by default: the conclusion, one short table, no
+screens."""
 
 from __future__ import annotations
 
@@ -89,7 +90,7 @@ def test_the_composite_is_the_mean_of_each_raters_dimensions(files: Any) -> None
     assert (alpha["dimension"], alpha["value"]) == ("composite", pytest.approx(expected))
     tests = {row["dimension"]: row["n_tests"] for row in rows_of(done.stdout, "kendall_w")}
     assert tests == {"composite": 4, "clarity": 4, "depth": 4, "rigour": 4}
-    done = invoked("correlate", panel, "--human", people, *QUICK, "--json")
+    done = invoked("people", "correlate", panel, "--human", people, *QUICK, "--json")
     tau = next(row for row in rows_of(done.stdout, "tau_b") if row["group"] == "all")
     # Rounded: means that are equal are ties, whatever the order of what they are of.
     means = [np.nanmean(side.mean(axis=2), axis=1).round(9) for side in (ours, theirs)]
@@ -101,7 +102,9 @@ def test_correlate_shows_one_line_a_dimension(files: Any) -> None:
     """Correlations and the panel less one human; the long tables, and each side's own figures,
     with --full alone; the conclusion is of the composite first."""
     short, full = (
-        invoked("correlate", files[0], "--human", files[1], *QUICK, *option, COLUMNS="80").stdout
+        invoked(
+            "people", "correlate", files[0], "--human", files[1], *QUICK, *option, COLUMNS="80"
+        ).stdout
         for option in ([], ["--full"])
     )
     names = ("composite", *DIMENSIONS)
@@ -168,18 +171,19 @@ def test_people_read_labels_and_programs_ids(
     ids."""
     run, people = labelled
     human = [] if name == "agree" else ["--human", people]
-    text = invoked(name, run, *human, *options, COLUMNS="80").stdout
+    words = [name] if name == "agree" else ["people", name]
+    text = invoked(*words, run, *human, *options, COLUMNS="80").stdout
     assert "Evidential grounding" in text
     assert "evidential_grounding" not in text
     if name != "correlate":  # as agree, and takes longest
-        table = invoked(name, run, *human, *options, "--csv").stdout
+        table = invoked(*words, run, *human, *options, "--csv").stdout
         assert "evidential_grounding" in table
         assert "Evidential" not in table
 
 
 def test_json_has_ids(labelled: tuple[Path, Path]) -> None:
     """Of a run whose rubric has labels, too."""
-    text = invoked("calibrate", labelled[0], "--human", labelled[1], "--json").stdout
+    text = invoked("people", "calibrate", labelled[0], "--human", labelled[1], "--json").stdout
     assert "evidential_grounding" in {
         row["dimension"] for row in json.loads(text)["tables"]["rows"]
     }

@@ -123,7 +123,7 @@ RUNS = {
     "sweep": ("sweep", "--responses", "framed.jsonl", *PANEL),
     "audit": ("audit", "injection", "batch.jsonl", "--limit", "6", "--family", "threat", *PANEL),
 }
-QUESTIONS = ("questions", "said.jsonl", "--model", "openai:stub")
+QUESTIONS = ("questions", "ask", "said.jsonl", "--model", "openai:stub")
 EVERY_RUN = pytest.mark.parametrize("run", RUNS.values(), ids=list(RUNS))
 
 
@@ -144,13 +144,13 @@ def test_an_encoding_that_lacks_characters_ends_no_command(desk: Desk) -> None:
         (*RUNS["score"], "--dry-run"): (0,),
         (*RUNS["sweep"][:-1], "sweep"): (0,),
         (*RUNS["audit"][:-1], "audit"): (0, 1),
-        ("correlate", "run", "--human", "human.csv"): (0,),
+        ("people", "correlate", "run", "--human", "human.csv"): (0,),
         ("agree", "human.csv"): (0,),
         ("audit", "bias", "run"): (0,),
-        ("match", "batch.jsonl", "references.jsonl", "--by", "chrf"): (0,),
-        ("personas", "perspectives"): (0,),
-        ("rubrics", "argument-quality"): (0,),
-        ("framings", "scrub"): (0,),
+        ("questions", "match", "batch.jsonl", "references.jsonl", "--by", "chrf"): (0,),
+        ("library", "personas", "perspectives"): (0,),
+        ("library", "rubrics", "argument-quality"): (0,),
+        ("library", "framings", "scrub"): (0,),
         ("models",): (0,),
         ("score", "--help"): (0,),
         ("score", "Größe☃.jsonl"): (2,),

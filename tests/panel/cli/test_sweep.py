@@ -601,10 +601,10 @@ def test_another_sweep_does_not_go_into_the_same_folder(command: Command, tmp_pa
 
 def test_framings_are_listed_and_shown(command: Command) -> None:
     """`framings` names the sets with their conditions; `framings NAME` has every instruction."""
-    listed = command("framings")
+    listed = command("library", "framings")
     assert listed.returncode == 0
     assert "emotion_disagree" in listed.stdout
-    shown = " ".join(command("framings", "pressure").stdout.split())
+    shown = " ".join(command("library", "framings", "pressure").stdout.split())
     for name in ("authority", "flattery", "urgency", "group", "placebo"):
         assert name in shown
     assert "doubting it is thought odd" in shown

@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 import pytest
 
+from persona_panel.cli.help import ALL
 from persona_panel.cli.main import command
 
 ROOT = Path(__file__).parents[3]
@@ -78,10 +79,12 @@ COMMANDS = dict(commands(command, "persona-panel"))
 
 
 def helps(name: str) -> str:
-    """What `--help` prints."""
+    """What `--help-all` prints."""
     # Our own options of `-h`, as the outermost group passes them on.
     names = command.context_settings
-    return COMMANDS[name].get_help(click.Context(COMMANDS[name], info_name=name, **names))
+    context = click.Context(COMMANDS[name], info_name=name, **names)
+    context.meta[ALL] = True
+    return COMMANDS[name].get_help(context)
 
 
 def dialect_in(text: str) -> list[str]:

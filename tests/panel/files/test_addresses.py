@@ -128,7 +128,7 @@ def test_a_token_in_a_usage_error_is_masked(before: tuple[str, ...]) -> None:
         ("generate", "p.jsonl", "--target", "openai:stub", "--out", "s3://me:pw1@b/t.jsonl"),
         ("generate", "p.jsonl", "--target", "openai:stub", "--out", "s3:/b/t.jsonl"),
         ("prompts", "build", "p.yaml", "--out", "s3://b/t.jsonl"),
-        ("study", "make", "p.jsonl", "--per-rater", "2", "--raters", "2", "--out", "s3://b/t"),
+        ("people", "make", "p.jsonl", "--per-rater", "2", "--raters", "2", "--out", "s3://b/t"),
         ("report", "run", "--out", "s3://b/page.html"),
         ("score", "p.jsonl", "--model", "openai:stub", "--batch-out", "s3://b/requests"),
         ("cache", "export", "s3://b/cache.jsonl"),

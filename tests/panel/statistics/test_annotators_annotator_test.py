@@ -79,15 +79,22 @@ def test_published_figures_by_the_function(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["mtbench", "lesion"])
 def test_published_figures_by_the_command(name: str, tmp_path: Path) -> None:
-    """`correlate --epsilon` gives the same, with a row for each judge and one for the panel, of
-    labels and of scores."""
+    """`people correlate --epsilon` gives the same, with a row for each judge and one for the panel,
+    of labels and of scores."""
     expected, table = published()[name], by_rater(name)
     for group, raters in table.items():
         with (tmp_path / f"{group}.csv").open("w", newline="") as file:
             writer = csv.writer(file)
             writer.writerow(["item", "rater", "label" if name in LABELS else "score"])
             writer.writerows((i, rater, v) for rater, of in raters.items() for i, v in of.items())
-    args = ["correlate", f"{tmp_path}/model.csv", "--human", f"{tmp_path}/human.csv", "--json"]
+    args = [
+        "people",
+        "correlate",
+        f"{tmp_path}/model.csv",
+        "--human",
+        f"{tmp_path}/human.csv",
+        "--json",
+    ]
     args += ["--epsilon", str(EPSILON[name]), "--resamples", "0", "--no-intervals"]
     done = CliRunner().invoke(command, args)
     assert done.exit_code == 0, done.output

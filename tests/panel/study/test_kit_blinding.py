@@ -13,7 +13,7 @@ from urllib.parse import quote
 import pytest
 
 from persona_panel import Response
-from persona_panel.cli.study import _FORMATS, _writer
+from persona_panel.cli.people import _FORMATS, _writer
 from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.study.design import StudySettings
 from persona_panel.study.exports import packet_in, packet_page
@@ -59,7 +59,7 @@ def telling(study: Study) -> set[str]:
 def test_no_packet_has_a_name_or_an_id_that_tells_one(
     form: str, study: Study, tmp_path: Path
 ) -> None:
-    """In no file for a rater, of any format that `study make` knows, stands a system's name, an
+    """In no file for a rater, of any format that `people make` knows, stands a system's name, an
     id, metadata, the secret or a set's role, plain, escaped, encoded or digested."""
     _writer(form)(study, tmp_path / "packets")
     files = [path for path in (tmp_path / "packets").rglob("*.*") if path.is_file()]

@@ -606,12 +606,12 @@ def test_ratings_relative_to_a_run_are_refused(tmp_path: Path) -> None:
 
 
 def test_people_are_for_panels(tmp_path: Path, panels: dict[str, Path]) -> None:
-    """With other texts, people's ratings are refused, and `correlate` is named."""
+    """With other texts, people's ratings are refused, and `people correlate` is named."""
     old = marked_run(tmp_path / "old", OLD, MODEL)
     new = marked_run(tmp_path / "new", NEW, MODEL)
     said = refused(old, new, human=panels["people"])
     assert "two panels on the same texts" in said
-    assert "`correlate` compares" in said
+    assert "`people correlate` compares" in said
 
 
 # What is given back

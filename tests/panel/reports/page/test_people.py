@@ -1,5 +1,5 @@
-"""People beside the panel on a run's page: what `correlate`, `calibrate`, `votes` and `fidelity`
-say of the same files, and what --require may name of it."""
+"""People beside the panel on a run's page: what `people correlate`, `people calibrate`, `people
+votes` and `people fidelity` say of the same files, and what --require may name of it."""
 
 from __future__ import annotations
 
@@ -111,9 +111,9 @@ def cells(html: str, heading: str, caption: str = "") -> list[str]:
 
 
 def test_the_page_has_what_the_commands_say(files: dict[str, str], tmp_path: Path) -> None:
-    """ω and ρ of the panel and of each judge are those of `correlate`, corrected means those of
-    `calibrate`, votes those of `votes`, and verdicts those of `fidelity`; without groups there are
-    no verdicts."""
+    """ω and ρ of the panel and of each judge are those of `people correlate`, corrected means those
+    of `people calibrate`, votes those of `people votes`, and verdicts those of `people fidelity`;
+    without groups there are no verdicts."""
     both = files["run"], "--human", files["human"]
     groups = "--raters", files["raters"], "--groups", files["groups"]
     out = tmp_path / "page.html"
@@ -121,7 +121,9 @@ def test_the_page_has_what_the_commands_say(files: dict[str, str], tmp_path: Pat
     assert done.exit_code == 0, done.output
     html = unescape(out.read_text("utf-8")).replace("\u00a0", " ")
     quick = "--resamples", "0"
-    rows = statistics_of(run("correlate", *both, "--epsilon", "0.2", "--json", *quick).stdout)
+    rows = statistics_of(
+        run("people", "correlate", *both, "--epsilon", "0.2", "--json", *quick).stdout
+    )
     lines = cells(html, _TITLE, "Alternative annotator test")
     for rater, name in {
         None: "all", "left|scriptedmodel:scripted|dimensions|1": "Left",
@@ -135,7 +137,7 @@ def test_the_page_has_what_the_commands_say(files: dict[str, str], tmp_path: Pat
         ends = f"[{advantage['low']:.2f}, {advantage['high']:.2f}]"
         assert f" {rate['value']:.3f} " in line
         assert f" {advantage['value']:.3f} {ends}" in line
-    corrected = json.loads(run("calibrate", *both, "--json").stdout)
+    corrected = json.loads(run("people", "calibrate", *both, "--json").stdout)
     assert corrected["conclusion"][0] in html
     lines = cells(html, "Means corrected by people’s ratings")
     for row, line in zip(corrected["tables"]["rows"], lines, strict=True):
@@ -143,13 +145,13 @@ def test_the_page_has_what_the_commands_say(files: dict[str, str], tmp_path: Pat
         of = row["corrected"]
         assert f"{of['value']:.2f} [{of['low']:.2f}, {of['high']:.2f}]" in line
         assert line.endswith(f"{row['n_human']}/{row['n_items']}")
-    votes = json.loads(run("votes", *both, "--json").stdout)
+    votes = json.loads(run("people", "votes", *both, "--json").stdout)
     [source] = votes["tables"]["sources"]
     [line] = cells(html, "Effective number of votes")
     ends = f"[{source['votes']['low']:.2f}, {source['votes']['high']:.2f}]"
     assert line.startswith(f"personas {source['votes']['value']:.2f} {ends}")
     assert "Effective number of votes of 2 judges: Good opening speech" in html
-    contrasts = json.loads(run("fidelity", *both, *groups, "--json").stdout)["tables"]
+    contrasts = json.loads(run("people", "fidelity", *both, *groups, "--json").stdout)["tables"]
     [contrast] = contrasts["contrasts"]
     [line] = cells(html, "Do personas differ as people do?")
     ratio = contrast["ratio"]
@@ -161,8 +163,8 @@ def test_the_page_has_what_the_commands_say(files: dict[str, str], tmp_path: Pat
 
 def test_a_lead_that_people_do_not_show_is_said(files: dict[str, str], tmp_path: Path) -> None:
     """The panel has established that able is ahead of fair; people rated the same texts and see no
-    difference: section 1 says it below its own claim, and so do People and `calibrate`. Of people
-    who see one nothing is said; the page that was there is replaced, which is."""
+    difference: section 1 says it below its own claim, and so do People and `people calibrate`. Of
+    people who see one nothing is said; the page that was there is replaced, which is."""
     drawn = Random(8)
     rows: list[list[object]] = [
         [f"r{p}-{system}", f"h{h}", drawn.randint(1, 5)]
@@ -180,7 +182,7 @@ def test_a_lead_that_people_do_not_show_is_said(files: dict[str, str], tmp_path:
     claim, said = first.find("able is ahead of fair"), first.find(told)
     assert 0 < claim < said
     assert told in rest.partition('id="people"')[2]
-    done = run("calibrate", files["run"], "--human", alike, "--json")
+    done = run("people", "calibrate", files["run"], "--human", alike, "--json")
     [sentence] = [one for one in json.loads(done.stdout)["conclusion"] if "lead of" in one]
     assert sentence.startswith(f"The panel's {told}: difference ")
     done = run("report", files["run"], "--human", files["human"], "--out", str(out))
@@ -238,8 +240,8 @@ def test_a_panel_of_two_models_is_tested_once(tmp_path: Path) -> None:
 
 
 def test_every_figure_of_people_can_be_required(files: dict[str, str], tmp_path: Path) -> None:
-    """The requirements of `correlate`, `calibrate` and `fidelity` stand beside those of the run;
-    what is not met ends with exit status 3, and says what was found."""
+    """The requirements of `people correlate`, `people calibrate` and `people fidelity` stand beside
+    those of the run; what is not met ends with exit status 3, and says what was found."""
     given = [files["run"], "--human", files["human"], "--out", str(tmp_path / "page.html")]
     given += ["--raters", files["raters"], "--groups", files["groups"]]
     of_run = ["composite[able] >= 2", "omega >= 0.5", "rho >= 0.5", "tau_b >= 0.2"]
@@ -259,10 +261,10 @@ def test_every_figure_of_people_can_be_required(files: dict[str, str], tmp_path:
 def test_a_required_statistic_of_correlate_is_computed(
     files: dict[str, str], tmp_path: Path
 ) -> None:
-    """One that the page does not show has the figure of `correlate`; a name that there is not ends
-    with status 2 before a page is written."""
+    """One that the page does not show has the figure of `people correlate`; a name that there is
+    not ends with status 2 before a page is written."""
     both, out = (files["run"], "--human", files["human"]), tmp_path / "page.html"
-    rows = statistics_of(run("correlate", *both, "--json", "--resamples", "0").stdout)
+    rows = statistics_of(run("people", "correlate", *both, "--json", "--resamples", "0").stdout)
     [low] = [row["low"] for row in rows if row["statistic"] == "tau_c" and not row["by"]]
     for bound, status in ((low - 1e-6, 0), (low + 1e-6, 3)):
         done = run("report", *both, "--out", str(out), "--require", f"tau_c >= {bound:.9f}")

@@ -12,10 +12,10 @@ from persona_panel.results.conclusions.ratings_to_collect import ranks_alone, to
     [
         (10, 30, 2, []),
         (10, 30, None, []),
-        (10, 29, 2, ["correlate --epsilon"]),
-        (9, 30, 2, ["align"]),
-        (9, 12, None, ["correlate --epsilon", "align"]),
-        (10, 30, 1, ["align", "correlate --epsilon"]),
+        (10, 29, 2, ["people correlate --epsilon"]),
+        (9, 30, 2, ["people align"]),
+        (9, 12, None, ["people correlate --epsilon", "people align"]),
+        (10, 30, 1, ["people align", "people correlate --epsilon"]),
     ],
 )
 def test_commands_that_will_refuse_are_named(

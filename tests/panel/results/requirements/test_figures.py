@@ -56,8 +56,9 @@ def test_names_and_labels(expression: str, place: int) -> None:
     [
         ("compsite[my-model]", "the figure 'compsite'", "one of composite; clarity; "),
         ("composite[my_model]", "composite[my_model]", "one of composite[my-model]; "),
-        ("omega", "the figure 'omega'", "--epsilon, with which `correlate` has the alternative "
-         "annotator test (`report` has it with --human), or one of "),
+        ("omega", "the figure 'omega'",
+         "--epsilon, with which `people correlate` has the alternative annotator test (`report` "
+         "has it with --human), or one of "),
         ("missing[refused]", "missing[refused]", "one of missing[failed]; missing"),
         ("difference[my-model]", "difference[my-model], which is the name of 2 figures",
          "one of difference["),

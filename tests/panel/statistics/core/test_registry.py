@@ -151,10 +151,12 @@ def test_a_statistic_of_another_package(ratings: Path) -> None:
     table = run(ratings, RUN, "agree", "in.csv", "--full", **env)
     for heading in ("widest", "rater's mean", "Further figures of panel quality", "highest"):
         assert heading in table
-    compared = run(ratings, RUN, "correlate", "in.csv", "--human", "human.csv", "--full", **env)
+    compared = run(
+        ratings, RUN, "people", "correlate", "in.csv", "--human", "human.csv", "--full", **env
+    )
     assert "Further comparisons with people" in compared
     rows = statistics_of(
-        run(ratings, RUN, "correlate", "in.csv", "--human", "human.csv", "--json", **env)
+        run(ratings, RUN, "people", "correlate", "in.csv", "--human", "human.csv", "--json", **env)
     )
     groups = [row["group"] for row in rows if row["statistic"] == "mean_difference"]
     assert groups == ["humans", "all"]

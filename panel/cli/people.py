@@ -1,4 +1,4 @@
-"""`persona-panel study`: a blinded study with people, made and collected."""
+"""`persona-panel people make`, `collect` and `status`: a blinded study with people."""
 
 from __future__ import annotations
 
@@ -10,6 +10,8 @@ import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import COMPLETE, INCOMPLETE, refusals_without_calls
+from persona_panel.cli.help import PanelCommand
+from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import column_mapping, json_option
 from persona_panel.files.secrets.visible import say, standard_output, visible
 
@@ -27,7 +29,10 @@ _FORMATS = {
 _NAMING_SHOWN = 5
 
 
-@click.command(short_help="Make packets for raters, blind to who wrote the texts.")
+@click.command(
+    cls=PanelCommand,
+    example="answers.csv --raters 3 --per-rater 20 --out study",
+)
 @click.argument("responses", metavar="RESPONSES")
 @column_mapping("RESPONSES", "response=answer,system=model")
 @click.option(
@@ -81,7 +86,7 @@ _NAMING_SHOWN = 5
     metavar="NAME|FILE|RUN",
     default="scrub",
     show_default=True,
-    help="The rubric to rate by: one of `persona-panel rubrics`, a YAML file, or a run's folder, "
+    help="The rubric to rate by: one of `library rubrics`, a YAML file, or a run's folder, "
     "for what its judges rated by.",
 )
 @click.option("--consent", metavar="FILE", help="Text that raters consent to, in place of ours.")
@@ -100,9 +105,17 @@ _NAMING_SHOWN = 5
     "--items",
     metavar="FILE",
     help="Rate these items of RESPONSES only, as `select` wrote them. `collect` then writes their "
-    "inclusion probabilities for `calibrate`.",
+    "inclusion probabilities for `people calibrate`.",
 )
-@click.option("--seed", metavar="N", type=int, default=0, show_default=True, help="Of all draws.")
+@click.option(
+    "--seed",
+    metavar="N",
+    type=int,
+    default=0,
+    show_default=True,
+    help="Seed of all draws.",
+    hidden=True,
+)
 @click.option("--out", metavar="FOLDER", required=True, help="The study's folder, a new one.")
 @json_option
 @refusals_without_calls
@@ -140,6 +153,7 @@ def make(
     """
     from persona_panel.files.responses import load_responses
     from persona_panel.files.selections import read_inclusion
+    from persona_panel.files.wording import command_line
     from persona_panel.planning.definitions import resolve_rubric
     from persona_panel.results.result import load_format
     from persona_panel.rubrics import shipped
@@ -187,6 +201,8 @@ def make(
         f"{visible(str(key))} from raters: it says which text is whose.",
         err=True,
     )
+    collect = command_line("people collect", [folder, "ANSWERS"], {"--out": "ratings.csv"})
+    NextStep("when raters have sent their answers, collect them", collect).say()
 
 
 def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
@@ -240,15 +256,7 @@ def _writer(form: str) -> Callable[..., list[Path]]:
     return writer
 
 
-@click.group()
-def study() -> None:
-    """Have people rate texts blind to their authors, and compare them with a panel."""
-
-
-study.add_command(make)
-
-
-@study.command(short_help="Unblind raters' answers, and write them as ratings.")
+@click.command(cls=PanelCommand, example="study answers/*.json --out ratings.csv")
 @click.argument("folder", metavar="STUDY")
 @click.argument("answers", metavar="ANSWERS…", nargs=-1, required=True)
 @click.option("--out", metavar="FILE", required=True, help="A CSV file for the ratings.")
@@ -261,9 +269,9 @@ def collect(
     """Unblind ANSWERS, the files that raters sent back, of the study in the folder STUDY.
 
     Writes FILE with the scores and, next to it, the ranks and a folder with the raters' reasons,
-    from which a panel can infer scores. `agree` and `correlate` read the ratings. Prints what is
-    missing, how long raters took, how far they agree with themselves on repeated sets and with
-    each other on calibration texts, and which attention checks were not passed. Nobody is left
+    from which a panel can infer scores. `agree` and `people correlate` read the ratings. Prints
+    what is missing, how long raters took, how far they agree with themselves on repeated sets and
+    with each other on calibration texts, and which attention checks were not passed. Nobody is left
     out for it. A file that is not of this study, or was changed, is refused alone. Files that are
     there already are replaced only with --overwrite; they may have been edited.
 
@@ -291,7 +299,7 @@ def collect(
     output.show(result, status=_status(read, collected))
 
 
-@study.command(short_help="List who has answered, and how much is missing.")
+@click.command(cls=PanelCommand, example="study answers/*.json")
 @click.argument("folder", metavar="STUDY")
 @click.argument("answers", metavar="[ANSWERS…]", nargs=-1)
 @result_options("missing <= 0", "missing[rater-01] <= 5")

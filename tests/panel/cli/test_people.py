@@ -1,4 +1,4 @@
-"""`persona-panel study` as a user runs it."""
+"""`persona-panel people make`, `collect` and `status` as a user runs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.helpers.study import answer
 
 
 def persona_panel(*words: str | Path) -> Result:
-    return CliRunner().invoke(command, ["study", *map(str, words)])
+    return CliRunner().invoke(command, ["people", *map(str, words)])
 
 
 @pytest.fixture(scope="module")

@@ -1,0 +1,247 @@
+"""The commands by what a user wants, each imported only when it is called, and their old names."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import click
+
+from persona_panel.cli.help import PanelGroup
+
+_ANALYSES = "persona_panel.analyses."
+"""What the modules of analyses begin with: their commands are made of their declarations."""
+Entry = tuple[str, str] | click.Group
+"""A command's module and the line of help on it, so that help needs no import of what it
+describes; or a group of commands."""
+
+
+class LazyGroup(PanelGroup):
+    """A group whose commands are imported only when they are called."""
+
+    def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, Entry]], **settings: Any):
+        """Make the group.
+
+        Args:
+            sections: its commands by name, in sections of its help.
+        """
+        super().__init__(*args, **settings)
+        self.sections = sections
+        self.entries = {name: entry for part in sections.values() for name, entry in part.items()}
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the names of the commands, in the order of the help."""
+        return list(self.entries)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command; None where there is none of that name."""
+        entry = self.entries.get(cmd_name)
+        if entry is None or isinstance(entry, click.Group):
+            return entry
+        module = import_module(entry[0])
+        if module.__name__.startswith(_ANALYSES):
+            from persona_panel.analyses.analysis import ANALYSES
+            from persona_panel.cli.analysis_command import analysis_command
+
+            return analysis_command(ANALYSES[cmd_name])
+        command: click.Command = getattr(module, cmd_name)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands, each with its line, section by section."""
+        width = max(map(len, self.entries)) + 2
+        for section, entries in self.sections.items():
+            with formatter.section(section):
+                formatter.write_dl(
+                    [(name.ljust(width - 2), _line(entry)) for name, entry in entries.items()],
+                    col_max=width,
+                )
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Return the command that the arguments name, with what is left of them.
+
+        Raises:
+            click.UsageError: there is none; names the nearest.
+        """
+        if args and args[0] not in self.entries:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], self.entries, n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            ctx.fail(f"No such command {args[0]!r}.{hint}")
+        return super().resolve_command(ctx, args)
+
+
+def _line(entry: Entry) -> str:
+    return entry.short_help or "" if isinstance(entry, click.Group) else entry[1]
+
+
+_PEOPLE = LazyGroup(
+    "people",
+    help="Have people rate texts blind to their authors, and compare a panel with them.",
+    short_help="Have people rate texts, and compare a panel with people: make, collect, status, "
+    "correlate, calibrate, align, fidelity, votes.",
+    example="correlate runs/first --human ratings.csv",
+    sections={
+        "Ratings by people": {
+            "make": (
+                "persona_panel.cli.people",
+                "Make packets for raters, blind to who wrote the texts.",
+            ),
+            "collect": (
+                "persona_panel.cli.people",
+                "Unblind raters' answers, and write them as ratings.",
+            ),
+            "status": (
+                "persona_panel.cli.people",
+                "List who has answered, and how much is missing.",
+            ),
+        },
+        "Panel and people": {
+            "correlate": (
+                "persona_panel.analyses.correlate",
+                "Compare panel scores with human ratings.",
+            ),
+            "calibrate": (
+                "persona_panel.analyses.calibrate",
+                "Correct a panel's means by people's ratings of a part.",
+            ),
+            "align": (
+                "persona_panel.analyses.align",
+                "Learn from people's ratings how to combine or rescale scores.",
+            ),
+            "fidelity": (
+                "persona_panel.analyses.fidelity",
+                "Compare how personas differ with how the people they stand for differ.",
+            ),
+            "votes": (
+                "persona_panel.analyses.votes",
+                "Estimate the effective number of votes of personas and models.",
+            ),
+        },
+    },
+)
+_QUESTIONS = LazyGroup(
+    "questions",
+    help="Have a model ask critical questions, and compare them with labelled ones.",
+    short_help="Have a model ask critical questions, or compare such: ask, match.",
+    example="ask said.jsonl --model openai:gpt-5 --out asked.jsonl",
+    sections={
+        "Commands": {
+            "ask": ("persona_panel.cli.questions", "Have a model ask critical questions."),
+            "match": (
+                "persona_panel.cli.match",
+                "Compare critical questions with labelled references.",
+            ),
+        }
+    },
+)
+SECTIONS: Mapping[str, Mapping[str, Entry]] = {
+    "Start": {
+        "init": ("persona_panel.cli.init", "Write a panel file for a file of responses."),
+        "score": (
+            "persona_panel.cli.score",
+            "Score a batch of responses with a panel of judges, and rank them.",
+        ),
+        "report": ("persona_panel.cli.report", "Write a page of a run, to look at in a browser."),
+        "compare": (
+            "persona_panel.analyses.compare",
+            "Compare runs: other texts, or another panel.",
+        ),
+    },
+    "Panel": {
+        "agree": (
+            "persona_panel.analyses.agree",
+            "Measure inter-rater agreement and panel quality.",
+        ),
+        "contested": (
+            "persona_panel.analyses.contested",
+            "List the responses on which personas disagree.",
+        ),
+        "plan": (
+            "persona_panel.analyses.plan",
+            "Plan a study: how many prompts, personas, models and raters it takes.",
+        ),
+        "select": (
+            "persona_panel.cli.select",
+            "Choose the items of a run that people should rate.",
+        ),
+    },
+    "People": {"people": _PEOPLE},
+    "Robustness": {
+        "sweep": (
+            "persona_panel.cli.sweep",
+            "Measure how adversarial framings degrade responses.",
+        ),
+        "audit": (
+            "persona_panel.cli.audit",
+            "Measure a panel's biases and its resistance to prompt injection.",
+        ),
+    },
+    "Texts": {
+        "generate": (
+            "persona_panel.cli.generate",
+            "Have models write the responses that are to be scored.",
+        ),
+        "prompts": (
+            "persona_panel.cli.prompts",
+            "Build a set of prompts, or read pairs of prompts.",
+        ),
+        "questions": _QUESTIONS,
+        "keypoints": (
+            "persona_panel.cli.keypoints",
+            "Sum up and count the reasons that judges give.",
+        ),
+    },
+    "Housekeeping": {
+        "cache": ("persona_panel.cli.cache", "Count, move or remove the answers in the cache."),
+        "batch": (
+            "persona_panel.cli.batch",
+            "Look at the batches of a run, wait for them or cancel them.",
+        ),
+        "models": ("persona_panel.cli.models", "Show which models can be used here."),
+        "library": (
+            "persona_panel.cli.library",
+            "List or show what can be named: personas, rubrics, framings.",
+        ),
+    },
+}
+"""The commands by what a user wants."""
+
+OLD_NAMES = {
+    "study": "people",
+    "correlate": "people correlate",
+    "calibrate": "people calibrate",
+    "align": "people align",
+    "fidelity": "people fidelity",
+    "votes": "people votes",
+    "match": "questions match",
+    "personas": "library personas",
+    "rubrics": "library rubrics",
+    "framings": "library framings",
+}
+"""What a command was called up to 0.1, and what it is called now."""
+
+
+def new_words(words: Sequence[str]) -> tuple[list[str], str]:
+    """Return the words of a command line with the new name of its command, and the sentence that
+    says so; empty where the name is not an old one.
+
+    The bare `questions FILE` is `questions ask FILE`.
+    """
+    old, rest = words[0], list(words[1:])
+    new = OLD_NAMES.get(old)
+    if old == "questions" and rest and rest[0] not in (*_QUESTIONS.entries, "--help", "-h"):
+        new = "questions ask"
+    if new is None:
+        return list(words), ""
+    if old == "study" and rest and rest[0] in _PEOPLE.entries:
+        old, new, rest = f"study {rest[0]}", f"people {rest[0]}", rest[1:]
+    sentence = (
+        f"persona-panel {old} is now persona-panel {new}; the old name works until the next "
+        "version."
+    )
+    return [*new.split(), *rest], sentence
