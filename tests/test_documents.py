@@ -139,6 +139,7 @@ def test_what_is_paid_for_again_is_said(page: str) -> None:
 
 PROVIDERS = {
     "azure.yaml": ("langchain_openai", "AZURE_OPENAI_API_KEY"),
+    "gemini.yaml": ("langchain_google_genai", "GOOGLE_API_KEY"),
     "vertex.yaml": ("langchain_google_genai", None),
     "openrouter.yaml": ("pycurl", "OPENROUTER_API_KEY"),
 }
@@ -148,7 +149,7 @@ PROVIDERS = {
 def test_panel_files_of_providers_can_be_had(
     title: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The panel files for Azure, Vertex and OpenRouter make a panel, with nothing but the key that
+    """The panel files for Azure, Google and OpenRouter make a panel, with nothing but the key that
     they name; no call is made."""
     module, variable = PROVIDERS[title]
     pytest.importorskip("langchain")

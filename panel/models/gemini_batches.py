@@ -1,8 +1,10 @@
 """Batches of Google's Gemini API, by its own package.
 
-A file of requests by `POST /upload/v1beta/files`, a batch of it by
-`POST /v1beta/models/NAME:batchGenerateContent`, `GET /v1beta/batches/ID`, and a file of responses
-(https://ai.google.dev/gemini-api/docs/batch-api). The batch's display name holds its token.
+A file of requests by `POST /upload/VERSION/files`, a batch of it by
+`POST /VERSION/models/NAME:batchGenerateContent`, `GET /VERSION/batches/ID`, and a file of responses
+(https://ai.google.dev/gemini-api/docs/batch-api). The API's version is the package's default
+(`v1beta` before google-genai 3, then `v1`) or the model's option `api_version`. The batch's display
+name holds its token.
 """
 
 from __future__ import annotations
@@ -77,7 +79,9 @@ def of(client: BatchedClient) -> GeminiBatches:
     unused = SSLContext(PROTOCOL_TLS_CLIENT)
     options = HttpOptions(
         base_url=address_of(client.chat),
-        client_args={"transport": line.transport(httpx.Client), "verify": unused},
+        # A whole client: a transport must be of the package that GOOGLE_GENAI_HTTP_CLIENT names.
+        httpx_client=httpx.Client(transport=line.transport(httpx.Client)),
+        client_args={"verify": unused},
         async_client_args={"ssl": unused},
     )
     offline = Client(api_key="-", http_options=options)

@@ -276,7 +276,7 @@ class Transfer:
             info = self._curl.getinfo
             waited = info(pycurl.STARTTRANSFER_TIME_T) - info(pycurl.POSTTRANSFER_TIME_T)
             is_success = answer.status < 300 and not self._to_file
-            self._sockets.answered(kept, waited / 1e6, is_success=is_success)
+            self._sockets.answered(kept, self._number, waited / 1e6, is_success=is_success)
         return answer
 
     def _has_come(self, code: int) -> bool:

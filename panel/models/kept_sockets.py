@@ -164,10 +164,12 @@ class KeptSockets:
                 self._watch_closing(kept)
         return False
 
-    def answered(self, kept: KeptSocket, seconds: float, *, is_success: bool) -> None:
-        """Note that the answer to a connection's request has come, after so many seconds. No
+    def answered(self, kept: KeptSocket, n: int, seconds: float, *, is_success: bool) -> None:
+        """Note that the answer to a connection's n-th request has come, after so many seconds. No
         further request is sent where it came so soon that it may be none to this one."""
-        kept.is_busy = False
+        # libcurl may have sent the next one before it says that this one is answered.
+        if kept.n_requests == n:
+            kept.is_busy = False
         kept.taken.add(being_taken())
         if is_success and self.times.add(seconds, time.monotonic()):
             kept.is_distrusted = True

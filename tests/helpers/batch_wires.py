@@ -188,15 +188,16 @@ class GeminiBatchWire(BatchWire):
     wire = google_genai.WIRE
 
     def carried_out(self, request: web.BaseRequest, body: bytes) -> web.Response | None:
-        path = request.path.replace("/v1alpha/", "/v1beta/")
+        # The API's version is the package's: `v1beta` before its major version 3, then `v1`.
+        path = re.sub("/v1(?:alpha|beta)/", "/v1/", request.path)
         if path.endswith(":generateContent"):
             self.live.append(orjson.loads(body))
             return web.json_response(google_genai.WIRE.usual(self.live[-1]).body)
-        if path == "/upload/v1beta/files":
+        if path == "/upload/v1/files":
             if request.headers["X-Goog-Upload-Command"] == "start":
                 number = f"{len(self.uploads) + 1}"
                 self.uploads[number] = b""
-                place = {"X-Goog-Upload-URL": f"{self.url}/upload/v1beta/files?upload={number}"}
+                place = {"X-Goog-Upload-URL": f"{self.url}/upload/v1/files?upload={number}"}
                 return web.json_response({}, headers=place)
             # A long file comes in pieces.
             number = request.query["upload"]
@@ -209,11 +210,11 @@ class GeminiBatchWire(BatchWire):
             return web.json_response({"file": {"name": name}}, headers=headers)
         if path.endswith(":batchGenerateContent"):
             return self._make(path, orjson.loads(body)["batch"])
-        if found := re.fullmatch("/(?:download/)?v1beta/(files/.*):download", path):
+        if found := re.fullmatch("/(?:download/)?v1/(files/.*):download", path):
             return web.Response(body=self.answers[found[1]])
-        if path == "/v1beta/batches":
+        if path == "/v1/batches":
             return web.json_response({"operations": self.listed()})
-        name, _, verb = path.removeprefix("/v1beta/").partition(":")
+        name, _, verb = path.removeprefix("/v1/").partition(":")
         batch = next((one for one in self.made if one["name"] == name), None)
         if batch is None:
             error = {"code": 404, "status": "NOT_FOUND", "message": "no such batch"}

@@ -56,6 +56,20 @@ def test_a_quiet_connection_takes_one_request_after_the_other() -> None:
         assert sockets.unread(kept, 2) == b""
 
 
+def test_an_answer_to_the_next_request_is_no_stray(caplog: pytest.LogCaptureFixture) -> None:
+    """libcurl may send the next request before it says that the last one is answered: what comes
+    then is the next one's answer. Once that is answered, too, nobody waits for more."""
+    with asked() as (sockets, kept, far), caplog.at_level(logging.WARNING):
+        assert sockets.takes_request(kept, is_tls=False)
+        sockets.answered(kept, 1, 0.01, is_success=True)
+        far.sendall(ANSWER)
+        sockets.look_for_strays()
+        assert not sockets.has_strays and not caplog.records
+        sockets.answered(kept, 2, 0.01, is_success=True)
+        sockets.look_for_strays()
+        assert sockets.has_strays and len(caplog.records) == 1
+
+
 def test_a_close_by_the_other_end_is_seen_once() -> None:
     """The connection is looked for no more, since its address may be another's next."""
     with asked() as (sockets, kept, far):

@@ -151,6 +151,32 @@ def test_a_row_is_the_body_of_a_live_call(
     assert run_summary(run)["ranking"] == run_summary(live)["ranking"]
 
 
+@pytest.mark.parametrize("package", ["httpx", "httpx2"])
+def test_google_may_call_by_either_package(
+    package: str, one_certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Answers of Gemini's batches are read whichever HTTP client Google's package is set to use."""
+    pytest.importorskip(package)
+    monkeypatch.setenv("GOOGLE_GENAI_HTTP_CLIENT", package)
+    monkeypatch.setenv("GOOGLE_API_KEY", KEY)
+    monkeypatch.setenv("SSL_CERT_FILE", str(one_certificate))
+    with served(GeminiBatchWire()) as wire:
+        assert scored(panel_at(wire), tmp_path / "run").coverage.scored == 8
+
+
+def test_the_version_of_geminis_api_is_an_option(
+    one_certificate: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Without it calls go to the version that Google's package prefers."""
+    monkeypatch.setenv("GOOGLE_API_KEY", KEY)
+    monkeypatch.setenv("SSL_CERT_FILE", str(one_certificate))
+    with served(GeminiBatchWire()) as wire:
+        options = {"api_version": "v1beta"}
+        model = ModelConfig(model=wire.spec, base_url=wire.url, options=options, price=PRICE)
+        scored(Panel(PERSONAS, model, PLAIN), tmp_path / "run", batches=False)
+        assert wire.heard and all(path.startswith("/v1beta/") for path, _ in wire.heard)
+
+
 def test_requests_in_files(wire: BatchWire, tmp_path: Path) -> None:
     """Requests go to files and answers come from files, also where another provider's models are
     beside: what was asked is the body of a live call, and nothing is called."""
