@@ -39,6 +39,7 @@ from persona_panel import (
     fidelity,
     load_aligned_ratings,
     load_definition,
+    score_result,
 )
 from persona_panel import votes as effective_votes
 from persona_panel.personas import shipped
@@ -200,7 +201,7 @@ for name, panel in panels.items():
     there, expected = run.coverage.scored, run.coverage.expected
     print(f"{name}: {there:,} of {expected:,} judgments", file=sys.stderr)
     if not there:
-        sys.exit("\n".join(run.conclusion()))
+        sys.exit("\n".join(score_result(run).conclusion))
 
 notes: dict[str, None] = {}
 n_people = 0

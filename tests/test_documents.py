@@ -35,7 +35,6 @@ SKIPPED = [
 
 SLOW = {
     "README.md": "the embedded model judges 40 speeches",
-    "docs/tutorials/my-data.md": "the embedded model judges a batch",
     "docs/how-to/extend.md": "an extension of each kind is written, checked and used",
 }
 """Pages whose walk takes more than five seconds of a core, and why."""
