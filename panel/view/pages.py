@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
 from typing import Any, Literal
 
 from jinja2 import Environment
@@ -13,15 +12,14 @@ from jinja2 import Environment
 from persona_panel.files.pages import content_source, templates
 from persona_panel.files.secrets import SECRETS
 from persona_panel.files.wording import command_line
-from persona_panel.reports.page.environment import part as part_of_page
-from persona_panel.results.formats.html import TEMPLATES, section
+from persona_panel.results.formats.html import TEMPLATES, part, section
 from persona_panel.results.page_text import sentence, shown
 from persona_panel.results.result import Result
 from persona_panel.view.lines import RunLine
 from persona_panel.view.live_run import MOST_REASONS
 from persona_panel.view.run_folders import quoted
 
-_PACKAGE = "persona_panel.view"
+_OWN = ("persona_panel.view", "templates")
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,8 +87,8 @@ def report_policy() -> str:
 def _page(
     name: Literal["list", "run", "comparison", "message"], title: str, base: str, **values: Any
 ) -> ServedPage:
-    style = part_of_page("page.css") + "\n" + _part("view.css")
-    script = _part("view.js")
+    style = part(*TEMPLATES, "page.css") + "\n" + part(*_OWN, "view.css")
+    script = part(*_OWN, "view.js")
     html = (
         _environment()
         .get_template(f"{name}.html.jinja")
@@ -112,13 +110,7 @@ def _page(
 
 @cache
 def _environment() -> Environment:
-    made = templates(_PACKAGE, "templates", shown, TEMPLATES)
+    made = templates(*_OWN, shown, TEMPLATES)
     made.filters |= {"sentence": sentence, "quoted": quoted}
     made.globals["reason_places"] = range(MOST_REASONS)
     return made
-
-
-@cache
-def _part(name: str) -> str:
-    """The style sheet or the script as it is inlined."""
-    return files(_PACKAGE).joinpath("templates", name).read_text("utf-8").strip()
