@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 from persona_panel import Run
+from persona_panel.analyses.answers import conclusion_of
 from persona_panel.analyses.breakdown.groups import model_differences
 from persona_panel.analyses.breakdown.personas import persona_departures
 from persona_panel.analyses.contested import most_contested
-from persona_panel.analyses.run_summary import difference_document, run_summary, systems_document
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.experiments.sweep.conclusion import cell_document, sweep_conclusion
 from persona_panel.experiments.sweep.deltas import Names, Profile, SweepLabels, measure, profiles
 from persona_panel.experiments.sweep.detectable import detectable_in
 from persona_panel.graphs.records import controls_among
 from persona_panel.results.conclusions.score import Judged
 from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.core.ranking import Leaderboard
 from persona_panel.statistics.group_differences import ALL_SYSTEMS
 from persona_panel.statistics.personas import Departure
 from tests.helpers.differing_sentences import DIFFERS
@@ -28,17 +28,6 @@ from tests.helpers.random_runs import random_run
 from tests.helpers.sentences import LEVEL, RUN, SWEEP, Beside, read
 
 N = 200
-
-
-def document(board: Leaderboard) -> dict[str, Any]:
-    """A leaderboard as summary.json has the run's."""
-    return {
-        "ranking": systems_document(board),
-        "differences": [
-            difference_document(one, effect_size=one.effect_size) for one in board.differences
-        ],
-        "winner": board.winner,
-    }
 
 
 def _row(one: Difference | Departure) -> dict[str, Any]:
@@ -76,11 +65,8 @@ def faults_and_kinds() -> tuple[list[str], set[str]]:
         run = random_run(seed)
         controls = controls_among(run.judges)
         judges = [(one.persona, one.model) for one in run.judges if one not in controls]
-        of_controls = run.control_leaderboard()
-        beside = Beside(
-            run_summary(run), judges, kinds, None if of_controls is None else document(of_controls)
-        )
-        for sentence in run.conclusion():
+        beside = Beside(run_summary(run), judges, kinds)
+        for sentence in conclusion_of(run):
             if (fault := read(sentence, beside)) is not None:
                 faults.append(f"run {seed}: {fault}")
         if not run.coverage.scored:

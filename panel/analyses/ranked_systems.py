@@ -112,7 +112,7 @@ def nearest_difference(ranked: Ranked) -> Difference | None:
 def untested(ranked: Ranked) -> str:
     if any(each.n for each in ranked.differences):
         return "; ".join(
-            dict.fromkeys(str(each.reason) for each in ranked.differences if each.reason)
+            dict.fromkeys(str(each.reason) for each in ranked.of_first() if each.reason)
         )
     return (
         "no prompt has texts of two systems: if they answered the same ones, see that prompt, "
@@ -138,7 +138,9 @@ def best_sentence(ranked: Ranked, run: Run | None) -> str:
         )
     )
     if nearest is None:
-        sentence = f"No difference between systems can be tested ({untested(ranked)})"
+        any_tested = any(not isnan(each.least_p) for each in ranked.differences)
+        which = f"of {ranked.first} from another system" if any_tested else "between systems"
+        sentence = f"No difference {which} can be tested ({untested(ranked)})"
         sentence += f": {_means(ranked)}."
     elif ranked.winner is not None:
         which = f"{nearest.b}, the nearest" if len(ranked.systems) > 2 else nearest.b

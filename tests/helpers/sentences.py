@@ -33,7 +33,12 @@ class Beside:
     summary: Table
     judges: Sequence[tuple[str, str]] = ()
     kinds: set[str] = field(default_factory=set)
-    controls: Table | None = None
+
+    def estimate(self, question: str) -> Table:
+        """The figure of an answer."""
+        answers = self.summary["answers"]
+        [found] = [one["estimate"] for one in answers if one["question"] == question]
+        return found
 
     @property
     def ranked(self) -> list[Table]:
@@ -105,15 +110,17 @@ def _ahead(found: re.Match[str], beside: Beside) -> bool:
     return row["difference"] > 0 and claimed(row) and figures(found, row)
 
 
+def _own(beside: Beside, name: str) -> list[Table]:
+    """The differences of a system from the other ranked ones, from its side."""
+    others = [one["system"] for one in beside.ranked if one["system"] != name]
+    return [beside.difference(name, other) for other in others]
+
+
 def _won(found: re.Match[str], beside: Beside) -> bool:
-    own = [
-        beside.difference(found["a"], one["system"])
-        for one in beside.ranked
-        if one["system"] != found["a"]
-    ]
+    own = _own(beside, found["a"])
     nearest = min(own, key=lambda row: abs(row["difference"]))
     return (
-        beside.summary["winner"] == found["a"]
+        beside.summary["winner"] == found["a"] == beside.ranked[0]["system"]
         and all(claimed(row) and row["difference"] > 0 for row in own)
         and all(one["rank_low"] > 1 for one in beside.ranked if one["system"] != found["a"])
         and abs(abs(nearest["difference"]) - value(found["d"])) < 0.006
@@ -121,71 +128,112 @@ def _won(found: re.Match[str], beside: Beside) -> bool:
     )
 
 
-def _first(found: re.Match[str], beside: Beside) -> bool:
-    """`A has the highest composite (x)` or `A and B are tied for the highest composite (x)`."""
-    best = max(one["composite"] for one in beside.ranked)
-    top = [one["system"] for one in beside.ranked if one["rank"] == 1]
-    if found["several"]:
-        named = int(found["several"].split()[0]) == len(top)
-    else:
-        named = sorted(names_in(found["first"])) == sorted(top)
-    return named and close(found["best"], best) and beside.summary["winner"] is None
+def _mean_of(beside: Beside, name: str) -> float:
+    [row] = [one for one in beside.ranked if one["system"] == name]
+    composite: float = row["composite"]
+    return composite
 
 
-_FIRST = (
-    rf"(?:(?P<several>\d+ systems)|(?P<first>.+?)) (?:has|are tied for) the highest composite "
-    rf"\((?P<best>{NUMBER})\)"
-)
-
-
-def _open(found: re.Match[str], beside: Beside) -> bool:
-    may_be = [one["system"] for one in beside.ranked if one["rank_low"] in (1, None)]
-    if found["all"]:
-        named = len(may_be) == len(beside.ranked) == int(found["all"]) > 2
-    else:
-        named = sorted(names_in(found["open"])) == sorted(may_be)
-    return named and _first(found, beside)
-
-
-def _difference_open(found: re.Match[str], beside: Beside) -> bool:
+def _not_won(found: re.Match[str], beside: Beside) -> bool:
+    """The first system, the nearest one that it is not significantly above, and all such."""
     first = beside.ranked[0]["system"]
-    return _first(found, beside) and all(
-        not shown(beside.difference(first, name)) for name in names_in(found["open"])
-    )
-
-
-def _none_established(found: re.Match[str], beside: Beside) -> bool:
-    least = min(one["p_adjusted"] for one in beside.tested)
+    tied = [
+        row for row in _own(beside, first) if not (claimed(row) and row["difference"] > 0)
+    ]  # fmt: skip
+    nearest = min(abs(row["difference"]) for row in tied if row["p_adjusted"] is not None)
+    row = beside.difference(found["a"], found["b"])
+    named = found["tied"]
+    if named is None:
+        is_named = len(beside.ranked) == 2
+    elif named.endswith(" systems"):
+        is_named = int(named.split()[0]) == len(tied)
+    else:
+        is_named = sorted(names_in(named)) == sorted(one["b"] for one in tied)
     return (
-        not any(map(shown, beside.tested))
-        and int(found["pairs"].replace(",", "")) == len(beside.tested)
-        and p_is(found["p"], least)
+        found["a"] == first
+        and beside.summary["winner"] is None
+        and is_named
+        and abs(row["difference"]) == nearest
+        and close(found["x"], _mean_of(beside, found["a"]))
+        and close(found["y"], _mean_of(beside, found["b"]))
+        and close(found["signed"], row["difference"])
+        and figures(found, row)
     )
 
 
-def _those_established(found: re.Match[str], beside: Beside) -> bool:
-    said = set()
-    for part in found["claims"].split("; "):
-        better, worse = part.split(" is ahead of ")
-        said |= {(better, one) for one in names_in(worse)}
-    true = {
-        (one["a"], one["b"]) if one["difference"] > 0 else (one["b"], one["a"])
-        for one in beside.tested
-        if shown(one)
-    }
-    return said == true and all(claimed(one) for one in beside.tested if shown(one))
+def _means(found: re.Match[str], beside: Beside) -> bool:
+    named = [part.rsplit(" ", 1) for part in found["means"].split(", ")]
+    best = [one["system"] for one in beside.ranked[: len(named)]]
+    untested = beside.ranked[0]["system"] if found["a"] else None
+    return (
+        not [row for row in beside.tested if untested in (None, row["a"], row["b"])]
+        and untested in (None, found["a"])
+        and [name for name, _ in named] == best
+        and all(close(mean, _mean_of(beside, name)) for name, mean in named)
+    )
+
+
+TENTATIVE, RELIABLE = 0.667, 0.8
+_HOW_HIGH: dict[str, Callable[[float, float], bool]] = {
+    "Judges agree reliably": lambda low, high: low >= RELIABLE,
+    "Judges agree enough for tentative conclusions": lambda low, high: TENTATIVE <= low < RELIABLE,
+    "Judges agree less than the 0.667 asked for tentative conclusions": (
+        lambda low, high: high < TENTATIVE
+    ),
+    "Whether judges reach the 0.667 asked for tentative conclusions is open": (
+        lambda low, high: low < TENTATIVE <= high
+    ),
+}
+
+
+def _agreement(found: re.Match[str], beside: Beside) -> bool:
+    alpha, tested = beside.estimate("trust"), beside.tested
+    low, high = alpha.get("low"), alpha.get("high")
+    if low is None or high is None:
+        is_so = found["how"] == "How far judges agree is uncertain" and found["low"] is None
+    else:
+        is_so = _HOW_HIGH[found["how"]](low, high)
+    return (
+        is_so
+        and close(found["d"], alpha["value"])
+        and close(found["low"], low)
+        and close(found["high"], high)
+        and (found["judges"] is None or int(found["judges"]) == len(beside.judges))
+        and (found["of"] is None) == (not tested)
+        and (found["of"] is None or value(found["of"]) == len(tested))
+        and (found["n"] is None or value(found["n"]) == sum(map(shown, tested)))
+    )
+
+
+def _personas(found: re.Match[str], beside: Beside) -> bool:
+    known = beside.estimate("personas")
+    low, high, sign = known["low"], known["high"], {"raise": 1, "lower": -1}.get(found["how"], 0)
+    groups = found.groupdict()
+    is_so = (low > 0) - (high < 0) == sign
+    if found["how"] == "nothing":
+        is_so = high < 0.5 and close(groups["most"], high)
+    size = known["value"] if found["how"] == "not" else abs(known["value"])
+    return (
+        is_so
+        and (groups.get("d") is None or close(found["d"].replace("+", ""), size))
+        and close(found["low"], low)
+        and close(found["high"], high)
+    )
 
 
 def _would_show(found: re.Match[str], beside: Beside) -> bool:
     row = beside.difference(found["a"], found["b"])
-    now = found["now"] or found["few"]
+    needed, known = found["needed"], beside.estimate("settle")["value"]
     return (
         beside.ranked[0]["system"] == found["a"]
-        and not shown(row)
+        and not (claimed(row) and row["difference"] > 0)
         and close(found["d"], abs(row["difference"]))
-        and int(now.replace(",", "")) == row["n_prompts"]
-        and (found["few"] is None) == (row["n_prompts"] >= 5)
-        and (found["more"] is not None or value(found["needed"]) > row["n_prompts"])
+        and value(found["now"]) == row["n_prompts"]
+        and (known is None) == (found["more"] is not None)
+        and (
+            known is None or 0 <= value(needed) - known <= 0.1 * known + 1 or value(needed) == known
+        )
+        and (known is None or known > row["n_prompts"])
     )
 
 
@@ -239,67 +287,72 @@ def _alone(found: re.Match[str], beside: Beside) -> bool:
     )
 
 
-def _of_the_others(found: re.Match[str], beside: Beside) -> bool:
-    winner = beside.summary["winner"]
-    rest = [one for one in beside.summary["differences"] if winner not in (one["a"], one["b"])]
-    return value(found["n"]) == sum(map(shown, rest)) and value(found["of"]) == len(rest)
-
-
-def _not_established(found: re.Match[str], beside: Beside) -> bool:
-    row = beside.difference(found["a"], found["b"])
-    return not shown(row) and close(found["signed"], row["difference"])
-
-
-def _n_established(found: re.Match[str], beside: Beside) -> bool:
-    tested = beside.tested
-    return (
-        value(found["n"]) == sum(map(shown, tested))
-        and all(claimed(one) for one in tested if shown(one))
-        and value(found["of"]) == len(tested)
-    )
-
+_BEST, _TRUST = r"Which system is best\? ", r"Can the panel be trusted\? "
+_PERSONAS, _SETTLE = (
+    r"Do personas add anything over a plain judge\? ",
+    r"What would settle what is open\? ",
+)
+_VOTES = "the effective number of votes over as many calls to a plain judge"
+_NOTHING_SCORED = (
+    r"(?:Nothing could be scored: .+ )?None of (?P<of>[\d,]+) judgments was scored "
+    rf"{COUNTS}: nothing can be concluded\."
+)
 
 RUN: dict[str, Check] = {
-    r"Systems cannot be ranked: (?:most of their judgments are abstentions|no response has a "
-    r"composite)\.": lambda found, beside: not beside.ranked,
-    rf"(?P<a>.+) has a composite of (?P<d>{NUMBER}) \((?:{CI}, )?{_N}\); (?:no other system is "
-    r"ranked|there is no other system with a composite) to compare it with\.": _alone,
-    rf"Who is ahead cannot be said: {_FIRST}, and no difference can be tested \(.+\)\.": (
-        lambda found, beside: not beside.tested and _first(found, beside)
+    rf"{_BEST}Systems cannot be ranked: (?:most of their judgments are abstentions|no response has "
+    r"a composite)\.": lambda found, beside: not beside.ranked,
+    rf"{_BEST}(?P<a>.+) has a composite of (?P<d>{NUMBER}) \((?:{CI}, )?{_N}\); (?:no other system "
+    r"is ranked|there is no other system with a composite) to compare it with\.": _alone,
+    rf"{_BEST}No difference (?:between systems|of (?P<a>\S+) from another system) can be tested "
+    r"\(.+\): (?P<means>.+)\.": _means,
+    rf"{_BEST}(?P<a>\S+) is significantly ahead: {POINTS} above (?P<b>\w+)(?:, the nearest)?"
+    rf"{FACTS}\.": _won,
+    rf"{_BEST}No system is significantly ahead: (?P<a>\S+) (?P<x>{NUMBER}), (?P<b>\S+) "
+    rf"(?P<y>{NUMBER}), difference (?P<signed>{NUMBER}){UNIT}{FACTS}\."
+    r"(?: Not significantly below \S+: (?P<tied>.+)\.)?": _not_won,
+    rf"{_BEST}{_NOTHING_SCORED}": _nothing,
+    rf"{_TRUST}Agreement cannot be measured: .+\.": (
+        lambda found, beside: beside.estimate("trust")["value"] is None
     ),
-    rf"(?P<a>\S+) is ahead of (?P<b>\S+), with (?:these judges as they are|judges as a sample of "
-    rf"such judges): by {POINTS}{FACTS}\.": _won,
-    rf"(?P<a>\S+) is ahead of every other system, with (?:these judges as they are|judges as a "
-    rf"sample of such judges): of the nearest, (?P<b>\S+), by {POINTS}{FACTS}\.": _won,
-    r"Among the others (?P<n>\d+) of (?P<of>\d+) differences? are established "
-    r"\(adjusted p < 0\.05\)\.": _of_the_others,
-    r"The difference between (?P<a>\S+) and (?P<b>\S+) is not established \(\S+ − \S+: "
-    r"(?P<signed>[+−]?[\d.]+).*\)\.": _not_established,
-    rf"(?P<a>\S+) is ahead of (?P<b>\S+) by {POINTS}{FACTS}\.": _ahead,
-    rf"Who is ahead cannot be said: {_FIRST}, but first place is open between "
-    r"(?:all (?P<all>\d+) systems|(?P<open>.+))\.": _open,
-    rf"Who is ahead cannot be said: {_FIRST}, but its difference from (?P<open>.+) is open\.": (
-        _difference_open
+    rf"{_TRUST}(?P<how>[^:]+): Krippendorff's α (?P<d>{NUMBER})(?: \({CI}\))?"
+    rf"(?:; the mean of (?P<judges>\d+) judges? has a reliability of {NUMBER} \(ICC\(2,k\)\))?"
+    r"(?:; (?P<n>\d+) of (?P<of>\d+) differences? between systems (?:is|are) significant)?\.": (
+        _agreement
     ),
-    rf"Their difference may be chance{FACTS}\.": (
-        lambda found, beside: len(beside.tested) == 1 and not shown(beside.tested[0])
+    rf"{_PERSONAS}Not known without --plain-judge\.": (
+        lambda found, beside: beside.estimate("personas")["reason"] == "no judge without a persona"
     ),
-    r"No difference between two systems is established: the smallest adjusted p of "
-    r"(?P<pairs>\d+) pairs is (?P<p>[\d.e-]+)\.": _none_established,
-    r"(?P<n>\d+) of (?P<of>\d+) differences between two systems are established "
-    r"\(adjusted p < 0\.05\)\.": _n_established,
-    r"Established \(adjusted p < 0\.05\): (?P<claims>.+)\.": _those_established,
-    rf"If the difference is as large as observed \({POINTS}\), (?:about (?P<needed>[\d,]+)|"
-    rf"(?P<more>more than) 10,000) prompts would show that (?P<a>\S+) is ahead of (?P<b>\S+) "
-    rf"{POWER}\.": _would_show,
-    rf"If the difference is as large as observed \({POINTS}\), no number of prompts would show "
-    r"that (?P<a>\S+) is ahead of (?P<b>\S+) with these judges: more judges are needed\.": (
-        lambda found, beside: not shown(beside.difference(found["a"], found["b"]))
+    rf"{_PERSONAS}Not known: (?P<why>.+)\.": (
+        lambda found, beside: beside.estimate("personas")["reason"] == found["why"]
     ),
-    rf"How many prompts would settle it cannot be estimated from the difference of {POINTS} "
-    r"between (?P<a>\S+) and (?P<b>\S+)\.": (
-        lambda found, beside: close(
-            found["d"], abs(beside.difference(found["a"], found["b"])["difference"])
+    rf"{_PERSONAS}Personas (?P<how>raise|lower) {_VOTES} by (?P<d>{NUMBER}) \({CI}\)\.": (
+        _personas
+    ),
+    rf"{_PERSONAS}Personas do (?P<how>not) significantly change {_VOTES}: "
+    rf"(?P<d>[+−]?{NUMBER}) \({CI}\)\.": _personas,
+    rf"{_PERSONAS}Personas add (?P<how>nothing): at most (?P<most>{NUMBER}) effective votes over "
+    rf"as many calls to a plain judge \({CI}\)\.": _personas,
+    r"May the panel stand in for people\? Not known: no people's ratings \(--human\)\.": (
+        lambda found, beside: beside.estimate("people")["reason"] == "no people's ratings"
+    ),
+    rf"{_SETTLE}Nothing about first place is open\.": (
+        lambda found, beside: beside.summary["winner"] is not None
+    ),
+    rf"{_SETTLE}Not known: (?P<why>[^;]+)(?:; .+)?\.": (
+        lambda found, beside: (
+            beside.estimate("settle")["reason"] == found["why"] and beside.summary["winner"] is None
+        )
+    ),
+    rf"{_SETTLE}(?:About (?P<needed>[\d,]+)|(?P<more>More than) 10,000) prompts \(now "
+    rf"(?P<now>[\d,]+)\) would show (?P<a>\S+) ahead of (?P<b>\S+) with 80 % power, at the "
+    rf"observed difference of {POINTS}(?:; the other [\d,]+ cost about \$[\d.,]+)?\.": (
+        _would_show
+    ),
+    rf"{_SETTLE}No number of prompts would show (?P<a>\S+) ahead of (?P<b>\S+) at the observed "
+    rf"difference of {POINTS}: more judges are needed\.": (
+        lambda found, beside: (
+            not shown(beside.difference(found["a"], found["b"]))
+            and close(found["d"], abs(beside.difference(found["a"], found["b"])["difference"]))
         )
     ),
     r"(?P<a>\S+) is not ranked: (?P<n>[\d,]+) of its (?P<of>[\d,]+) judgments are abstentions "
@@ -313,36 +366,29 @@ RUN: dict[str, Check] = {
     ),
     rf"(?P<missing>[\d,]+) of (?P<of>[\d,]+) judgments are missing {COUNTS}: (?:composites|Δs) "
     r"are means of those that are there\.": _missing,
-    r"There is one judge: what other judges would find is not known\.": (
-        lambda found, beside: len(beside.judges) == 1
+    r"There is one judge\.": lambda found, beside: len(beside.judges) == 1,
+    r"All judges are of one model\.": (
+        lambda found, beside: len({model for _, model in beside.judges}) == 1 < len(beside.judges)
     ),
-    r"All (?P<n>\d+) judges are of one model: what they have in common because of it is in no "
-    r"interval\.": (
-        lambda found, beside: (
-            int(found["n"]) == len(beside.judges) and len({m for _, m in beside.judges}) == 1
-        )
+    r"All judges have the same persona, or none\.": (
+        lambda found, beside: len({persona for persona, _ in beside.judges}) == 1
     ),
-    r"All (?P<n>\d+) judges have one persona: what another one would find is not known\.": (
-        lambda found, beside: (
-            int(found["n"]) == len(beside.judges) and len({p for p, _ in beside.judges}) == 1
-        )
-    ),
-    r"(?:Nothing could be scored: .+ )?None of (?P<of>[\d,]+) judgments was scored "
-    rf"{COUNTS}: nothing can be concluded\.": _nothing,
+    _NOTHING_SCORED: _nothing,
 }
 
 
-_BY_CONTROLS = "By the judges without a persona: "
+_LIMITS = re.compile(
+    r"(?<=\.) (?=All judges |There is one |[\d,]+ of [\d,]+ judgments are missing)"
+)
+"""Where, in an answer, a sentence on what limits it begins."""
 
 
 def read(sentence: str, beside: Beside, known: Mapping[str, Check] = RUN) -> str | None:
     """What is wrong with a sentence: it is not known, or it is not what the table says."""
-    if sentence.startswith(_BY_CONTROLS):
-        if beside.controls is None:
-            return f"there are none: {sentence}"
-        rest = sentence.removeprefix(_BY_CONTROLS)
-        rest = rest.replace("who is", "Who is", 1) if rest.startswith("who is") else rest
-        return read(rest, Beside(beside.controls, beside.judges, beside.kinds), known)
+    first, *limits = _LIMITS.split(sentence)
+    if limits:
+        wrong = [read(part, beside, known) for part in (first, *limits)]
+        return next(filter(None, wrong), None)
     for pattern, check in known.items():
         if (found := re.fullmatch(pattern, sentence)) is not None:
             beside.kinds.add(pattern)
