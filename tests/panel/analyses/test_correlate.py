@@ -57,8 +57,9 @@ def test_tables_put_humans_beside_the_panel(command: Command, tmp_path: Path) ->
         assert expected in done.stdout
     assert not told(done.stderr)
     short = command(
-        "people", "correlate", "panel.csv", "--human", "human.csv", "--resamples", "0", "--full"
-    )
+        "people", "correlate", "panel.csv", "--human", "human.csv", "--resamples", "0",
+        "--format", "markdown",
+    )  # fmt: skip
     assert "A difference is claimed where its interval" in short.stdout
 
 

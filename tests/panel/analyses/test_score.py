@@ -29,7 +29,6 @@ from persona_panel.statistics.core.ranking import (
 from persona_panel.testing import ScriptedModel
 from tests.helpers.judgments import PLAIN
 from tests.helpers.noise import a_run
-from tests.helpers.results import concluded_in
 
 
 def shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -38,40 +37,45 @@ def shown(run: Run, monkeypatch: pytest.MonkeyPatch) -> str:
     return score_result(run).text()
 
 
-def test_a_large_run_is_a_screen_and_a_half(monkeypatch: pytest.MonkeyPatch) -> None:
-    """200 prompts, six systems and 30 judges take at most 75 lines of 80 columns: no ranking by
-    prompt, who differs in a sentence each, the contested response by name."""
+def test_a_large_run_is_a_screen(monkeypatch: pytest.MonkeyPatch) -> None:
+    """200 prompts, six systems and 30 judges take at most 24 lines of 80 columns, ranking and
+    answers; the full report has who differs in a sentence each, the contested response by name, and
+    no ranking by prompt."""
     run = a_run(200, 6, "abc")
     text = shown(run, monkeypatch)
-    assert len(text.splitlines()) <= 75
+    assert len(text.splitlines()) <= 24
     assert max(map(len, text.splitlines())) <= 80
-    assert "Responses by prompt" not in text
-    for part in ("Systems", "Means by dimension", "Personas and systems", "Axes: ", "Models: "):
-        assert part in text
-    assert "1 of 1,200 responses is contested" in text
-    assert "system-0, p0/r0 (" in text
-    assert "36,000 of 36,000 judgments scored" in text
+    assert text.startswith("Systems\n")
+    assert " ".join(text.split()).count("?") >= 5
+    full = score_result(run).text(full=True)
+    assert "Responses by prompt" not in full
+    for part in ("Means by dimension", "Personas and systems", "Axes: ", "Models: "):
+        assert part in full
+    said = " ".join(full.split())
+    assert "1 of 1,200 responses is contested" in said
+    assert "system-0, p0/r0 (" in said
+    assert "36,000 of 36,000 judgments scored" in said
 
 
-def test_calls_that_failed_are_told_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_calls_that_failed_are_counted_apart() -> None:
     """Calls made less those that failed, and what the cache answered, are the judgments; where no
     call failed nothing is said of it, nor of batches, whose requests without an answer are no
     calls."""
     run = a_run(2, 2, "a")
     n = run.coverage.expected
     run.calls.made, run.calls.cached = n, 5
-    assert f"{n} calls made, 5 answered" in " ".join(shown(run, monkeypatch).split())
+    assert f"{n} calls made, 5 answered" in " ".join(score_result(run).text(full=True).split())
     run.calls.faults.update({"timeout": 2, "HTTP 500": 3})
     told = f"{n} calls made (5 of them failed), 5 answered from the cache."
-    assert told in " ".join(shown(run, monkeypatch).split())
+    assert told in " ".join(score_result(run).text(full=True).split())
     run.calls.spent["a (batch)"] = Usage(1)
-    assert "failed)" not in shown(run, monkeypatch)
+    assert "failed)" not in score_result(run).text(full=True)
 
 
-def test_a_small_run_has_the_rank_of_each_response(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_small_run_has_the_rank_of_each_response() -> None:
     """Two prompts with two responses each are ranked; with one model it is said why nothing is
     known of what is contested."""
-    text = shown(a_run(2, 2, "a", "disciplinary"), monkeypatch)
+    text = score_result(a_run(2, 2, "a", "disciplinary")).text(full=True)
     assert "Responses by prompt" in text
     assert "Models: " not in text
     assert "Axes: " not in text
@@ -91,7 +95,7 @@ def test_cached_tokens_are_told_by_where_they_were_kept() -> None:
     panel = Panel("disciplinary", ScriptedModel(reply), "debate-speech", elicitation="holistic")
     run = panel.score([Response(id="1", prompt="Why?", text="Because.", system="a")])
     run.calls.spent["local:some"] = Usage(input=9, cached=7)
-    said = " ".join(score_result(run).text().split())
+    said = " ".join(score_result(run).text(full=True).split())
     assert "30 of 50 input tokens were read from the providers' prompt caches." in said
     assert "7 of 9 input tokens were kept from the last request by a model in this process." in said
 
@@ -108,13 +112,12 @@ def rated(off_scale: float) -> str:
     return score_result(run).text()
 
 
-def test_that_scores_rest_on_little_is_said_first() -> None:
-    """Where most of a model's probability lies on no value of the scale, that comes before what is
-    concluded from the rest; where little does, nothing is said."""
-    told = rated(0.98)
-    assert concluded_in(told).startswith(
-        "openai:m: 98 % of the probability of its answers lay on no value"
-    )
+def test_that_scores_rest_on_little_is_said() -> None:
+    """Where most of a model's probability lies on no value of the scale, the answer whether the
+    panel can be trusted says so, also of a single judge; where little does, nothing is said."""
+    told = " ".join(rated(0.98).split())
+    trust = told.partition("Can the panel be trusted? ")[2].partition("Do personas add")[0]
+    assert "openai:m: 98 % of the probability of its answers lay on no value of the scale" in trust
     assert told.count("lay on no value") == 1
     assert "lay on no value" not in rated(0.4)
 
@@ -213,10 +216,14 @@ def test_one_system_has_no_differences() -> None:
 def test_many_differences_are_in_the_full_report() -> None:
     """Of six systems six of fifteen differences are shown, those of the first system before."""
     rng = np.random.default_rng(0)
-    told = printed(board((rng.normal(5, 1, (6, 6)) - np.arange(6)).tolist()))
-    assert told.count(" − ") == 6
-    assert all(f"A − {other}" in told for other in "BCDEF")
-    assert "--full has every table" in told
+    of = board((rng.normal(5, 1, (6, 6)) - np.arange(6)).tolist())
+    systems = {entry.system: entry for entry in of.systems}
+    table = differences_table(of, list(systems), "Differences between systems")
+    short = Result("score", (), [table]).text("markdown")
+    assert short.count(" − ") == 6
+    assert all(f"A − {other}" in short for other in "BCDEF")
+    assert Result("score", (), [table]).text("markdown", full=True).count(" − ") == 15
+    assert "--full has the rest" in printed(of)
 
 
 def test_a_system_that_declines_is_named_below_the_table(monkeypatch: pytest.MonkeyPatch) -> None:

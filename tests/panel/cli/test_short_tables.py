@@ -67,7 +67,7 @@ def test_agree_shows_one_line_a_dimension(files: Any, width: int) -> None:
     names = ("composite", *DIMENSIONS)
     found = lines_of(done.stdout, names)
     assert found == [*names] * (len(found) // 4)
-    assert "--full has every table, --json every statistic." in " ".join(done.stdout.split())
+    assert "--full has the rest, --json every figure." in " ".join(done.stdout.split())
     (alpha,) = (
         row
         for row in rows_of(

@@ -55,7 +55,7 @@ def run(command: Command, tmp_path: Path) -> str:
     with serving() as server:
         done = command(
             "score", "in.jsonl", "--personas", "readers.yaml", "--out", "run",
-            "--model", MODELS[0], "--model", MODELS[1],
+            "--model", MODELS[0], "--model", MODELS[1], "--full",
             OPENAI_BASE_URL=server.base_url, COLUMNS="80",
         )  # fmt: skip
     assert done.returncode == 0, done.stderr

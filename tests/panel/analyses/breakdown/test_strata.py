@@ -210,7 +210,9 @@ def test_the_result_has_what_was_found(run: Run) -> None:
         nan_ok=True,
     )
     assert result["counts"].rows == [{"by": "topic", "n_without": 4}]
-    kinds = systems_by_result(systems_by(run, "author", ["human", "model"] * 6), run).text()
+    kinds = systems_by_result(systems_by(run, "author", ["human", "model"] * 6), run).text(
+        full=True
+    )
     assert "human above model" in kinds
     assert "each text" in kinds
 
