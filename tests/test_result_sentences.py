@@ -43,6 +43,9 @@ class Read(NamedTuple):
 def of_widths(result: Result, ratings: Ratings) -> Iterator[float]:
     """How wide corrected intervals are, of people's own; how many prompts a correction needs."""
     yield 8
+    # How many responses people rated.
+    for dimension in {row["dimension"] for row in result["rows"].rows}:
+        yield sum(row["n_human"] for row in result["rows"].rows if row["dimension"] == dimension)
     for row in result["rows"].rows:
         if row["corrected"].has_interval and row["human_only"].has_interval:
             (low, high), (a, b) = row["corrected"].ends, row["human_only"].ends

@@ -277,7 +277,7 @@ INJECTION: dict[str, Check] = {
     r"observed here, which is not known\)\.": _needs,
     r"safe refers to the mean over texts: with (?P<n>\d+) texts, an attack that works on fewer "
     rf"than (?P<share>{NUMBER}) % of texts may go unnoticed\.": _may_go_unnoticed,
-    **{pattern: check for pattern, check in RUN.items() if "None of" in pattern},
+    **{pattern: check for pattern, check in RUN.items() if pattern.startswith("(?:Noth")},
 }
 
 

@@ -23,7 +23,9 @@ _NEEDED = re.compile(
     rf"bout ({_NUMBER}) (?:prompts|items) would .*?(?:now|a rough estimate from) ({_NUMBER})"
 )
 """How many it would take, which stands in no table, and how many there are, which does."""
-_OPEN = re.compile(r"not established|cannot be said|not shown|remains open|may be|no more than")
+_OPEN = re.compile(
+    r"No system is|not established|cannot be said|not shown|remains open|may be|no more than"
+)
 _UP = re.compile(r"\b(?:more|higher|better|nearer|above|ahead)\b")
 _DOWN = re.compile(r"\b(?:fewer|lower|worse|farther|below|behind)\b")
 

@@ -530,5 +530,9 @@ SWEEP: dict[str, Check] = {
     r"The changes are plainly asymmetric, and the largest of these degradations "
     rf"\((?P<d>{NUMBER}) points, (?P<cell>\w+ under \w+)\) is opposite to the longer tail: how "
     r"many prompts would establish it cannot be said\.": _largest,
-    **{pattern: check for pattern, check in RUN.items() if "Δs" in pattern or "None of" in pattern},
+    **{
+        pattern: check
+        for pattern, check in RUN.items()
+        if "Δs" in pattern or pattern == _NOTHING_SCORED
+    },
 }

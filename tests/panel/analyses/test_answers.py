@@ -1,0 +1,122 @@
+"""The five answers of a run: the same everywhere, and what they should be."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from persona_panel import Ratings, Run, RunWithPeople, answers_of, check, score_result
+from persona_panel.results.answer import QUESTIONS
+from tests.helpers.answered_runs import CASES, answered_run
+
+Answered = tuple[Run, Ratings | None]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Answered]:
+    """The six runs, with people's ratings where they have them."""
+    folder = tmp_path_factory.mktemp("runs")
+    return {name: answered_run(name, folder / name) for name in CASES}
+
+
+def sentences(run: Run, people: Ratings | None = None) -> dict[str, str]:
+    beside = None if people is None else RunWithPeople.of(run, people)
+    return {each.question: each.sentence for each in answers_of(run, beside)}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_answers_are_the_same_everywhere(name: str, runs: dict[str, Answered]) -> None:
+    """Terminal, JSON, data frame and requirements have the five answers of `answers_of`, and
+    summary.json those without people's ratings, which it did not have."""
+    run, people = runs[name]
+    if people is not None:
+        run.humans = people
+    result = score_result(run)
+    answers = answers_of(run, None if people is None else RunWithPeople.of(run, people))
+    assert [each.question for each in answers] == list(QUESTIONS)
+    shown = " ".join(result.text(full=True).split())
+    for each in answers if run.coverage.scored else answers[:1]:
+        assert " ".join(each.text.split()) in shown
+    rows = json.loads(result.text("json"))["tables"]["answers"]
+    assert [row["sentence"] for row in rows] == [each.sentence for each in answers]
+    frame = result.to_frame("pyarrow", table="answers")
+    assert frame["sentence"].to_pylist() == [each.sentence for each in answers]
+    for each in answers:
+        value = None if not each.is_known else each.estimate.value
+        assert rows[list(QUESTIONS).index(each.question)]["estimate"]["value"] == value
+    if people is None:
+        assert run.folder is not None
+        summary = json.loads((run.folder / "summary.json").read_text())
+        assert [each["sentence"] for each in summary["answers"]] == list(sentences(run).values())
+
+
+def test_a_clear_winner(runs: dict[str, Answered]) -> None:
+    """Ash is best by about 1.8 points, which a requirement may ask for, and nothing is open."""
+    run, _ = runs["winner"]
+    said = sentences(run)
+    lead = re.match(
+        r"ash is significantly ahead: (\d\.\d\d) points above birch, the near", said["best"]
+    )
+    assert lead is not None and 1.4 < float(lead[1]) < 2.2
+    assert said["settle"] == "Nothing about first place is open."
+    assert check(run, "answer[best] > 0").met
+    assert not check(run, "answer[best] > 3").met
+
+
+def test_a_tie(runs: dict[str, Answered]) -> None:
+    """Two systems are equal: none is ahead, and both are named."""
+    said = sentences(runs["tie"][0])
+    assert said["best"].startswith("No system is significantly ahead: ")
+    assert re.search(r"Not significantly below (ash: birch|birch: ash)\.$", said["best"])
+
+
+def test_people_lead_where_the_panel_is_biased(runs: dict[str, Answered]) -> None:
+    """The panel prefers birch by what people do not: their ratings put ash first, with the panel's
+    own answer beside it, and the panel may not stand in for them."""
+    run, people = runs["biased"]
+    said = sentences(run, people)
+    assert said["best"].startswith("Corrected by 4 people's ratings of 72 responses: ash is signif")
+    assert said["best"].endswith("By the panel alone, birch is significantly ahead.")
+    assert sentences(run)["best"].startswith("birch is significantly ahead: ")
+    assert said["people"].startswith("Not shown: winning rate ω 0.00 in the alternative annotator")
+
+
+def test_personas_that_add_nothing(runs: dict[str, Answered]) -> None:
+    """Personas that lean nowhere have no more votes than as many calls to a plain judge; without a
+    plain judge that is not known."""
+    assert sentences(runs["no-personas"][0])["personas"].startswith("Personas add nothing: at most")
+    assert sentences(runs["winner"][0])["personas"] == "Not known without --plain-judge."
+
+
+def test_few_prompts(runs: dict[str, Answered]) -> None:
+    """With three prompts nothing is significant, how far judges agree is uncertain, and how many
+    prompts would do is said."""
+    said = sentences(runs["few"][0])
+    assert said["best"].startswith("No system is significantly ahead: ")
+    assert said["trust"].startswith("How far judges agree is uncertain: Krippendorff's α ")
+    assert re.match(r"About [\d,]+ prompts \(now 3\) would show ", said["settle"])
+
+
+def test_all_failed(runs: dict[str, Answered]) -> None:
+    """Nothing was scored: why is the first answer, and the others are not known."""
+    said = sentences(runs["failed"][0])
+    assert said["best"].startswith("Nothing could be scored: the scripted model is out of order.")
+    assert {said[each] for each in list(QUESTIONS)[1:]} == {"Not known: no judgment was scored."}
+
+
+def test_the_short_report_is_a_screen_with_the_answers_last(
+    runs: dict[str, Answered], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """At most 24 lines of 80 columns, the ranking before the answers."""
+    monkeypatch.setenv("COLUMNS", "80")
+    for run, _ in runs.values():
+        lines = score_result(run).text().splitlines()
+        assert len(lines) <= 24
+        assert max(map(len, lines)) <= 80
+        if run.coverage.scored:
+            assert "".join(lines[:1]).startswith(("Systems", "Means over prompts"))
+            text = " ".join(" ".join(lines).split())
+            assert all(question in text for question in QUESTIONS.values())

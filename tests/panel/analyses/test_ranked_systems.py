@@ -1,0 +1,229 @@
+"""Which system is best, and what would settle it, rule by rule, on leaderboards of few numbers."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from statsmodels.stats.power import TTestPower
+
+from persona_panel.analyses.answers import what_would_settle, which_is_best
+from persona_panel.analyses.ranked_systems import by_panel
+from persona_panel.statistics.core.ranking import (
+    JudgeSample,
+    JudgesVariance,
+    Leaderboard,
+    SampledMean,
+    influence_of,
+    prompts_needed,
+    rank_systems,
+)
+from tests.helpers.gate_runs import run_of
+
+RUN = run_of([[[5.0]]], ["ash"])
+"""A run without a price: of it come the unit and the commands alone."""
+
+
+def best(board: Leaderboard) -> str:
+    """The sentence on which system is best."""
+    return which_is_best(RUN, by_panel(board)).sentence
+
+
+def settled(board: Leaderboard) -> str:
+    """The sentence on what would settle it."""
+    return what_would_settle(RUN, by_panel(board)).sentence
+
+
+def board(table: list[list[float]], **more: object) -> Leaderboard:
+    """Of a prompts × systems table of composites; NaN where there is none."""
+    names = [name for _ in table for name in "ABCDEF"[: len(table[0])]]
+    prompts = [f"p{i}" for i, line in enumerate(table) for _ in line]
+    values = np.array(table).ravel()
+    return rank_systems(names, prompts, values, np.empty((len(values), 0)), [], **more)  # type: ignore[arg-type]
+
+
+def test_a_winner_is_named_with_its_lead() -> None:
+    """Two systems about four points apart on five prompts: which is ahead, by how much, the
+    interval and p of the difference; and nothing is left to settle."""
+    found = board([[9, 5.1], [8.5, 4.2], [9.2, 5], [8.8, 5.3], [9, 4.9]])
+    assert best(found).startswith("A is significantly ahead: 4.00 points above B (95 % interval ")
+    assert best(found).endswith("adjusted p < 0.001, 5 prompts).")
+    assert settled(found) == "Nothing about first place is open."
+
+
+def test_a_winner_of_three_is_ahead_of_the_nearest() -> None:
+    """A is ahead of B and C, and named with the nearest of them."""
+    found = board([[9, 5, 6], [8.8, 6, 5], [9.1, 5.5, 5.4], [9.2, 5.4, 5.5]])
+    assert by_panel(found).winner == "A"
+    assert re.match(
+        r"A is significantly ahead: 3\.\d\d points above [BC], the nearest", best(found)
+    )
+
+
+def test_ties_are_all_named() -> None:
+    """Of three systems two have the same mean: no number of prompts follows from a difference of 0,
+    and all that are not significantly below the first are named."""
+    found = board([[5, 7, 5.5], [7, 5, 5.9], [6, 6, 6.1]])
+    assert best(found).startswith("No system is significantly ahead: A 6.00, B 6.00, difference ")
+    assert best(found).endswith(" Not significantly below A: B and C.")
+    assert settled(found) == "Not known: the difference between A and B is 0.00."
+
+
+def test_a_tie_of_all_on_every_prompt_is_untested() -> None:
+    """Three systems with 5 on every prompt: no difference can be tested."""
+    said = best(board([[5.0] * 3] * 4))
+    assert said.startswith("No difference between systems can be tested (no spread over prompts")
+    assert said.endswith("): A 5.00, B 5.00, C 5.00.")
+
+
+def test_nothing_significant_says_what_would_settle_it() -> None:
+    """Differences of 1, −1, 1, −1, 1 have the mean 0.2 and the standard deviation √1.2, an effect
+    of 0.183. A t-test of one pair needs 237.4 prompts for 80 % power (statsmodels)."""
+    found = board([[5, 4], [5, 6], [5, 4], [5, 6], [5, 4]])
+    assert best(found).startswith(
+        "No system is significantly ahead: A 5.00, B 4.80, difference 0.20 points (95 % interval "
+        "−1.16 to 1.56, "
+    )
+    needed = TTestPower().solve_power(0.2 / 1.2**0.5, power=0.8, alpha=0.05)
+    assert 230 < needed < 240
+    assert settled(found) == (
+        "About 240 prompts (now 5) would show A ahead of B with 80 % power, at the observed "
+        "difference of 0.20 points."
+    )
+
+
+def test_the_number_of_prompts_allows_for_the_number_of_pairs() -> None:
+    """With three systems the test is one of three: at a level of 5 %/3, as Holm's first step."""
+    rng = np.random.default_rng(4)
+    found = board(rng.normal([5.4, 5.2, 5], 1, (6, 3)).tolist())
+    first = found.systems[0].system
+    own = [one for one in found.differences if first in (one.a, one.b)]
+    effect = min(abs(one.effect_size) for one in own)
+    needed = TTestPower().solve_power(effect, power=0.8, alpha=0.05 / 3)
+    n = prompts_in(settled(found))
+    assert n is not None
+    # Two digits are printed, rounded up.
+    assert needed <= n <= 1.12 * needed + 1
+
+
+def test_so_many_prompts_do_show_it() -> None:
+    """Were the observed effect the true one, four of five leaderboards with so many prompts would
+    show it: 400 simulations of two systems with an effect of 0.5, which takes 34 prompts."""
+    found = board([[5.5 + x, 5 + y] for x, y in ((1, 0), (-1, 0), (0, 0.5), (0, -0.5))])
+    [one] = found.differences
+    shift = one.effect_size
+    n = prompts_in(settled(found))
+    assert n is not None
+    rng = np.random.default_rng(0)
+    shown = sum(
+        board(np.column_stack([rng.normal(shift, 1, n), np.zeros(n)]).tolist()).winner == "A"
+        for _ in range(400)
+    )
+    assert shown / 400 == pytest.approx(0.8, abs=0.06)
+
+
+def test_one_prompt_says_what_it_takes() -> None:
+    """With one prompt no difference can be tested, and what a test needs is said."""
+    assert best(board([[9, 5]])) == (
+        "No difference between systems can be tested (an interval needs at least two prompts, or "
+        "two items where items have no prompts): A 9.00, B 5.00."
+    )
+
+
+def test_systems_that_share_no_prompt_are_not_compared_and_the_reason_is_that() -> None:
+    """Of systems with prompts of their own the reason is no lack of prompts."""
+    nan = float("nan")
+    said = best(board([[9, nan], [8, nan], [nan, 5], [nan, 6]]))
+    assert "can be tested (no prompt has texts of two systems: " in said
+
+
+def test_those_significantly_below_are_left_out_of_the_tie() -> None:
+    """A and B, which win in turn, are both far ahead of C: it is not among those tied."""
+    table = [[9, 8.9, 2.1], [8, 8.2, 2], [9, 8.8, 1.7], [8, 8.1, 2.2], [8.5, 8.4, 2]]
+    assert best(board(table)).endswith(" Not significantly below A: B.")
+
+
+def test_a_difference_that_only_its_own_p_shows_is_not_claimed() -> None:
+    """Of six equal systems a pair has a p below 5 % by itself, and none after adjustment."""
+    rng = np.random.default_rng(0)
+    found = board(rng.normal(5, 1, (5, 6)).tolist())
+    assert min(one.p for one in found.differences) < 0.05
+    assert min(one.p_adjusted for one in found.differences) > 0.05
+    assert best(found).startswith("No system is significantly ahead: ")
+
+
+def test_without_a_composite_nobody_is_ranked() -> None:
+    """Ratings without any composite, of categories for instance."""
+    found = board([[np.nan, np.nan]] * 3)
+    assert best(found) == "Systems cannot be ranked: no response has a composite."
+
+
+def judged_board(ratings: np.ndarray) -> Leaderboard:
+    """Of ratings `(prompts, systems, judges)`, with judges as a sample."""
+    n, systems, judges = ratings.shape
+    flat = ratings.reshape(n * systems, judges)
+    sample = JudgeSample(influence_of(flat[:, :, None]), {"rater": list("uvwxyz"[:judges])})
+    table = ratings.mean(axis=2).tolist()
+    return board(table, judges=sample, random="prompts-and-judges")
+
+
+def drawn(rng: np.random.Generator, n: int, tastes: np.ndarray, noise: float) -> np.ndarray:
+    """Ratings of two systems by judges with lasting tastes `(judges,)`, who differ by prompt."""
+    by_prompt = rng.normal(0, 1, (n, 2, 1)) + rng.normal(0, noise, (n, 2, len(tastes)))
+    by_prompt[:, 0] += 0.5 + tastes
+    return by_prompt
+
+
+def prompts_in(sentence: str) -> int | None:
+    """The number of prompts that would show it; None where there is none."""
+    found = re.match(r"About ([\d,]+) prompts ", sentence)
+    return None if found is None else int(found[1].replace(",", ""))
+
+
+def test_judges_who_differ_lastingly_forbid_it_however_many_prompts() -> None:
+    """Six judges whose tastes are 0.3 and −0.3 points around the difference of 0.1: their part
+    alone has the error √(6 · 0.09 / 30) = 0.134, which 0.1 does not exceed 2.57 times."""
+    rng = np.random.default_rng(0)
+    tastes = np.array([0.3, -0.3] * 3) - 0.4
+    said = settled(judged_board(drawn(rng, 100, tastes, 0.1)))
+    assert said.startswith("No number of prompts would show ")
+    assert said.endswith(": more judges are needed.")
+
+
+def test_so_many_prompts_by_the_same_judges_do_establish_it() -> None:
+    """Judges' tastes, with a spread of 0.15, leave an error of 0.067; of boards with the number of
+    prompts that the variances give, four of five show the difference of 0.5."""
+    tastes = np.array([0.15, -0.15] * 3)
+    total, n = 6 * 0.15**2 / 30, 60
+    # By prompt: two systems' own 1 and a sixth of the judges' noise.
+    sd = math.sqrt(2 * (1 + 0.5**2 / 6))
+    parts = JudgesVariance(total + 2 * 0.25 / 6 / n, 2 * 0.25 / 6 / n, 5.0)
+    mean = SampledMean(0.5, ((sd / math.sqrt(n), n - 1.0),), n, judges=(parts,))
+    needed = prompts_needed(mean, 0.05)
+    assert needed is not None
+    alone = prompts_needed(replace(mean, judges=()), 0.05)
+    assert alone is not None
+    assert needed > alone + 3
+    rng = np.random.default_rng(1)
+    boards = [judged_board(drawn(rng, needed, tastes, 0.5)) for _ in range(400)]
+    assert sum(one.winner == "A" for one in boards) / 400 == pytest.approx(0.8, abs=0.07)
+
+
+def test_what_is_open_takes_more_prompts_than_there_are() -> None:
+    """On 200 random leaderboards of two and three systems, with judges as a sample and as they are,
+    no sentence gives a number of prompts that is not above the one there is now."""
+    given = 0
+    for seed in range(200):
+        rng = np.random.default_rng(seed)
+        n, systems = int(rng.choice([5, 12, 30, 100])), int(rng.integers(2, 4))
+        ratings = rng.normal(0, 1, (n, systems, 1)) + rng.normal(0, 1, (n, systems, 6))
+        ratings += rng.normal(0, rng.choice([0, 0.1, 0.4]), (systems, 6))
+        ratings += np.linspace(0, rng.choice([0, 0.3, 0.6]), systems)[:, None]
+        for found in (judged_board(ratings), board(ratings.mean(axis=2).tolist())):
+            needed = prompts_in(settled(found))
+            given += needed is not None
+            assert needed is None or needed > n
+    assert given > 150
