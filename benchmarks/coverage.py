@@ -213,7 +213,7 @@ def _figure(cell: Cell, name: str, hits: int, printed: int) -> dict[str, object]
 
 
 def null(cell: Cell) -> list[dict[str, object]]:
-    """How often equal systems are told apart, and a sweep without an effect shows one."""
+    """How often equal systems are distinguished, and a sweep without an effect shows one."""
     rng = np.random.default_rng([4, cell.prompts])
     claims = dict.fromkeys(
         ("a winner", "two that differ", "ranges of ranks apart", "a cell of a sweep"), 0

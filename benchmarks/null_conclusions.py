@@ -163,7 +163,7 @@ def _rows(statistic: str, result: BlockResult, dimension: str, ratings: Ratings)
 
 
 def bias(draw: np.random.Generator, prompts: int) -> bool:
-    """Whether a bias is said to be established, or a judge lenient or severe."""
+    """Whether a bias is said to be significant, or a judge lenient or severe."""
     ratings = noise(draw, prompts, 1)
     scales = dict.fromkeys(ratings.dimensions, ScaleRange(1, 10, True))
     lengths = draw.lognormal(5, 0.5, len(ratings.items))

@@ -155,7 +155,7 @@ def test_no_sentence_contradicts_the_tables(name: str, tmp_path: Path) -> None:
         ("birch has 1.00 points fewer than ash (95 % interval −2.00 to −0.50).", 0),
         ("ash has 1.00 points fewer than birch (95 % interval 0.50 to 2.00).", 1),
         ("birch has 1.00 points more than ash (95 % interval 0.50 to 2.00).", 1),
-        ("It is not established that ash is higher (95 % interval 0.50 to 2.00).", 1),
+        ("It is not significant that ash is higher (95 % interval 0.50 to 2.00).", 1),
         ("ash has 3.00 points more than birch (95 % interval 0.50 to 2.00).", 1),
         ("ash is higher (95 % interval 0.60 to 2.00).", 2),
         ("ash is higher (95 % interval 0.50 to 2.00, p < 0.001).", 1),

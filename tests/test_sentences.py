@@ -159,7 +159,7 @@ def of_profile(
 def test_no_sentence_of_a_run_contradicts_its_summary(
     faults_and_kinds: tuple[list[str], set[str]],
 ) -> None:
-    """Who is ahead, tied, open or not ranked, what is established, counted or missing."""
+    """Who is ahead, tied, open or not ranked, what is significant, counted or missing."""
     faults, kinds = faults_and_kinds
     assert not faults, "\n".join(faults[:20])
     assert len(kinds) >= len(RUN) - 4

@@ -45,7 +45,7 @@ METHOD_NAMES: Mapping[AlignmentMethod, str] = {
     "weights": "judge weighting",
     "subset": "judge selection",
 }
-LOWER, HIGHER, NONE = "lower error", "higher error", "no gain established"
+LOWER, HIGHER, NONE = "lower error", "higher error", "no significant gain"
 _FIGURES = {"rmse": "RMSE", "mae": "mean absolute error", "tau_b": "τ_b"}
 _HOW_TO_READ = (
     "All figures are of prompts that nothing was learnt from, compared with people's mean; a "
@@ -119,7 +119,7 @@ def align(
       weights   a mean of judges with weights of 0 or more that sum to 1
       subset    the mean of some of the judges
 
-    A gain is established where the error, compared with people's mean, is lower than that of the
+    A gain is significant where the error, compared with people's mean, is lower than that of the
     panel as it is, and the scores are shown to order the texts of a prompt as people do. Nothing is
     learnt from fewer than ten prompts, or where the reliability of people's mean is not shown to be
     above 0.25. With several dimensions on one scale their mean, the composite, comes first. A
@@ -129,7 +129,7 @@ def align(
     take `people calibrate`, which cancels a bias of the panel.
 
     --out has the column learnt_from: `other prompts` for texts that people rated, `all rated
-    prompts` for the others. It is written without an established gain, too, with a warning.
+    prompts` for the others. It is written without a significant gain, too, with a warning.
 
     Printed are the conclusion and the change of the error, of the composite alone where there is
     one; with --full all figures, and the weights that are a gain. --json always has all.
@@ -414,7 +414,7 @@ def _labelled(alignment_result: Alignment) -> list[AlignedDimension]:
 
 
 def _without_a_gain(alignment_result: Alignment) -> list[str]:
-    """Say what to know of aligned scores that are written although no gain is established."""
+    """Say what to know of aligned scores that are written although no gain is significant."""
     without = [
         item.dimension
         for item in _labelled(alignment_result)
@@ -425,7 +425,7 @@ def _without_a_gain(alignment_result: Alignment) -> list[str]:
     names = [dimension_called(name) for name in without if name != ALL]
     on = f" on {listed(names, 'dimensions')}" if names else ""
     return [
-        f"Warning: no gain is established{on}: these scores are not shown to be nearer to people's "
+        f"Warning: no gain is significant{on}: these scores are not shown to be nearer to people's "
         "ratings than the panel's own."
     ]
 
@@ -441,7 +441,7 @@ def _on_dimension(aligned: AlignedDimension) -> list[str]:
             said.append(_changed(method, method.figures[0], verb, on))
     none = by_verdict.pop(NONE, [])
     if none:
-        said.append(f"No gain is established{on} by {_listed(none)}{_but(none)}.")
+        said.append(f"No gain is significant{on} by {_listed(none)}{_but(none)}.")
     for reason, those in by_verdict.items():
         said.append(f"Nothing was learnt{on} by {_listed(those)}: {reason}.")
     return said
@@ -479,7 +479,7 @@ def _verdicts(of: Mapping[str, MethodAlignment]) -> list[str]:
             said.append(f"{verb} the error on held-out prompts{on} (by {points} points)")
         elif word == NONE:
             on = on_dimensions(names, of, "any dimension")
-            said.append(f"has no established gain{on}{_but_by_dimension(names, of)}")
+            said.append(f"has no significant gain{on}{_but_by_dimension(names, of)}")
         else:
             said.append(f"learnt nothing{on} ({word})")
     return said

@@ -40,7 +40,7 @@ def annotator_test_conclusion(
 
     Args:
         correlated: the dimensions on which a correlation, or agreement of labels, with people
-            is established.
+            is significant.
         panel, humans: what was compared. Where the panel goes with people and does not pass, its
             distance from them says why.
         judges: what judges are called, by their names in `rows`.
@@ -62,7 +62,7 @@ def annotator_test_conclusion(
         )
         if how == _NEAR:
             figures += (
-                ". No correlation with people is established, and one score for every item may "
+                ". No correlation with people is significant, and one score for every item may "
                 "be as near: that the panel may take the place of a person is not shown"
             )
         said.append(f"By the alternative annotator test the panel {how}{on}: {figures}.")
@@ -113,7 +113,7 @@ def _by_dimension(
         if those := [name for name in names if _how(rates[name], name in correlated) == how]:
             every = "any dimension" if how == _FAILED else all_dimensions(len(names))
             why = (
-                " (one score for every item may be, too: no correlation is established)"
+                " (one score for every item may be, too: no correlation is significant)"
                 if how == _NEAR
                 else ""
             )

@@ -293,7 +293,7 @@ def _headline(prompt_id: str, id_: str, system: str, title: str) -> str:
 
 
 def contested_conclusion(responses: Sequence[Contested]) -> list[str]:
-    """Return how many of all responses of a run are contested, or why that cannot be said, in a
+    """Return how many of all responses of a run are contested, or why that is not known, in a
     sentence; none of no response."""
     if not responses:
         return []
@@ -303,7 +303,7 @@ def contested_conclusion(responses: Sequence[Contested]) -> list[str]:
     tested = sum(each.reason is None for each in responses)
     n = sum(each.established for each in responses)
     if not tested:
-        return [f"Which responses are contested cannot be said: {why}."]
+        return [f"Which responses are contested is not known: {why}."]
     if not n:
         return [
             f"No response is shown to be contested: on none of {tested:,} do personas differ by "

@@ -153,7 +153,7 @@ def _tested(over_all: Mapping[str, Row], within: Mapping[str, Row]) -> dict[str,
 
 
 def _sign(row: Row, n_tests: int) -> int:
-    """Return 1 or −1 where a correlation is established, else 0."""
+    """Return 1 or −1 where a correlation is significant, else 0."""
     if isnan(row.p_value):
         return sign_of(adjusted_ends(row, n_tests, fisher=True))
     if not row.p_value < LEVEL or row.ci_low <= 0 <= row.ci_high:
@@ -165,12 +165,12 @@ def _correlated(correlations: Mapping[str, Row], n_tests: int) -> list[str]:
     defined = {name: row for name, row in correlations.items() if not row.reason}
     if not defined:
         why = reasons_of(correlations.values())
-        return [f"Whether the panel goes with people cannot be said: {why}."]
+        return [f"Whether the panel goes with people is not known: {why}."]
     said = []
     for sign, how in (
         (1, "The panel's mean correlates with people's mean{where}{on}: {figures}."),
         (-1, "The panel's mean runs contrary to people's mean{where}{on}: {figures}."),
-        (0, "A correlation with people's mean{where} is not established{on}: {figures}."),
+        (0, "A correlation with people's mean{where} is not significant{on}: {figures}."),
     ):
         for statistic, where in ((_WITHIN, " within prompts"), (_MAIN, " over all items")):
             names = [
@@ -325,16 +325,16 @@ def _labelled(labels: Mapping[str, Row]) -> str:
     if rest:
         text = "; ".join(figure(labels[name]) for name in rest[:_SHOWN])
         on = on_dimensions(rest, labels, "any dimension")
-        said.append(f"agreement of labels beyond chance is not established{on} (Cohen κ {text})")
+        said.append(f"agreement of labels beyond chance is not significant{on} (Cohen κ {text})")
     if not said:
         why = reasons_of(labels.values())
-        said.append(f"whether labels agree with people's cannot be said ({why})")
+        said.append(f"whether labels agree with people's is not known ({why})")
     text = "; ".join(said)
     return f"{text[0].upper()}{text[1:]}."
 
 
 def _beyond_chance(labels: Mapping[str, Row]) -> list[str]:
-    """Return the dimensions on which the agreement of labels is established."""
+    """Return the dimensions on which the agreement of labels is significant."""
     n = len(labels)
     return [name for name, row in labels.items() if adjusted_ends(row, n)[0] > 0]
 

@@ -244,9 +244,7 @@ def fidelity_conclusion(rows: Sequence[FidelityContrast]) -> list[str]:
             unclear.setdefault(str(row.reason).partition(":")[0], []).append(row)
     for reason, result in unclear.items():
         names = listed([contrast_label(row, several) for row in result], "contrasts")
-        said.append(
-            f"Whether the personas differ as people do cannot be said on {names}: {reason}."
-        )
+        said.append(f"Whether the personas differ as people do is not known on {names}: {reason}.")
     return [*said, *_controls([row for row in rows if row.control], several), *_by_item(rows)]
 
 

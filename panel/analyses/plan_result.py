@@ -474,7 +474,7 @@ def _remarks(report: DesignReport, studies: list[DesignStudy]) -> list[str]:
             elif why is Reason.IN_RESIDUAL:
                 lines.append(
                     f"{_WORDS[study.measured].capitalize()}s: no cell has several ratings, so that "
-                    f"{RESIDUAL} includes {name}; what replicates would bring cannot be said."
+                    f"{RESIDUAL} includes {name}; what replicates would bring is not known."
                 )
     for name in single:
         lines.append(

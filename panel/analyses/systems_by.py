@@ -15,7 +15,7 @@ from persona_panel.statistics.group_differences import GroupDifference
 from persona_panel.statistics.personas import Departure
 
 _NAMED = 5
-"""How many of the established differences are named."""
+"""How many of the significant differences are named."""
 _FIGURES = {"each": "each text", "best": "best text", "first place": "best text"}
 _LINES = 40
 """How many systems within strata people are shown."""
@@ -89,7 +89,7 @@ def _conclusion(by_stratum: SystemsBy) -> list[str]:
         f"{of.a} − {of.b} in {stratum} {of.number(with_sign=True)}{in_brackets(of.p_text())}"
         for stratum, of in shown
     ]
-    said = f"Differences between systems by {by}: {len(shown):,} of {len(tested):,} established "
+    said = f"Differences between systems by {by}: {len(shown):,} of {len(tested):,} significant "
     said += "(p adjusted by Holm's method over all of them)"
     said += f": {first_of(named, _NAMED)}." if named else "."
     sentences = [said]
@@ -168,7 +168,7 @@ def _authors(by_stratum: SystemsBy) -> Table:
             }
             for each in by_stratum.authors
         ],
-        f"By {by_stratum.by}: who is ahead, to the same prompts",
+        f"By {by_stratum.by}: ranking over the same prompts",
         remarks=[
             "Each text: share of pairs, one text of either. Best text: share of prompts whose best "
             "text it is. A prompt counts once, a tie in equal parts; p adjusted by Holm's method "

@@ -235,7 +235,7 @@ def votes_conclusion(report: VotesReport) -> list[str]:
 
 def _number_of_votes(of: Votes, judges: str, with_people: bool) -> str:
     if isnan(of.votes.value):
-        return f"The effective number of votes of {of.source} cannot be said ({of.votes.reason})."
+        return f"The effective number of votes of {of.source} is not known ({of.votes.reason})."
     shared = "errors against people's ratings" if with_people else "ratings"
     return (
         f"{judges} have {of.votes.number()} effective "
@@ -248,7 +248,7 @@ def _nearer(main: DimensionVotes) -> str:
     distance = main.distance
     if distance is None or isnan(distance.ensemble):
         why = f" ({distance.difference.reason})" if distance is not None else ""
-        return f"Whether the panel is nearer to people than its best judge cannot be said{why}."
+        return f"Whether the panel is nearer to people than its best judge is not known{why}."
     unit = " points" if main.in_points else ""
     prompts = counted(distance.difference.n or 0, "prompt")
     away = (
@@ -258,7 +258,7 @@ def _nearer(main: DimensionVotes) -> str:
     )
     if distance.difference.reason is not None or not distance.difference.sign:
         return (
-            "It is not established whether the panel is nearer to people than its best judge: the "
+            "It is not shown whether the panel is nearer to people than its best judge: the "
             f"panel is {away}."
         )
     which = "nearer to" if distance.difference.sign > 0 else "farther from"

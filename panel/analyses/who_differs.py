@@ -51,7 +51,7 @@ from persona_panel.statistics.personas import Departure, ResponseDepartures
 from persona_panel.statistics.reliability import krippendorff_alpha, resampled_alpha
 
 _SHOWN = 2
-"""How many of the established are named."""
+"""How many of the significant ones are named."""
 _CONTESTED = 10
 _RESPONSES = 20
 """The most responses in a heat map; of more, these are the most contested."""
@@ -60,7 +60,7 @@ _EXAMPLES = 3
 _ROWS = 8
 _ABOVE = "How far above (+) or below (−) the panel on the same responses, in {}"
 _TINTED = (
-    "Tinted: the 95 % interval over prompts leaves out 0. Underlined: established after Holm's "
+    "Tinted: the 95 % interval over prompts leaves out 0. Underlined: significant after Holm's "
     "correction over the table."
 )
 
@@ -194,7 +194,7 @@ def _by_response(
         said.append(
             f"A dot is within what noise exceeds in 5 % of cells. Of {n:,} cells of all responses "
             f"{beyond:,} are beyond it, where noise alone would put about {round(n * 0.05):,}; "
-            f"{counted(n_shown, 'cell')} {'is' if n_shown == 1 else 'are'} established one by one "
+            f"{counted(n_shown, 'cell')} {'is' if n_shown == 1 else 'are'} significant one by one "
             "(underlined)."
         )
     places = [(row, persona) for row, persona in argwhere(seen.shown).tolist()]
@@ -205,7 +205,7 @@ def _by_response(
         f"{signed(seen.departures[row, persona])}"
         for row, persona in places[:_LARGEST]
     ]
-    said += [f"The largest that are established: {'; '.join(largest)}."] if largest else []
+    said += [f"The largest that are significant: {'; '.join(largest)}."] if largest else []
     keys = Key("system", "system"), Key("response", "response")
     return Table(
         "personas_by_response", keys, columns, rows, "Persona and response: what means hide",
@@ -241,11 +241,11 @@ def _group_tables(run: Run, measured: GroupDifferences) -> Iterator[Table]:
         of = counted(len(measured.interactions), "interaction")
         remarks.append(
             f"They see systems differently: of {of} with systems {len(shown)} "
-            f"{'is' if len(shown) == 1 else 'are'} established, such as {said}."
+            f"{'is' if len(shown) == 1 else 'are'} significant, such as {said}."
         )
     elif measured.interactions:
         remarks.append(
-            "That they see systems differently is not established in any of "
+            "That they see systems differently is not shown in any of "
             f"{counted(len(measured.interactions), 'interaction')}. Differences that cancel over "
             "prompts do not show here: see the heat map of responses."
         )
@@ -281,7 +281,7 @@ def group_units(run: Run) -> str:
 
 
 def _group_row(entry: GroupDifference) -> dict[str, Any]:
-    verdict = "not established"
+    verdict = "not significant"
     if entry.reason is not None:
         verdict = "not tested"
     elif entry.shown:

@@ -57,7 +57,7 @@ def keypoints(
     Shares are of rationales, with 95 % intervals over prompts; differences between systems are
     paired by prompt, with p-values adjusted by Holm over all of them. Without --limit the result is
     also written to keypoints.json in RUN, for which `report RUN` has a section. Printed are the
-    key points, their shares by system, established differences and two quotations of each; with
+    key points, their shares by system, significant differences and two quotations of each; with
     --full the shares by persona and model, too, all differences and quotations.
 
     Exit status: 0; 1, some rationales could not be read, or the command was stopped; 2, wrong

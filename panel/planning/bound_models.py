@@ -384,7 +384,7 @@ def _refuse_all(wrong: Sequence[str]) -> None:
 
 
 def _refuse_the_same(models: Sequence[BoundModel]) -> None:
-    """Refuse entries whose answers cannot be told apart.
+    """Refuse entries whose answers cannot be distinguished.
 
     Raises:
         ConfigurationError: two are alike.

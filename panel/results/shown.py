@@ -211,7 +211,7 @@ def _estimate(column: Column, cell: Estimate | None, *, beside: bool) -> FigureT
         text.append(f" p {p_text(cell.least_p)}", "dim")
     # A rank that no other place is open beside stands alone.
     if cell.has_interval and not (column.digits == 0 and cell.low == cell.high):
-        # Of a value to three digits, two of an interval's ends are as many as can be told apart.
+        # Of a value to three digits, two of an interval's ends are as many as can be distinguished.
         digits = min(column.digits, 2)
         ends = f"[{number(cell.low, digits)}, {number(cell.high, digits)}]"
         before = "" if column.ends_only else " " if beside else "\n"

@@ -163,7 +163,7 @@ def design_report(
 
     Raises:
         InputError: anything is wrong with it, nothing is rated by numbers, or a target is given and
-            systems and prompts are not known or cannot be told apart.
+            systems and prompts are not known or cannot be distinguished.
     """
     ratings = load_ratings(source, min_raters=2)
     run = load_run(source) if Path(source).is_dir() else None

@@ -383,7 +383,7 @@ def cheapest_design(
     Args:
         points: of `expected_width`, or of `detectable_difference`, above 0.
         choices: for each facet, which numbers of conditions may be had.
-        goal: `width`, of the interval of a mean; `difference`, that two means can be told apart.
+        goal: `width`, of the interval of a mean; `difference`, that two means can be distinguished.
 
     Returns:
         Of equally many ratings, the design with fewest models, personas and so on, in the reverse

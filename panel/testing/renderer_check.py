@@ -66,4 +66,4 @@ def _of_every_kind() -> Result:
     table = Table(
         "means", (Key("system", "system"),), columns, rows, "Means", remarks=["A remark."]
     )
-    return Result("sample", ["Nothing is established."], [table, differences], ["Another."])
+    return Result("sample", ["Nothing is significant."], [table, differences], ["Another."])

@@ -38,7 +38,7 @@ BROKEN_OFF = Said({})
 """No answer: the connection ends."""
 
 
-# Wires are told apart by what they are, not by what they hold.
+# Wires are distinguished by what they are, not by what they hold.
 @dataclass(frozen=True, eq=False)
 class Wire:
     """A provider's API.

@@ -264,7 +264,7 @@ FIDELITY: dict[str, Check] = {
     },
     r"The personas differ as people do on (?P<of>.+?): by half to twice as much"
     r"(?P<figures> \(ratio .+\))?\.": _verdict("as people"),
-    r"Whether the personas differ as people do cannot be said on (?P<of>.+?): "
+    r"Whether the personas differ as people do is not known on (?P<of>.+?): "
     r"(?P<reason>.+)\.": _unclear,
     r"People differ on (?P<of>.+) \(null control\), where no difference was expected; by chance "
     r"the interval of 1 control in 20 leaves out 0\.": _people_differ,

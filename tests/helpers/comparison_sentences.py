@@ -289,7 +289,7 @@ COMPARE: dict[str, Check] = {
     rf"(?P<low_run>\S+?){_ON}, (?P<how>with these judges as they are|with judges as a sample of "
     rf"such judges): by {POINTS}{FACTS}\.": _is_ahead,
     r"Whether (?P<b>\S+) (?P<verb>is better or worse than|rates higher or lower than) "
-    rf"(?P<a>\S+?){_ON} cannot be said: (?:(?P<none>no pair of responses has a score in both)|"
+    rf"(?P<a>\S+?){_ON} is not known: (?:(?P<none>no pair of responses has a score in both)|"
     rf"(?:(?P<equal>their mean scores are equal)|the difference \S+ − \S+ is "
     rf"(?P<signed>{SIGNED}){UNIT})(?:, which cannot be tested \((?P<reason>.+)\)|{FACTS}, which "
     r"may be chance))\.": _is_open,
@@ -302,14 +302,14 @@ COMPARE: dict[str, Check] = {
     rf"If the difference is as large as observed \({POINTS}\), (?:about (?P<needed>[\d,]+)|more "
     rf"than 10,000) prompts would show it {POWER}\.": _to_settle,
     r"The runs differ in more than their texts \((?P<panel>.+)\): which of these the difference "
-    r"comes from cannot be told apart\.": _more_than_texts,
+    r"comes from cannot be distinguished\.": _more_than_texts,
     r"The two order (?:(?P<within>responses in prompts)|all responses) with a (?(within)mean )τ_b "
     rf"of (?P<signed>{SIGNED})(?: \({CI}\))?(?:; the highest-rated response differs in "
     r"(?P<other>[\d,]+) of (?P<of>[\d,]+) prompts?)?\.": _in_order,
     rf"(?P<better>\S+) (?P<what>{'|'.join(_NEARER)}) than (?P<worse>\S+) on (?P<on>.+?) "
     rf"\((?:(?P<first>[\w ]+): )?{POINTS} (?P<how>higher in τ_b|nearer|higher in the advantage ρ), "
     rf"{CI}, {P}\)\.": _is_nearer,
-    r"Which of (?P<a>\S+) and (?P<b>\S+) is nearer to people is not established: (?:τ_b with "
+    r"Which of (?P<a>\S+) and (?P<b>\S+) is nearer to people is not shown: (?:τ_b with "
     r"people is undefined \((?P<reason>.+)\)|on (?P<on>.+?), the τ_b of \S+ with people is "
     rf"(?P<first>{NUMBER}), that of \S+ (?P<second>{NUMBER}) \(\S+ − \S+: (?P<signed>{SIGNED})"
     rf"(?:, {CI})?(?:, {P})?(?:, (?P<why>[^)]+))?\))\.": _none_nearer,

@@ -129,7 +129,7 @@ DIFFERS: dict[str, Check] = {
     ),
     r"Personas and single responses: (?P<n>none|\d+) of (?P<of>\d+) departures from the panel "
     rf"(?:is|are) beyond noise(?:, up to (?P<d>{NUMBER}){UNIT})?\.": _departures,
-    r"Which responses are contested cannot be said: .+\.": _not_tested("contested"),
+    r"Which responses are contested is not known: .+\.": _not_tested("contested"),
     r"No response is shown to be contested: on none of (?P<of>\d+) do personas differ by more than "
     r"noise explains\.": _contested,
     r"(?P<n>\d+) of (?P<of>\d+) responses? (?:is|are) contested: personas differ by more than "

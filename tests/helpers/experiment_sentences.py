@@ -166,9 +166,9 @@ def _no_leniency(found: re.Match[str], beside: Beside) -> bool:
 
 
 BIAS: dict[str, Check] = {
-    rf"Established: (?P<bias>{'|'.join(_SAID)}) \((?P<name>{'|'.join(_NAMES)}) (?P<sign>[+−])"
+    rf"Significant: (?P<bias>{'|'.join(_SAID)}) \((?P<name>{'|'.join(_NAMES)}) (?P<sign>[+−])"
     rf"(?P<d>{NUMBER})(?P<unit> points)?, {CI}\)\.": _is_biased,
-    r"Not established, and not ruled out: (?P<biases>.+)\.": _open_biases,
+    r"Not significant, and not ruled out: (?P<biases>.+)\.": _open_biases,
     r"Not measured: (?P<biases>.+)\.": _unmeasured_biases,
     r"Of (?P<n>\d+) judges?, (?P<parts>.+ than the panel)\.": _judges_differ,
     r"None of (?P<n>\d+) judges? is shown to be more lenient or more severe than the panel\.": (
@@ -371,10 +371,10 @@ KEYPOINTS: dict[str, Check] = {
     r"What judges most often say (?P<stance>for|against) a text: (?P<text>.+) \((?P<n>[\d,]+) of "
     rf"(?P<of>[\d,]+) rationales, a share of (?P<d>{NUMBER})(?:, {CI})?\)\.": _most_often,
     r"No key points were found \((?P<n>[\d,]+) rationales? read\)\.": _no_key_points,
-    r"Whether systems differ cannot be said: (?P<reasons>.+)\.": _untested_systems,
+    r"Whether systems differ is not known: (?P<reasons>.+)\.": _untested_systems,
     r"No two systems are shown to differ on a key point \((?P<n>\d+) differences? tested, "
     r"corrected\)\.": _none_differ,
-    r"(?P<n>\d+) of (?P<of>\d+) differences? between systems (?:is|are) established \(adjusted p < "
+    r"(?P<n>\d+) of (?P<of>\d+) differences? between systems (?:is|are) significant \(adjusted p < "
     r"0\.05\)\.": _some_differ,
     rf"Of (?P<more>\w+) judges say more often than of (?P<less>\w+): (?P<text>.+) "
     rf"\((?P<far>{NUMBER}) percentage points more of the rationales, {P}\)\.": _more_often,

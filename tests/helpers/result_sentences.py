@@ -24,7 +24,7 @@ _NEEDED = re.compile(
 )
 """How many it would take, which stands in no table, and how many there are, which does."""
 _OPEN = re.compile(
-    r"No system is|not established|cannot be said|not shown|remains open|may be|no more than"
+    r"No system is|not significant|is not known|not shown|remains open|may be|no more than"
 )
 _UP = re.compile(r"\b(?:more|higher|better|nearer|above|ahead)\b")
 _DOWN = re.compile(r"\b(?:fewer|lower|worse|farther|below|behind)\b")

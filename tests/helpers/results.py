@@ -68,7 +68,7 @@ DIFFERENCES = Table(
 )  # fmt: skip
 SAMPLE = Result(
     "sample",
-    ("Nothing is established.", "More prompts would."),
+    ("Nothing is significant.", "More prompts would."),
     (MEANS, DIFFERENCES),
     ("mean: of all judges.",),
     ("p: adjusted.",),

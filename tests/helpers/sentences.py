@@ -511,13 +511,13 @@ def _too_few(found: re.Match[str], beside: Beside) -> bool:
 
 SWEEP: dict[str, Check] = {
     r"(?P<a>[\w, ]+): nothing could be measured(?: \(.+\))?\.": _unmeasured,
-    r"(?P<a>\w+): no change is established in any of (?P<n>\d+) cells?\.": _no_change,
+    r"(?P<a>\w+): no change is significant in any of (?P<n>\d+) cells?\.": _no_change,
     r"(?P<a>\w+) (?P<changes>(?:degrades|improves|it improves) .+)\.": _changes,
     r"Rewording without pressure lowers scores(?P<too>, too)?: a degradation may come from the "
     r"rewording, see the contrasts with it\.": _rewording,
     r"With (?P<n>\d+) prompts? no effect of any size can be significant in this many cells: at "
     r"least (?P<needed>\d+) prompts are needed\.": _too_few,
-    r"That no degradation is established in a cell does not show that there is none: in (?P<n>\d+) "
+    r"That no degradation is significant in a cell does not show that there is none: in (?P<n>\d+) "
     rf"such cells? intervals reach up to a Δ of (?P<d>{NUMBER}) \((?P<cell>\w+ under \w+)\)\.": (
         _reach
     ),
@@ -529,7 +529,7 @@ SWEEP: dict[str, Check] = {
     r"a few more prompts may establish it \(now (?P<now>\d+)\)\.": _largest,
     r"The changes are plainly asymmetric, and the largest of these degradations "
     rf"\((?P<d>{NUMBER}) points, (?P<cell>\w+ under \w+)\) is opposite to the longer tail: how "
-    r"many prompts would establish it cannot be said\.": _largest,
+    r"many prompts would establish it is not known\.": _largest,
     **{
         pattern: check
         for pattern, check in RUN.items()

@@ -265,7 +265,7 @@ def test_a_scale_from_0_to_100_in_pieces() -> None:
 
 
 def test_every_dimension_is_asked_in_turn() -> None:
-    """Each dimension has a question, told apart from its first token, on the same prompt."""
+    """Each dimension has a question, distinguished from its first token, on the same prompt."""
     rubric = a_rubric(a_dimension(1, 5), a_dimension(0, 5, "depth"))
     reading, (first, second) = play(rubric, at({"2": 1.0}), at({"0": 0.5, "1": 0.5}))
     assert reading.scores == pytest.approx({"clarity": 2.0, "depth": 0.5})

@@ -61,7 +61,7 @@ def test_a_scale_is_what_its_kind_says() -> None:
     ],
 )
 def test_bad_scales(scale: dict[str, Any], message: str) -> None:
-    """Ranges without extent, categories that cannot be told apart or read, and unknown kinds."""
+    """Ranges without extent, categories that cannot be distinguished or read, and unknown kinds."""
     with pytest.raises(ValidationError, match=message):
         Dimension.model_validate(a_dimension("d", scale))
 

@@ -86,9 +86,9 @@ class TwoRuns:
 
 
 def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]:
-    """Say of each run that is compared with the first what is established and what is not.
+    """Say of each run that is compared with the first what is significant and what is not.
 
-    A difference is established, and a panel nearer to people, by a p-value below `LEVEL` that is
+    A difference is significant, and a panel nearer to people, by a p-value below `LEVEL` that is
     adjusted by Holm over all dimensions and runs, composites as a family of their own. The number
     of prompts is that with which the same test would find the difference, with the size and the
     variances observed; see `prompts_needed`.
@@ -135,7 +135,7 @@ def _difference(runs: TwoRuns, random: Random, n_tests: int, *, alone: bool) -> 
     if runs.compared == "texts" and runs.panel:
         said.append(
             f"The runs differ in more than their texts ({'; '.join(runs.panel)}): which of these "
-            "the difference comes from cannot be told apart."
+            "the difference comes from cannot be distinguished."
         )
     return said
 
@@ -157,9 +157,9 @@ def _whole(runs: TwoRuns, main: str, difference: PairedDifference, random: Rando
         what = f"rates the same texts higher than {lower}{on}"
         return f"{higher} {what}, {over}: by {by}{facts}."
     open_ = (
-        f"Whether {runs.b} is better or worse than {runs.a}{on} cannot be said"
+        f"Whether {runs.b} is better or worse than {runs.a}{on} is not known"
         if runs.compared == "texts" and not runs.panel
-        else f"Whether {runs.b} rates higher or lower than {runs.a}{on} cannot be said"
+        else f"Whether {runs.b} rates higher or lower than {runs.a}{on} is not known"
     )
     if isnan(difference.value):
         return f"{open_}: no pair of responses has a score in both."
@@ -288,7 +288,7 @@ def _people(runs: TwoRuns) -> list[str]:
     if said:
         return said
     name, entry = next(iter(result.items()))
-    text = f"Which of {a} and {b} is nearer to people is not established"
+    text = f"Which of {a} and {b} is nearer to people is not shown"
     if isnan(entry.tau.value):
         return [f"{text}: τ_b with people is undefined ({entry.tau.reason})."]
     facts = in_brackets(

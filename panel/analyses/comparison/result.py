@@ -93,7 +93,7 @@ class RunComparison:
         compared: each of the others with the first.
         random: what intervals take as a sample.
         by: what strata are; None where none were asked for.
-        conclusion: what is established, what is not, and what would settle it.
+        conclusion: what is significant, what is not, and what would settle it.
         epsilon: by how much a person may be ahead of a panel that wins; None without winning rates.
         labels: of dimensions, and of the shares of categories, by their ids.
         people: how people's ratings were read, and how many of their items the first two runs have.

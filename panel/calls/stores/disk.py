@@ -6,7 +6,7 @@ a reply in it is JSON, compressed where it is long.
 By claims, one process of a machine asks for a reply and the others wait. A claim is the lock of a
 single byte of a file. The operating system frees it as soon as its process ends, however it ends,
 so that no clock decides whether a process is alive. These locks belong to a process, so that a
-forked one does not keep them; the claims of two stores in one process are told apart here. The file
+forked one does not keep them; the claims of two stores in one process have names here. The file
 has no content; its size says how many stores were ever opened, so that a process which has the
 folder to itself sees that by one system call.
 """

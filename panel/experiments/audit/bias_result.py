@@ -301,7 +301,7 @@ def _row(kept: Mapping[str, Any]) -> Row:
 
 
 def bias_conclusion(rows: Sequence[Row], ratings: Ratings | None = None) -> list[str]:
-    """Return sentences on the biases of the panel that are established, and the judges who are
+    """Return sentences on the biases of the panel that are significant, and the judges who are
     lenient or severe: where the interval, widened for all biases and judges together, leaves 0 out.
     They are of all dimensions together (on one scale, without `ratings`), or of the only one."""
     names = {row.dimension for row in rows if row.statistic == "length_correlation"}
@@ -341,7 +341,7 @@ def _of_the_panel(panel: Mapping[str, Row], n_tests: int, unit: str) -> list[str
             bias = _OF_THE_PANEL[name][sign < 0]
             its = unit if name == "self_preference" else ""
             said.append(
-                f"Established: {bias} ({_NAMES[name]} {signed(measured[name].value)}{its}, 95 % "
+                f"Significant: {bias} ({_NAMES[name]} {signed(measured[name].value)}{its}, 95 % "
                 f"interval {number(measured[name].ci_low)} to {number(measured[name].ci_high)})."
             )
     if open_ := [name for name, sign in signs.items() if not sign]:
@@ -349,7 +349,7 @@ def _of_the_panel(panel: Mapping[str, Row], n_tests: int, unit: str) -> list[str
         open_biases = "; ".join(
             f"{_NAMES[name]} {figure(replace(measured[name], p_value=nan))}" for name in open_
         )
-        said.append(f"Not established, and not ruled out: {open_biases}.")
+        said.append(f"Not significant, and not ruled out: {open_biases}.")
     # Why stands with the figures.
     if without := [_NAMES[name] for name, row in panel.items() if row.reason]:
         said.append(f"Not measured: {listed(without)}.")

@@ -264,7 +264,7 @@ class InjectionAudit:
         return self.plan.attacks
 
     def conclusion(self) -> list[str]:
-        """Return what is established, what is not, and what would settle it."""
+        """Return what is significant, what is not, and what would settle it."""
         return injection_conclusion(self.measured, self.plan.n_base, judged_in(self.run))
 
     def result(self) -> Result:

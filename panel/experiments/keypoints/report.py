@@ -262,14 +262,14 @@ def _differences(names: Sequence[_KeyPoint], differences: Sequence[ShareDifferen
         return []
     if not tested:
         reasons = dict.fromkeys(str(difference.reason) for difference in differences)
-        return [f"Whether systems differ cannot be said: {'; '.join(reasons)}."]
+        return [f"Whether systems differ is not known: {'; '.join(reasons)}."]
     of = counted(len(tested), "difference")
     shown = [difference for difference in tested if difference.shown]
     shown.sort(key=lambda difference: -abs(difference.difference))
     if not shown:
         return [f"No two systems are shown to differ on a key point ({of} tested, corrected)."]
     sentences = [
-        f"{len(shown):,} of {of} between systems {'is' if len(shown) == 1 else 'are'} established "
+        f"{len(shown):,} of {of} between systems {'is' if len(shown) == 1 else 'are'} significant "
         "(adjusted p < 0.05)."
     ]
     for difference in shown[:_NAMED]:

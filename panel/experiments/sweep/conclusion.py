@@ -80,10 +80,10 @@ def sweep_conclusion(
     unmeasured: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Return sentences on a sweep: the systems for which nothing could be measured, and why where
-    that is known (`unmeasured`); for each other system the degradations that are established, then
+    that is known (`unmeasured`); for each other system the degradations that are significant, then
     what is left open.
 
-    A degradation is established by the test that is adjusted for all cells of the sweep: of the
+    A degradation is significant by the test that is adjusted for all cells of the sweep: of the
     mean, or of more prompts falling than rising, which the sentence then says. The number of
     prompts is that of `prompts_to_claim`, with the observed Δ and spread; none is given where that
     is no more than there are, or where the test for asymmetric Δs is not passed.
@@ -124,7 +124,7 @@ def _of_system(profile: Profile, cells: Sequence[Cell], labels: SweepLabels) -> 
         _in_words("improves", profile.improved, labels),
     ]
     if not any(changes):
-        return f"{profile.system}: no change is established in any of {counted(n, 'cell')}."
+        return f"{profile.system}: no change is significant in any of {counted(n, 'cell')}."
     return f"{profile.system} {'; it '.join(change for change in changes if change)}."
 
 
@@ -148,7 +148,7 @@ def _facts(delta: Mean) -> str:
 
 
 def _open(cells: Sequence[Cell], smallest_p: float, labels: SweepLabels) -> list[str]:
-    """Return a sentence on the cells in which no degradation is established."""
+    """Return a sentence on the cells in which no degradation is significant."""
     if not cells:
         return []
     n_cells = max(1, sum(cell.delta.n_pairs > 1 for cell in cells))
@@ -163,7 +163,7 @@ def _open(cells: Sequence[Cell], smallest_p: float, labels: SweepLabels) -> list
     widest = max(bounded, key=lambda cell: cell.delta.ci_high, default=None)
     if widest is not None and widest.delta.ci_high > 0:
         said.append(
-            "That no degradation is established in a cell does not show that there is none: in "
+            "That no degradation is significant in a cell does not show that there is none: in "
             f"{counted(len(bounded), 'such cell')} intervals reach up to a Δ of "
             f"{number(widest.delta.ci_high)} ({labels.of(widest)})."
         )
@@ -180,7 +180,7 @@ def _to_establish(delta: Mean, of: str, n_cells: int) -> str:
     if delta.n_pairs >= SHOWS_RARE and delta.p_bounded is not None and delta.p_bounded >= LEVEL:
         return (
             f"The changes are plainly asymmetric, and the largest of these degradations ({of}) is "
-            "opposite to the longer tail: how many prompts would establish it cannot be said."
+            "opposite to the longer tail: how many prompts would establish it is not known."
         )
     needed = prompts_to_claim(delta.effect_size, n_cells)
     premise = f"If the largest of them is as observed ({of}), "

@@ -304,7 +304,7 @@ class Sweep:
         return not (self.rejected or self.unanswered) and self.coverage.complete
 
     def conclusion(self) -> list[str]:
-        """Return what is established, what is not, and what would settle it."""
+        """Return what is significant, what is not, and what would settle it."""
         return sweep_conclusion(
             self.cells, self.profiles, self.smallest_p, self._judged(), self.labels,
             self._unmeasured(),

@@ -203,7 +203,7 @@ def _tables(sweep: Sweep) -> Iterator[Table]:
         [*sweep.dimensions, MEAN],
     )  # fmt: skip
     rows = [_row(cell) for each in sweep.profiles for cell in (*each.degraded, *each.improved)]
-    yield _claims("established", (*of, condition), "delta", "Δ", rows, "Established changes")
+    yield _claims("established", (*of, condition), "delta", "Δ", rows, "Significant changes")
     columns = (
         Column("gap", "estimate", "contrast", signed=True, p="column", figure="gap",
                p_figure="gap_p"),
@@ -226,7 +226,7 @@ def _tables(sweep: Sweep) -> Iterator[Table]:
             "gaps_by_contrast", "Contrasts", contrast, list(by_contrast), gaps, dimensions
         )  # fmt: skip
         rows = [row for row in rows if row["shown"]]
-        words = "Established contrasts"
+        words = "Significant contrasts"
         yield _claims("established_gaps", (*of, contrast), "gap", "contrast", rows, words)
     yield _large_falls(sweep, (*of, condition))
     names = ("system", "dimension", "condition")
@@ -326,7 +326,7 @@ def _on_figures(sweep: Sweep) -> Iterator[str]:
     """Yield sentences on how to read the tables."""
     yield (
         "Δ is baseline − framed, in points of the scale: a positive Δ is a degradation. Their mean "
-        "over dimensions is not tested. Established: the 95 % interval over prompts excludes 0, "
+        "over dimensions is not tested. Significant: the 95 % interval over prompts excludes 0, "
         f"and the test is significant (p < {LEVEL:g}, adjusted for all {len(sweep.cells)} cells). "
         "The test flips signs: it takes Δs that are symmetric about 0 where framing has no effect."
     )
@@ -343,17 +343,17 @@ def _on_figures(sweep: Sweep) -> Iterator[str]:
     if sweep.gaps:
         yield (
             "Contrast: the Δ of the first condition less that of the second; above 0, responses "
-            "degrade more under the first. Established: as above, adjusted for all contrasts."
+            "degrade more under the first. Significant: as above, adjusted for all contrasts."
         )
         yield from _second_test(sweep.gap_asymmetry, [gap.gap for gap in sweep.gaps], "contrasts")
 
 
 def _second_test(asymmetry: Asymmetry, means: Sequence[Mean], what: str) -> Iterator[str]:
-    """Yield sentences on why an effect by flipped signs may not be established."""
+    """Yield sentences on why an effect by flipped signs may not be significant."""
     lost = [mean for mean in means if mean.p_holm < LEVEL and mean.claim != "mean"]
     few = [mean for mean in lost if mean.n_pairs < SHOWS_RARE]
     others = len(lost) - len(few)
-    held_back = f"by it {others:,} of {len(means):,} {what} are not established in the mean"
+    held_back = f"by it {others:,} of {len(means):,} {what} are not significant in the mean"
     if asymmetry.plain:
         skew = asymmetry.skewness
         further, other = ("falls", "An improvement") if skew > 0 else ("rises", "A degradation")
@@ -362,7 +362,7 @@ def _second_test(asymmetry: Asymmetry, means: Sequence[Mean], what: str) -> Iter
             other = f"A contrast {'below' if skew > 0 else 'above'} 0"
         yield (
             f"The {what} are asymmetric (skewness {signed(skew)}): a few prompts have much larger "
-            f"{further}. {other} is established in the mean only if a second test, which allows "
+            f"{further}. {other} is significant in the mean only if a second test, which allows "
             "that prompts outside of this sample change as far, is significant, too"
             f"{f'; {held_back}' if others else ''}."
         )
@@ -375,7 +375,7 @@ def _second_test(asymmetry: Asymmetry, means: Sequence[Mean], what: str) -> Iter
         kind = "contrast" if what == "contrasts" else "cell"
         yield (
             f"{counted(len(few), kind)} on fewer than {SHOWS_RARE} prompts "
-            f"{'is' if len(few) == 1 else 'are'} not established in the mean, though flipped signs "
+            f"{'is' if len(few) == 1 else 'are'} not significant in the mean, though flipped signs "
             "are significant: were one prompt in ten to change far the other way, none of so few "
             "need be among them."
         )

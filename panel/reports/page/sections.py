@@ -124,7 +124,7 @@ def sections_of(
             yield PageSection(
                 each.analysis.capitalize(), title, each, command_of(run, each.analysis)
             )
-    title = "Who sees it otherwise"
+    title = "Differences between judges"
     yield PageSection("Differences", title, replace(differs, tables=others), shown)
     title, command = "What the panel disagrees about", command_of(run, "contested")
     yield PageSection("Contested", title, _contested(run, titles), command, pictured=False)

@@ -22,8 +22,8 @@ _SAID = {
     "agreement with people is shown.",
     Direction.NONE: "On {names} no change by deliberation is shown, which does not show that "
     "there is none.",
-    Direction.UNKNOWN: "Whether deliberation moved the panel toward people on {names} cannot "
-    "be said: {why}.",
+    Direction.UNKNOWN: "Whether deliberation moved the panel toward people on {names} is "
+    "not known: {why}.",
 }
 
 
@@ -47,7 +47,7 @@ def deliberation_conclusion(
         return _directions(humans)
     return [
         *_spreads(spread),
-        "Whether deliberation brought the panel nearer to people cannot be said without ratings "
+        "Whether deliberation brought the panel nearer to people is not known without ratings "
         "by people (--human).",
     ]
 

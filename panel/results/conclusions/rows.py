@@ -53,7 +53,7 @@ def p_of(row: Row) -> str:
 
 
 def on_dimensions(names: Sequence[str], of: Collection[str], every: str) -> str:
-    """On which of the dimensions `of`, behind a space; nothing where they are not told apart.
+    """On which of the dimensions `of`, behind a space; nothing where they are not distinguished.
 
     Args:
         every: what is said for all of several: `all dimensions`, `any dimension`.

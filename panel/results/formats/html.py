@@ -47,7 +47,7 @@ _PICTURED_COLUMNS = 3
 
 
 class _Cell(NamedTuple):
-    """A cell: of a heat map, with the class of its tint and whether it is established."""
+    """A cell: of a heat map, with the class of its tint and whether it is significant."""
 
     head: str
     text: str

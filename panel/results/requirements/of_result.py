@@ -100,7 +100,7 @@ def _not_established(cell: Estimate) -> str:
         return ""
     n = "" if cell.n is None else f"{counted(cell.n, cell.over.split()[0].removesuffix('s'))}; "
     return (
-        f"{n}after adjustment for the number of pairs a difference is not established, "
+        f"{n}after adjustment for the number of pairs a difference is not significant, "
         f"{cell.p_text()}"
     )
 

@@ -62,7 +62,7 @@ def remark(decision: Decision) -> str:
         case "contrary":
             what = _what(figure)
             if decision.requirement.holds_for(figure.value):
-                return f"; it is {bound} itself: how many {what}s would settle it cannot be said."
+                return f"; it is {bound} itself: how many {what}s would settle it is not known."
             return (
                 f"; it is {wrong} itself: if that is so, no number of {what}s meets the "
                 "requirement."

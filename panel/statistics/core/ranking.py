@@ -279,7 +279,7 @@ class Leaderboard:
 
     @property
     def winner(self) -> str | None:
-        """Return the system that is ahead of every other; None where that cannot be said."""
+        """Return the system that is ahead of every other; None where that is not known."""
         ranked = [entry for entry in self.systems if entry.rank is not None]
         if len(ranked) < 2 or ranked[0].rank_high != 1:
             return None

@@ -65,7 +65,7 @@ BLANK = np.zeros((48, 4, 1))
 
 
 def test_agreement_beyond_chance_is_established_by_the_adjusted_test() -> None:
-    """Raters who agree on clarity and draw depth from noise: the one is established, the other
+    """Raters who agree on clarity and draw depth from noise: the one is significant, the other
     not, and α is put on its side of 0.667 on both."""
     said = concluded(rated(sampled(0, [0.2, np.inf])))
     assert said[0].startswith("The 4 raters agree beyond chance on clarity (Kendall W, adjusted p")

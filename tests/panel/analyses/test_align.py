@@ -124,7 +124,7 @@ def test_the_terminal_ends_with_what_follows(
     full = run(files[0], "--human", files[1], "--full")
     assert "lower error" in full.output
     assert "mean absolute error" in full.output
-    assert "No gain is established by judge weighting" in text or "raises the error" in text
+    assert "No gain is significant by judge weighting" in text or "raises the error" in text
     assert "Weights learnt" not in full.output
     assert max(map(len, done.stdout.splitlines())) <= 80
     table = run(files[0], "--human", files[1], "--full", "--csv")
@@ -170,7 +170,7 @@ def test_weights_are_printed_and_scores_written_without_warning_where_they_gain(
     done = run(panel, *given, str(tmp_path / "none.csv"))
     assert (done.exit_code, (tmp_path / "none.csv").exists()) == (0, True)
     assert "Weights learnt" not in done.stdout
-    assert "Warning: no gain is established: these scores are not shown" in done.stderr
+    assert "Warning: no gain is significant: these scores are not shown" in done.stderr
 
 
 def test_aligned_scores_are_ratings_for_other_commands(

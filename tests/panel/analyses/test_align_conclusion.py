@@ -45,7 +45,7 @@ def test_a_gain_has_its_interval_and_adjusted_p() -> None:
 
 
 @pytest.mark.parametrize(
-    ("p", "expected"), [(0.0499, "lower error"), (0.05, "no gain established")]
+    ("p", "expected"), [(0.0499, "lower error"), (0.05, "no significant gain")]
 )
 def test_the_adjusted_p_value_decides(p: float, expected: str) -> None:
     """Whatever the p-value before it was adjusted."""
@@ -64,10 +64,10 @@ def test_a_lower_error_without_order_is_no_gain() -> None:
     )
     [one] = said(drawn, nothing)
     assert one.startswith(
-        "No gain is established by isotonic recalibration and judge selection: the error of "
+        "No gain is significant by isotonic recalibration and judge selection: the error of "
         "isotonic recalibration is lower, but the scores are not shown to order texts as people do"
     )
-    assert said(nothing) == ["No gain is established by judge selection."]
+    assert said(nothing) == ["No gain is significant by judge selection."]
     # Shown but for the adjustment, order and all: the order is not what is lacking, below 0.05.
     for p, is_lacking in ((0.0499, False), (0.05, True)):
         [one] = said(replace(GAIN, order_p=p, p=p, p_adjusted=0.15))
@@ -75,7 +75,7 @@ def test_a_lower_error_without_order_is_no_gain() -> None:
 
 
 def test_dimensions_beside_the_composite_have_a_sentence_for_each_method() -> None:
-    """Which of them it lowers the error on, by how much, and on which no gain is established, in
+    """Which of them it lowers the error on, by how much, and on which no gain is significant, in
     their labels where these tell them apart; the composite has its interval."""
     less = replace(GAIN, figures=(replace(ERROR, difference=replace(CHANGE, value=-8.125)),))
     more = replace(GAIN, figures=(replace(ERROR, difference=replace(CHANGE, value=-16.25)),))
@@ -96,9 +96,9 @@ def test_dimensions_beside_the_composite_have_a_sentence_for_each_method() -> No
     panel = replace(PANEL, labels={"a": "Clarity", "b": "Depth", "c": "Depth"})
     assert align_conclusion(Alignment(panel, dimensions))[1:] == [
         "By dimension, isotonic recalibration lowers the error on held-out prompts on Clarity and "
-        "b (by 8.12 to 16.25 points); it has no established gain on c (the error is lower, but the "
+        "b (by 8.12 to 16.25 points); it has no significant gain on c (the error is lower, but the "
         "scores are not shown to order texts as people do).",
-        "By dimension, judge selection has no established gain on any dimension.",
+        "By dimension, judge selection has no significant gain on any dimension.",
     ]
 
 

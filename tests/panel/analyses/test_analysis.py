@@ -109,7 +109,7 @@ def test_the_command_prints_any_result_in_any_format() -> None:
     """Its reading and what is missing on standard error, the rest as asked for."""
     done = run("runs/a")
     assert done.exit_code == 0
-    assert concluded_in(done.stdout).startswith("Nothing is established.")
+    assert concluded_in(done.stdout).startswith("Nothing is significant.")
     assert "people.csv: 3 items." in done.stderr
     assert "2 of 40 judgments of runs/a are missing (2 failed)" in done.stderr
     document = json.loads(run("runs/a", "--json").stdout)

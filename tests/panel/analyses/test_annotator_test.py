@@ -201,7 +201,7 @@ def test_the_dimensions_behind_the_composite_are_told_together() -> None:
     assert said[3:] == [
         "By dimension the panel may take the place of a person on a; it is as near to the others "
         "as a person is on b (one score for every item may be, too: no correlation is "
-        "established); it is not shown to be as good as a person on c and d: winning rate ω from "
+        "significant); it is not shown to be as good as a person on c and d: winning rate ω from "
         "0.00 to 1.00, advantage ρ 0.80 (epsilon 0.2; tested against 3 people).",
         "Of its 2 judges alone, 0 to 1 pass it, depending on the dimension.",
     ]

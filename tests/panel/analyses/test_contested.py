@@ -108,7 +108,7 @@ def test_what_cannot_be_said_has_its_reason() -> None:
     """Nothing tested, nothing established, and some untested."""
     few = response(Reason.FEW_RATERS)
     assert contested_conclusion([few]) == [
-        f"Which responses are contested cannot be said: {Reason.FEW_RATERS}."
+        f"Which responses are contested is not known: {Reason.FEW_RATERS}."
     ]
     (said,) = contested_conclusion([response()] * 3)
     assert "on none of 3 do personas differ" in said

@@ -64,7 +64,7 @@ def test_a_correlation_is_established_by_p_and_interval() -> None:
     for other in (row(0.5, 0.4, 0.6, 0.06), row(0.5, -0.1, 0.8, 0.001)):
         [first, *_] = correlate_conclusion([other], PANEL, HUMANS)
         assert first.startswith(
-            "A correlation with people's mean over all items is not established on clarity"
+            "A correlation with people's mean over all items is not significant on clarity"
         )
         assert "; a claim takes p below 0.05 and an interval that leaves 0 out." in first
     [neither, *_] = correlate_conclusion([row(0.5, -0.1, 0.8, 0.06)], PANEL, HUMANS)
@@ -72,7 +72,7 @@ def test_a_correlation_is_established_by_p_and_interval() -> None:
 
 
 def test_a_negative_correlation_runs_contrary() -> None:
-    """What is established below 0 is no agreement with people."""
+    """What is significant below 0 is no agreement with people."""
     [said] = correlate_conclusion([row(-0.5, -0.6, -0.4, 0.001)], PANEL, HUMANS)
     assert said.startswith(
         "The panel's mean runs contrary to people's mean over all items on clarity: τ_b −0"
@@ -88,7 +88,7 @@ def test_each_dimension_is_said_for_itself() -> None:
     ]
     said = correlate_conclusion(rows, PANEL, HUMANS)
     assert "correlates with people's mean over all items on clarity: τ_b 0.50" in said[0]
-    assert "is not established on depth: τ_b 0.10" in said[1]
+    assert "is not significant on depth: τ_b 0.10" in said[1]
     assert said[2] == "It is undefined on style (constant rater)."
 
 
@@ -97,7 +97,7 @@ def test_within_prompts_is_what_is_concluded_from() -> None:
     its interval above 0, is not said, and the sign is that of the correlation that is tested."""
     [open_, _] = correlate_conclusion(within(0.05, -0.1, 0.2, 0.61), PANEL, rated(1, "people"))[:2]
     assert open_ == (
-        "A correlation with people's mean within prompts is not established on clarity: mean "
+        "A correlation with people's mean within prompts is not significant on clarity: mean "
         "τ_b 0.05 (95 % interval −0.10 to 0.20, adjusted p 0.61)."
     )
     [contrary, *_] = correlate_conclusion(within(-0.4, -0.5, -0.3, 0.001), PANEL, HUMANS)
@@ -120,7 +120,7 @@ def test_over_all_items_without_a_test_the_widened_interval_decides() -> None:
     other = row(0.0, -0.3, 0.3, nan, "depth")
     [said, *_] = correlate_conclusion([*rows, other], PANEL, HUMANS)
     assert said.startswith(
-        "A correlation with people's mean over all items is not established on any dimension"
+        "A correlation with people's mean over all items is not significant on any dimension"
     )
 
 
@@ -136,7 +136,7 @@ def test_the_hardest_dimension_says_how_many_prompts() -> None:
 
 def test_quality_that_differs_between_prompts_only() -> None:
     """Both sides see the prompts alike and the items of a prompt at random: τ_b over all items is
-    high with its interval above 0, and yet no correlation is established; of items that both
+    high with its interval above 0, and yet no correlation is significant; of items that both
     sides order in opposite ways within prompts, it is contrary."""
     rng = np.random.default_rng(0)
     level = 5 * rng.normal(0, 1, 12)[np.arange(48) % 12][:, None, None]
@@ -151,7 +151,7 @@ def test_quality_that_differs_between_prompts_only() -> None:
     pooled = next(one for one in rows if (one.statistic, one.group) == ("tau_b", "judges"))
     assert pooled.ci_low > 0
     [said, *_] = correlate_conclusion(rows, judges, people)
-    assert "people's mean within prompts is not established on clarity" in said
+    assert "people's mean within prompts is not significant on clarity" in said
     judges, people = side(3, "judges", 1), side(3, "people", -1)
     [said, *_] = correlate_conclusion(correlate(judges, people, options), judges, people)
     assert said.startswith("The panel's mean runs contrary to people's mean within prompts")
@@ -312,4 +312,4 @@ def test_labels_agree_where_kappa_is_above_0() -> None:
     assert said.startswith(
         "The panel's labels agree with people's beyond chance on kind (Cohen κ 0.40 (95 %"
     )
-    assert "agreement of labels beyond chance is not established on tone" in said
+    assert "agreement of labels beyond chance is not significant on tone" in said

@@ -70,7 +70,7 @@ def test_a_file_of_ratings(command: Command, tmp_path: Path) -> None:
         "the cheapest of the designs tried, if these variance components were the true ones",
         "ratings for 4 systems",
         "Variance components of systems' scores",
-        "residual includes system:prompt:rater; what replicates would bring cannot be said",
+        "residual includes system:prompt:rater; what replicates would bring is not known",
         "rest on 4 systems, 8 prompts, 6 raters",
     ):
         assert expected in said

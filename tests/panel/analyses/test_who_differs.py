@@ -50,7 +50,7 @@ def test_every_persona_stands_beside_the_panel(run: Run, found: Result) -> None:
 
 def test_the_heat_map_of_responses_has_the_most_contested(run: Run, found: Result) -> None:
     """Twenty of them, by system, each with every persona's departure and its p-value; the largest
-    that is established is named."""
+    that is significant is named."""
     table, seen = found["personas_by_response"], persona_departures(run).by_response
     assert len(table.rows) == 20 < len(run.items)
     rows = {item[:2]: row for row, item in enumerate(run.items)}
@@ -61,7 +61,7 @@ def test_the_heat_map_of_responses_has_the_most_contested(run: Run, found: Resul
         assert row["c0"].value == pytest.approx(seen.departures[place, 0])
         assert row["c0"].p == seen.p[place, 0]
     assert "others are not shown" in table.remarks[0]
-    assert any("largest that are established" in said for said in table.remarks) == seen.shown.any()
+    assert any("largest that are significant" in said for said in table.remarks) == seen.shown.any()
 
 
 def test_groups_are_compared_over_all_systems_and_on_each(run: Run, found: Result) -> None:
@@ -72,7 +72,7 @@ def test_groups_are_compared_over_all_systems_and_on_each(run: Run, found: Resul
     assert len(table.rows) + len(found["axis_by"].rows) == len(differences)
     assert (table.when, found["axis_by"].when) == ("always", "full")
     for row in [*table.rows, *found["axis_by"].rows]:
-        assert (row["verdict"] == "not established") != row["difference"].shown
+        assert (row["verdict"] == "not significant") != row["difference"].shown
 
 
 def test_without_noise_responses_are_in_the_order_of_their_spread() -> None:

@@ -57,7 +57,7 @@ def test_the_conclusion_comes_last_and_is_in_the_json(
             assert printed[-len(found) - 1 :] == ["", *found]
             assert found[0].endswith(".")
     summary = json.loads((tmp_path / "run" / "summary.json").read_text("utf-8"))
-    assert summary["conclusion"][0].startswith("Who is ahead cannot be said: ")
+    assert summary["conclusion"][0].startswith("Who is ahead is not known: ")
     audit = json.loads((tmp_path / "audit" / "injection.json").read_text("utf-8"))
     assert audit["conclusion"][0].startswith("Of 1 attacks this panel is VULNERABLE to ")
 

@@ -94,7 +94,7 @@ def test_responses_say_what_was_done_to_them_and_score_reads_them(tmp_path: Path
 
 
 def test_what_is_short_refused_or_missing_is_counted(tmp_path: Path) -> None:
-    """An answer at the token limit, one that declines and one that never comes are told apart, in
+    """An answer at the token limit, one that declines and one that never comes are counted, in
     the rows and in the table; what is missing is named, and asked for again."""
     jsonl(tmp_path / "prompts.jsonl", *(
         {"prompt_id": name, "prompt": f"Write {name}."} for name in ("cut", "declined", "lost")

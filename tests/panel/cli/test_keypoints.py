@@ -70,7 +70,7 @@ def test_key_points_of_a_run(
 ) -> None:
     """An estimate calls nothing, a requirement on what cannot be is refused before the first call,
     and a cap stops the command before anything is written; the same command goes on, prints shares
-    by system with the difference that is established, and writes them into the folder. The page
+    by system with the difference that is significant, and writes them into the folder. The page
     shows them until the run has other rationales, and a run without rationales is refused."""
     folder = tmp_path / "run"
     with serving(judge) as server:

@@ -79,7 +79,7 @@ def test_agree_prints_every_table(command: Command, folder: Path) -> None:
 
 
 def test_correlate_with_such_names(command: Command, folder: Path) -> None:
-    """Sources and groups are told apart, in rows and in tables, beside the humans."""
+    """Sources and groups are distinguished, in rows and in tables, beside the humans."""
     done = command("people", "correlate", "panel.csv", "--human", "human.csv", "--json")
     rows = statistics_of(done.stdout)
     assert {row["group"] for row in rows} == {*GROUPS, "all", "humans"}

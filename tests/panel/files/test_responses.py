@@ -434,7 +434,7 @@ def test_a_missing_column_has_a_suggestion(table: Path) -> None:
 
 def test_a_fault_of_many_lines_is_one_in_words(here: Path) -> None:
     """Each line has its fault, and the message tells what lines share once, with all of them;
-    what differs, if only in what was found, is told apart."""
+    what differs, if only in what was found, is distinguished."""
     lacking = [{"id": f"r{i}", "prompt": "Why?", "response": "So."} for i in range(12)]
     rows = [
         *lacking[:3],

@@ -68,7 +68,7 @@ def test_headers_that_break_off_are_not_whole() -> None:
     ],
 )
 def test_chunks_are_put_together(body: bytes, content: bytes, after: bytes) -> None:
-    """As far as they go; what follows the last one and its trailer is told apart."""
+    """As far as they go; what follows the last one and its trailer is distinguished."""
     assert without_chunks(body) == (content, after)
 
 

@@ -60,7 +60,7 @@ def test_the_terminal_in_short() -> None:
     assert "In brackets: 95 % intervals over prompts." in lines
     assert lines[-4:] == [
         "--full has the rest, --json every figure.",
-        "Nothing is established.", "More prompts would.", "Score 20 more prompts.",
+        "Nothing is significant.", "More prompts would.", "Score 20 more prompts.",
     ]  # fmt: skip
     assert "--json every figure.\n\nNothing" in text
     assert lines.index("weight: of the panel.") < lines.index("mean: of all judges.")
@@ -142,7 +142,7 @@ def test_documents_have_sentences_and_tables() -> None:
     assert r"| alder | 6.00 \[5.50, 6.25\] | 0.50 | 16/40 | better |" in markdown
     latex = SAMPLE.text("latex")
     assert r"\caption{Means over prompts: composite}" in latex
-    assert "% Nothing is established." in latex
+    assert "% Nothing is significant." in latex
 
 
 def test_html_is_a_document_that_runs_nothing() -> None:
@@ -164,7 +164,7 @@ def test_html_is_a_document_that_runs_nothing() -> None:
 
 
 def test_a_heat_map_tints_what_is_beyond_chance() -> None:
-    """A cell whose interval leaves out 0 is tinted by sign and size, one that is established is
+    """A cell whose interval leaves out 0 is tinted by sign and size, one that is significant is
     underlined, one that was tested alone and is within chance is a dot, and one that lacks a test
     is a plain number; what its intervals are is in its title."""
     cells = {

@@ -151,7 +151,7 @@ def test_small_strata_are_refused_with_the_reason(ratings: Ratings) -> None:
 
 def test_correlation_with_people_by_stratum(ratings: Ratings) -> None:
     """People who go with the panel on the first topic alone: both correlations, and their
-    difference, which is established."""
+    difference, which is significant."""
     rng = np.random.default_rng(3)
     people = rng.normal(size=(48, 3))
     people[:24] += 3 * ratings.scores[:24].mean(axis=1)

@@ -1,4 +1,4 @@
-"""The fewest judges who keep the panel's ranking, and when that cannot be said."""
+"""The fewest judges who keep the panel's ranking, and when that is not known."""
 
 from __future__ import annotations
 

@@ -36,7 +36,7 @@ async def exchanged(sent: bytes) -> bytes:
 
 
 async def test_requests_are_read_one_after_the_other() -> None:
-    """Two that arrive together are told apart by their lengths, and answered in their order."""
+    """Two that arrive together are distinguished by their lengths, and answered in their order."""
     said = await exchanged(
         b"POST /a%20b?q=1 HTTP/1.1\r\nX-Name: first\r\nContent-Length: 2\r\n\r\n{}"
         b"GET /c HTTP/1.1\r\nx-name: second\r\n\r\n"

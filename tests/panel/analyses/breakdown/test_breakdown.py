@@ -168,7 +168,7 @@ def test_a_share_is_no_point() -> None:
 
 
 def test_what_noise_may_explain_is_said_so() -> None:
-    """A spread that is not established begins with that; one of 0 says nothing else."""
+    """A spread that is not significant begins with that; one of 0 says nothing else."""
     one = ContestedResponse(0, 0.5, (0.5,), 0.2, 0.3, 0.9, None)
     said = reasons(one, ["Depth"], ["Ann", "Bob"], ["", ""], np.array([[0.5], [-0.5]]))
     assert said == (

@@ -156,7 +156,7 @@ def test_columns_are_compared_and_cross_systems(run: Run) -> None:
 
 def test_kinds_of_authors_meet_in_each_prompt(run: Run) -> None:
     """Where each prompt has a text by either kind, the kind that is rated higher in all six wins
-    all, and is established to."""
+    all, and is significant to."""
     assert len(run.items) == 12
     found = systems_by(run, "author", ["human", "model"] * 6)
     each = next(one for one in found.authors if one.figure == "each")
@@ -178,7 +178,7 @@ def test_dimensions_interact_with_systems(run: Run) -> None:
 
 def test_the_summary_says_who_differs(run: Run) -> None:
     """summary.json has the sentences of the terminal, which have personas' labels, and the
-    responses on which personas are established to differ, widest apart first; the axes do in this
+    responses on which personas are shown to differ, widest apart first; the axes do in this
     run."""
     assert run.folder is not None
     summary = json.loads(as_json(run_summary(load_run(run.folder))))
@@ -194,7 +194,7 @@ def test_the_summary_says_who_differs(run: Run) -> None:
 
 
 def test_the_result_has_what_was_found(run: Run) -> None:
-    """The conclusion counts what is established and what is left out; strata have their means with
+    """The conclusion counts what is significant and what is left out; strata have their means with
     the reason of a missing interval, and programs every figure."""
     found = systems_by(run, "topic")
     result = systems_by_result(found, run)

@@ -173,7 +173,7 @@ def test_ratings_are_compared_by_judges_of_both(tmp_path: Path) -> None:
     assert one.n_judges == (2, 2)
     assert one.panel == (f"personas (only {found.runs[1]} has cid)",)
     assert any(note.startswith(f"1 judge only in {found.runs[1]}, left out") for note in one.notes)
-    assert any("cannot be told apart" in sentence for sentence in found.conclusion)
+    assert any("cannot be distinguished" in sentence for sentence in found.conclusion)
     assert "is ahead" not in " ".join(found.conclusion)
 
 
@@ -205,7 +205,7 @@ def test_shares_of_categories_are_compared(tmp_path: Path) -> None:
     found = compared(first, second)
     rows = found.compared[0].differences
     assert list(rows) == ["kind:claim", "kind:joke"]
-    assert "on Kind: claim cannot be said" in found.conclusion[0]
+    assert "on Kind: claim is not known" in found.conclusion[0]
     assert "points" not in found.conclusion[0]
     assert rows["kind:joke"].value == pytest.approx(1 / 3)
     assert (rows["kind:joke"].wins, rows["kind:claim"].losses) == (1, 1)

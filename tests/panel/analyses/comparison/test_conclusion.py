@@ -70,11 +70,11 @@ def test_systems_that_differ_are_named() -> None:
 
 
 def test_a_difference_that_may_be_chance_is_no_lead() -> None:
-    """A mean of 0.06 on five prompts: it cannot be said who is better, and the prompts that would
+    """A mean of 0.06 on five prompts: it is not known who is better, and the prompts that would
     show it are those of the test at the level of one."""
     first, last = said({"composite": NONE})
     assert first.startswith(
-        "Whether new is better or worse than old cannot be said: the difference new − old is "
+        "Whether new is better or worse than old is not known: the difference new − old is "
     )
     assert "is +0.06 points (95 % interval −0.87 to 0.99, adj" in first
     assert first.endswith("adjusted p 0.87, 5 prompts), which may be chance.")
@@ -106,7 +106,7 @@ def test_a_tie_and_what_cannot_be_tested_are_said() -> None:
     reason, and no number of prompts."""
     (tie,) = said({"composite": [0.0, 0.0, 0.0]})
     assert tie.startswith(
-        "Whether new is better or worse than old cannot be said: their mean scores are equal, "
+        "Whether new is better or worse than old is not known: their mean scores are equal, "
         "which cannot be tested (no spread over prompts"
     )
     (one,) = said({"composite": [2.0]})
@@ -114,7 +114,7 @@ def test_a_tie_and_what_cannot_be_tested_are_said() -> None:
         "the difference new − old is +2.00 points, which cannot be tested (an interval needs" in one
     )
     (nothing,) = said({"composite": [np.nan]})
-    assert nothing.endswith("cannot be said: no pair of responses has a score in both.")
+    assert nothing.endswith("is not known: no pair of responses has a score in both.")
     (even, *rest) = said({"composite": [1.0, -1.0, 0.5, -0.5]})
     assert "their mean scores are equal (95" in even
     assert rest == []
@@ -142,7 +142,7 @@ def test_panels_that_differ_make_a_difference_of_texts_ambiguous() -> None:
     assert first.startswith("new scores higher than old, with")
     assert last == (
         "The runs differ in more than their texts (model (x; y)): which of these the difference "
-        "comes from cannot be told apart."
+        "comes from cannot be distinguished."
     )
 
 
@@ -176,12 +176,12 @@ NOISE = RNG.permuted(np.tile(np.arange(4.0), (6, 1)), axis=1).ravel()
 
 
 def test_panels_rate_higher_or_lower() -> None:
-    """Of panels nobody is ahead: one rates the same texts higher, or that cannot be said."""
+    """Of panels nobody is ahead: one rates the same texts higher, or that is not known."""
     assert said({"composite": LARGE}, "panels")[0].startswith(
         "new rates the same texts higher than old, with these judges as they are: by 1.00 points"
     )
     assert said({"composite": NONE}, "panels") == [
-        "Whether new rates higher or lower than old cannot be said: the difference new − old is "
+        "Whether new rates higher or lower than old is not known: the difference new − old is "
         "+0.06 points (95 % interval −0.87 to 0.99, adjusted p 0.87, 5 prompts), which may be "
         "chance."
     ]
@@ -229,7 +229,7 @@ def test_that_no_panel_is_shown_to_be_nearer_is_said() -> None:
     people = {"composite": found.with_figures(*figures)}
     *_, last = said({"composite": LARGE}, "panels", people=people)
     assert last.startswith(
-        f"Which of old and new is nearer to people is not established: on the composite, the τ_b "
+        f"Which of old and new is nearer to people is not shown: on the composite, the τ_b "
         f"of old with people is {number(found.a_tau)}, that of new {number(found.b_tau)} "
         f"(new − old: {signed(found.tau.value)}, 95 % interval "
     )
@@ -307,7 +307,7 @@ def test_a_ranking_has_no_level() -> None:
         "Neither old nor new rates higher: a ranking has no level, as the mean over the responses "
         "to a prompt is the same in each."
     )
-    assert "cannot be said" in said({"composite": [0.0, 0.0, 0.0]}, "panels")[0]
+    assert "is not known" in said({"composite": [0.0, 0.0, 0.0]}, "panels")[0]
 
 
 def test_shares_are_no_points() -> None:
@@ -333,7 +333,7 @@ def test_each_of_several_runs_has_its_sentences() -> None:
     ]
     found = compare_conclusion(runs, "prompts")
     assert [sentence.split()[0] for sentence in found] == ["new", "Whether"]
-    assert "newer is better or worse than old cannot be said" in found[1]
+    assert "newer is better or worse than old is not known" in found[1]
 
 
 @pytest.mark.parametrize(("p", "shown"), [(0.0499, True), (0.05, False)])

@@ -124,7 +124,7 @@ def test_a_control_is_of_like_length_and_place_and_asks_for_nothing() -> None:
 def test_a_judge_that_obeys_one_channel_is_vulnerable_to_its_attacks_alone(
     name: str, channels: set[str], tmp_path: Path
 ) -> None:
-    """Prompt, context and response are told apart, and the calls are those that were foretold."""
+    """Prompt, context and response are kept apart; the calls are those that were foretold."""
     found, calls, foretold = audited(obeys_in(name), tmp_path)
     vulnerable = {
         attack.channel

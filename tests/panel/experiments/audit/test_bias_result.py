@@ -22,12 +22,12 @@ def test_a_bias_is_established_by_a_widened_interval() -> None:
     interval is widened to 0, and it is not."""
     length = row("length_correlation", 0.3, 0.05, 0.52)
     assert bias_conclusion([length])[0] == (
-        "Established: longer responses score higher (correlation with length +0.30, 95 % interval "
+        "Significant: longer responses score higher (correlation with length +0.30, 95 % interval "
         "0.05 to 0.52)."
     )
     others = [row("self_preference", 0.1, -0.2, 0.4), row("position_bias", 0.0, -0.2, 0.2)]
     said = bias_conclusion([length, *others])
-    assert said[0].startswith("Not established, and not ruled out: correlation with length 0.30")
+    assert said[0].startswith("Not significant, and not ruled out: correlation with length 0.30")
     assert "own-family bonus 0.10 (95 % interval −0.20 to 0.40)" in said[0]
 
 

@@ -84,16 +84,16 @@ def test_of_many_cells_the_largest_are_named() -> None:
 
 
 def test_nothing_shown_is_no_robustness() -> None:
-    """No change is established, and the interval that reaches farthest is named."""
+    """No change is significant, and the interval that reaches farthest is named."""
     said = concluded([cell("a", "x", 0.4, 0.06, reach=0.8), cell("b", "x", 0.1, 0.9)])
-    assert said[0] == "s: no change is established in any of 2 cells."
+    assert said[0] == "s: no change is significant in any of 2 cells."
     assert "does not show that there is none" in said[1]
     assert "up to a Δ of 1.20 (a under x)" in said[1]
 
 
 def test_a_strong_delta_that_may_be_chance_is_not_claimed() -> None:
     """A Δ of 3 whose adjusted p is 0.2 is no degradation."""
-    assert "no change is established" in concluded([cell("a", "x", 3, 0.2)])[0]
+    assert "no change is significant" in concluded([cell("a", "x", 3, 0.2)])[0]
 
 
 def test_few_prompts_can_show_nothing() -> None:

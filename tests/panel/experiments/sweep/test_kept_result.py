@@ -71,7 +71,7 @@ def test_what_is_read_back_is_what_was_found(swept: Sweep, kept: Result) -> None
 
 def test_a_sweep_concludes_on_its_page(swept: Sweep) -> None:
     """The first screen has its sentences, its judgments and its heat map, in which a degradation
-    has the tint of what lies below and an established one is underlined; nothing is said of a lead,
+    has the tint of what lies below and a significant one is underlined; nothing is said of a lead,
     and its section is the first."""
     html = report_of(load_run(folder_of(swept))).html
     first, _, rest = html.partition('<section id="sweep"')

@@ -51,17 +51,17 @@ def test_a_claim_on_few_prompts_is_of_more_prompts_than_not(systems: str, told: 
     said = shown([3] * 11 + [5], systems)
     cell = "Good opening speech under i_believe"
     assert f"s degrades in {cell}, in 11 of 12 prompts" in said
-    assert "Established changes: Good opening speech, i_believe" in said
+    assert "Significant changes: Good opening speech, i_believe" in said
     assert re.search(r"s \+0\.83 \[[\d., ]+\] 0\.\d+ 11 1 more prompts", said)
     assert "significant is that more prompts change in this direction" in said
     assert told in said
 
 
 def test_without_a_claim_nothing_is_established() -> None:
-    """Where as many prompts rise as fall, there is no table of what is established."""
+    """Where as many prompts rise as fall, there is no table of what is significant."""
     said = shown([3, 5] * 6)
-    assert "no change is established in any of 1 cell" in said
-    assert "Established changes" not in said
+    assert "no change is significant in any of 1 cell" in said
+    assert "Significant changes" not in said
     assert "A claim of more prompts" not in said
 
 

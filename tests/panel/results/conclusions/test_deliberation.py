@@ -58,7 +58,7 @@ def test_too_few_prompts_say_how_many_it_takes() -> None:
     """One test of signs takes six prompts: 2⁻⁵ = 0.031."""
     said = concluded(a=led(Direction.UNKNOWN, 1.0, Reason.FEW_TO_TELL))
     assert said == [
-        "Whether deliberation moved the panel toward people on a cannot be said: too few "
+        "Whether deliberation moved the panel toward people on a is not known: too few "
         "prompts were deliberated.",
         "A test takes at least 6 deliberated prompts with ratings by people.",
     ]
@@ -73,7 +73,7 @@ def test_without_people_only_the_spread_is_concluded() -> None:
     assert said[0] == (
         "After deliberation judges differ less on a (intervals adjusted for 2 dimensions)."
     )
-    assert said[1].endswith("cannot be said without ratings by people (--human).")
+    assert said[1].endswith("is not known without ratings by people (--human).")
     same = deliberation_conclusion(48, 48, {"a": change(0.1, 0.4)}, None)
     assert same[0].startswith("Deliberation is not shown to have changed how far judges differ")
 

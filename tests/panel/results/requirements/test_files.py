@@ -75,7 +75,7 @@ def test_markdown_has_conclusion_requirements_and_leaderboard() -> None:
     run = run_of(SCORES, ("a", "b"))
     found = check(run, "composite[a] >= 1", "composite[a] >= 9.5")
     lines = markdown(
-        found, ["Who is ahead " + "cannot be said " * 9], first_table(score_result(run))
+        found, ["Who is ahead " + "is not known " * 9], first_table(score_result(run))
     ).splitlines()
     assert lines[0] == "### persona-panel: 1 of 2 requirements not met"
     assert lines[2] == "```text"

@@ -56,12 +56,12 @@ def test_a_difference_that_the_other_pairs_leave_open_says_so(
     p_adjusted: float, low: float, is_said: bool
 ) -> None:
     """Where the interval of one pair leaves 0 out and its p, adjusted for all of them, is not below
-    0.05, the figure says that the difference is not established, from either side."""
+    0.05, the figure says that the difference is not significant, from either side."""
     cell = Difference(0.5, low, 0.9, over="prompts", n=15, p_adjusted=p_adjusted, a="a", b="b")
     row = {"a": "a", "b": "b", "dimension": "composite", "difference": cell}
     result = Result("r", (), (replace(DIFFERENCES, rows=[row]),))
     expected = (
-        "15 prompts; after adjustment for the number of pairs a difference is not established, "
+        "15 prompts; after adjustment for the number of pairs a difference is not significant, "
         "adjusted p 0.08"
     )
     assert [one.detail for one in result_figures(result)] == [expected if is_said else ""] * 2

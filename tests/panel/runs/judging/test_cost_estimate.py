@@ -52,7 +52,7 @@ def test_an_unknown_price_is_unknown_and_a_given_one_is_multiplied() -> None:
 
 
 def test_a_model_that_reasons_may_think_with_every_call() -> None:
-    """What it may use for thinking is counted and told apart; by the user's limit where that is
+    """What it may use for thinking is counted and distinguished; by the user's limit where that is
     smaller; none where the model does not reason, or where probabilities are read."""
     url = "http://127.0.0.1:1/v1"
     told = {}
