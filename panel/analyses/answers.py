@@ -302,12 +302,12 @@ def may_stand_in(run: Run, people: RunWithPeople | None) -> Answer:
     rate = _row(people.rows, "alt_test_winning_rate", people.group)
     tau = _estimate(_first(people, "tau_b_within_prompts", "tau_b"))
     correlated = tau.value > 0 and (tau.least_p < LEVEL or (isnan(tau.least_p) and tau.sign > 0))
-    goes = "" if isnan(tau.value) else f" Correlation with people's order: τ_b {_figure(tau)}."
+    goes = "" if isnan(tau.value) else f" τ_b with people {_figure(tau)}."
     if not isnan(rate.value):
         passed = rate.value >= PASSED and correlated
         beats = (
-            f"winning rate ω {number(rate.value)} in the alternative annotator test with ε "
-            f"{people.epsilon:g}"
+            f"winning rate ω {number(rate.value)} (alternative annotator test, ε "
+            f"{people.epsilon:g}; {PASSED} needed)"
         )
         if passed:
             sentence = f"Yes: {beats}.{goes}"
@@ -317,7 +317,7 @@ def may_stand_in(run: Run, people: RunWithPeople | None) -> Answer:
                 f"for every response may pass, too.{goes}"
             )
         else:
-            sentence = f"Not shown: {beats}; {PASSED} is needed.{goes}"
+            sentence = f"Not shown: {beats}.{goes}"
         marks = {"needed": PASSED}
         return Answer("people", sentence, _estimate(rate), command, "winning rate ω", marks)
     against = _estimate(
@@ -406,7 +406,7 @@ def _more_of_people(run: Run, ranked: Ranked) -> Answer:
     needed = None if nearest is None else ranked.to_halve.get(frozenset((nearest.a, nearest.b)))
     if nearest is None or needed is None:
         why = "more ratings by people than there are responses"
-        sentence = f"Takes {why}: another batch of prompts, rated by the panel and people."
+        sentence = "Another batch of prompts, rated by the panel and by people."
         return Answer("settle", sentence, Estimate(nan, reason=why), command)
     sentence = (
         f"People's ratings of about {counted(needed, 'response')} would halve the interval of the "

@@ -19,8 +19,9 @@ from persona_panel.statistics.core.display import counted
 LINES = 24
 """How many lines the short report has at most, on a screen of 80 columns."""
 _COLUMNS = 80
-_ROWS = 3
-"""Of the first table at least so many rows are shown, however long the conclusion is."""
+_FIRST, _ROWS = 5, 3
+"""Of the first table a row is shown beside the first sentences of the conclusion, and so many
+beside further ones."""
 
 
 def render(result: Result, to: TextIO, *, full: bool) -> None:
@@ -50,9 +51,10 @@ def _fitting(
     width = min(console.width, _COLUMNS) if console.is_terminal else _COLUMNS
     rest: list[SmallPrint | ReportTable] = [SmallPrint("--full has the rest, --json every figure.")]
     table = next((part for part in figures if isinstance(part, ReportTable)), None)
-    reserved = 0 if table is None else _height(_cut(table, 0, width), width)
     kept = list(sentences[:1])
-    for sentence in sentences[1:]:
+    for n, sentence in enumerate(sentences[1:], 2):
+        rows = 1 if n <= _FIRST else _ROWS
+        reserved = 0 if table is None else _height(_cut(table, 0, width, rows), width)
         if _height([*rest, *kept, sentence, *last], width) + reserved > LINES:
             break
         kept.append(sentence)
@@ -72,15 +74,17 @@ def _first(table: ReportTable, n: int) -> ReportTable:
     return replace(table, lines=table.lines[:n])
 
 
-def _cut(table: ReportTable, left: int, width: int) -> list[SmallPrint | ReportTable]:
-    """Return as many of a table's first rows as fit, at least `_ROWS`, and how many more there
+def _cut(
+    table: ReportTable, left: int, width: int, least: int = 1
+) -> list[SmallPrint | ReportTable]:
+    """Return as many of a table's first rows as fit, at least `least`, and how many more there
     are."""
     for n in range(len(table.lines) - 1, 0, -1):
         parts: list[SmallPrint | ReportTable] = [
             _first(table, n),
             SmallPrint(f"{counted(len(table.lines) - n, 'more row')}."),
         ]
-        if n <= _ROWS or _height(parts, width) <= left:
+        if n <= least or _height(parts, width) <= left:
             return parts
     return [table]
 

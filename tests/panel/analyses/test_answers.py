@@ -81,7 +81,7 @@ def test_people_lead_where_the_panel_is_biased(runs: dict[str, Answered]) -> Non
     assert said["best"].startswith("Corrected by 4 people's ratings of 72 responses: ash is signif")
     assert said["best"].endswith("By the panel alone, birch is significantly ahead.")
     assert sentences(run)["best"].startswith("birch is significantly ahead: ")
-    assert said["people"].startswith("Not shown: winning rate ω 0.00 in the alternative annotator")
+    assert said["people"].startswith("Not shown: winning rate ω 0.00 (alternative annotator")
 
 
 def test_personas_that_add_nothing(runs: dict[str, Answered]) -> None:
