@@ -53,7 +53,16 @@ def test_the_embedded_model_scores_a_batch_and_again_from_the_cache(tmp_path: Pa
     (tmp_path / "readers.yaml").write_text(PERSONAS)
 
     def score(out: str) -> subprocess.CompletedProcess[str]:
-        command = [COMMAND, "score", "batch.jsonl", "--personas", "readers.yaml", "--out", out]
+        command = [
+            COMMAND,
+            "score",
+            "--full",
+            "batch.jsonl",
+            "--personas",
+            "readers.yaml",
+            "--out",
+            out,
+        ]
         # As on a terminal's side, without what pytest sets for itself.
         return subprocess.run(
             command, cwd=tmp_path, capture_output=True, text=True, timeout=150, check=False,
@@ -96,7 +105,8 @@ def test_the_embedded_model_rates_a_speech(tmp_path: Path) -> None:
     (tmp_path / "one.jsonl").write_text(example.read_text("utf-8").splitlines()[0] + "\n")
     (tmp_path / "readers.yaml").write_text(PERSONAS.partition("  - id: treasurer")[0])
     done = subprocess.run(
-        [COMMAND, "score", "one.jsonl", "--rubric", "debate-speech", "--personas", "readers.yaml",
+        [COMMAND, "score", "--full", "one.jsonl", "--rubric", "debate-speech",
+         "--personas", "readers.yaml",
          "--out", "run"],
         cwd=tmp_path, capture_output=True, text=True, timeout=150, check=False,
     )  # fmt: skip

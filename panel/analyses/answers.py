@@ -23,6 +23,7 @@ from persona_panel.results.conclusions.score import declining, few_judged, limit
 from persona_panel.results.conclusions.wording import as_many, counted, in_brackets, points
 from persona_panel.runs.collected import ratings_of
 from persona_panel.runs.run import Run
+from persona_panel.runs.run_remarks import demonstration_notice
 from persona_panel.runs.scale_limits import unit_of
 from persona_panel.runs.summary import judged_in
 from persona_panel.statistics.core.arrays import AnalysisOptions
@@ -162,6 +163,8 @@ def can_be_trusted(run: Run) -> Answer:
     """
     command, judged = _command(run, "agree"), judged_in(run)
     limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
+    if demonstration_notice(*(judge.model for judge in run.judges)):
+        limiting.append("A judge's model is for demonstration only.")
     estimate, sentence = _agreement(run)
     marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
     return Answer("trust", " ".join([sentence, *limiting]), estimate, command, "α", marks)

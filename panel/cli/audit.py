@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -92,6 +93,7 @@ def injection(
     from persona_panel.experiments.audit.injection import audited, injection_job, plan_injection
     from persona_panel.experiments.audit.uplift import planned_injection
     from persona_panel.files.definitions import load_definition
+    from persona_panel.files.named_files import shown_folder
     from persona_panel.files.responses import load_responses
     from persona_panel.results.requirements.of_result import result_figures
 
@@ -112,7 +114,8 @@ def injection(
     found = audited(panel.plan, plan, run)
     why = found.shortcomings()
     status = status_of(run.coverage.scored, complete=not why)
-    output.show(found.result(), status=status, why=why)
+    page = "" if run.folder is None else shown_folder(run.folder)
+    output.show(replace(found.result(), page=page), status=status, why=why)
 
 
 @audit.command(example="runs/first")

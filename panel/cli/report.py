@@ -45,7 +45,7 @@ def report_option(command: Command) -> Command:
 
 def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = None) -> str:
     """Write a run's page into its folder, or say how to, where that would take long; return the
-    name of the page, empty where none was written.
+    name of the page, or of the folder where none was written; empty where there is no folder.
 
     Raises:
         RunStopped: it cannot be written; the run itself is whole.
@@ -63,7 +63,7 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
             f"`{visible(command_line('report', [shown_folder(run.folder)]))}` writes it.",
             err=True,
         )
-        return ""
+        return shown_folder(run.folder)
     # Templates and their library are of no use to a run that has no page.
     from persona_panel.files.outputs import writing
     from persona_panel.reports.page.report import NAME, report_of

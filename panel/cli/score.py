@@ -203,9 +203,10 @@ def score(
     # Not before the run, whose calls need nothing of it.
     from persona_panel.analyses.breakdown.strata import systems_by
     from persona_panel.analyses.score import score_result
+    from persona_panel.files.named_files import shown_folder
 
     strata = None if by is None else systems_by(run, by, column)
-    page = ""
+    page = "" if run.folder is None else shown_folder(run.folder)
     if report:
         kept = column is None or options.out.texts
         page = report_at_the_end(run, humans, by if kept else None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -196,6 +197,7 @@ def sweep(
     from persona_panel.experiments.sweep.detectable import detectable_delta, sweep_estimate_result
     from persona_panel.experiments.sweep.running import Sweeping
     from persona_panel.experiments.sweep.sweep_result import planned_sweep, sweep_result
+    from persona_panel.files.named_files import shown_folder
 
     job = Sweeping(panel.plan, asked, systems, design, options.out)
 
@@ -210,10 +212,11 @@ def sweep(
     )  # fmt: skip
     if done is None:
         return
+    page = "" if done.run.folder is None else shown_folder(done.run.folder)
     if report:
-        report_at_the_end(done.run)
+        page = report_at_the_end(done.run)
     status = status_of(done.n_measured, complete=done.complete)
-    output.show(sweep_result(done), status=status)
+    output.show(replace(sweep_result(done), page=page), status=status)
 
 
 def _refuse_mixed(

@@ -50,7 +50,7 @@ class Result:
         source: what the run is called that it is of, empty where it is of none.
         coverage: how many judgments that run has and lacks; None where that is not known.
         next_step: what would settle what is open; empty where nothing is.
-        page: the file of its page, empty where there is none.
+        page: the file of its page, or the folder of its run; empty where there is neither.
     """
 
     analysis: str

@@ -19,9 +19,8 @@ from persona_panel.statistics.core.display import counted
 LINES = 24
 """How many lines the short report has at most, on a screen of 80 columns."""
 _COLUMNS = 80
-_FIRST, _ROWS = 5, 3
-"""Of the first table a row is shown beside the first sentences of the conclusion, and so many
-beside further ones."""
+_ROWS = 3
+"""Of the first table so many rows are shown at least, but beside answers to questions one."""
 
 
 def render(result: Result, to: TextIO, *, full: bool) -> None:
@@ -32,7 +31,7 @@ def render(result: Result, to: TextIO, *, full: bool) -> None:
     sentences: list[ResultPart] = list(result.conclusion)
     last: list[ResultPart] = list(filter(None, [result.next_step]))
     if result.page:
-        last.append(f"Page: {result.page}")
+        last.append(f"{'Page' if result.page.endswith('.html') else 'Run'}: {result.page}")
     if not full:
         figures, sentences = _fitting(result, figures, sentences, last, console)
     _write(console, [*figures, *sentences, *last])
@@ -52,8 +51,9 @@ def _fitting(
     rest: list[SmallPrint | ReportTable] = [SmallPrint("--full has the rest, --json every figure.")]
     table = next((part for part in figures if isinstance(part, ReportTable)), None)
     kept = list(sentences[:1])
-    for n, sentence in enumerate(sentences[1:], 2):
-        rows = 1 if n <= _FIRST else _ROWS
+    for sentence in sentences[1:]:
+        # The answer to a question goes before rows.
+        rows = 1 if "? " in sentence else _ROWS
         reserved = 0 if table is None else _height(_cut(table, 0, width, rows), width)
         if _height([*rest, *kept, sentence, *last], width) + reserved > LINES:
             break

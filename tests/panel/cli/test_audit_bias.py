@@ -75,7 +75,7 @@ def test_every_bias_as_json(run: Path, command: Command) -> None:
 
 def test_tables(run: Path, command: Command) -> None:
     """The tables name every bias, and what is undefined says why."""
-    done = command("audit", "bias", run)
+    done = command("audit", "bias", "--full", run)
     assert done.returncode == 0, done.stderr
     for title in ("Judges", "variance", "Self-preference", "Position", "10 responses, 4 judges"):
         assert title in done.stdout
@@ -91,13 +91,13 @@ def test_position(tmp_path: Path, command: Command) -> None:
         Panel(READERS, model, "debate-speech", elicitation="pairwise").score(
             RESPONSES, out=tmp_path / "run"
         )
-    done = command("audit", "bias", "run")
+    done = command("audit", "bias", "--full", "run")
     assert done.returncode == 0, done.stderr
     _, table = done.stdout.split("Position bias:")
     for group in ("all", *(reader.id for reader in READERS)):
         assert f"{group} " in table
     assert table.count("1.000") == 3
-    done = command("audit", "bias", "run", "--json")
+    done = command("audit", "bias", "--full", "run", "--json")
     rows = {(row["statistic"], row["group"]): row for row in statistics_of(done.stdout)}
     # Five prompts of two responses, for each judge.
     assert rows["position_bias", "all"]["n_items"] == 10
@@ -107,7 +107,7 @@ def test_position(tmp_path: Path, command: Command) -> None:
 def test_shares_are_no_points(run: Path, tmp_path: Path, command: Command) -> None:
     """Of judges that compare responses neither the tables nor the report's page say points, but
     shares of the other responses; of judges that rate them, points."""
-    latex = command("audit", "bias", run, "--latex").stdout
+    latex = command("audit", "bias", "--full", run, "--latex").stdout
     assert "own-family bonus, points" in latex and "leniency, points" in latex
     with serving(always(ok('{"better": "first"}'))) as server:
         models = [
@@ -116,7 +116,7 @@ def test_shares_are_no_points(run: Path, tmp_path: Path, command: Command) -> No
         ]
         panel = Panel(READERS, models, "debate-speech", elicitation="pairwise")
         panel.score(RESPONSES, out=tmp_path / "compared")
-    done = command("audit", "bias", "compared")
+    done = command("audit", "bias", "--full", "compared")
     assert done.returncode == 0, done.stderr
     table = done.stdout.split("Self-preference by family")[1].split("Position bias")[0]
     assert "shares of the other responses" in table and "openai" in table

@@ -55,7 +55,13 @@ def scored(texts: str, server: ScriptedServer, *arguments: str) -> tuple[int, st
     """The exit status, standard output and standard error of `score` with five judges."""
     panel = ["--personas", "disciplinary", "--model", "openai:gpt-4o-mini", "--no-report"]
     done = invoked(
-        "score", texts, *panel, *arguments, OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY=KEY
+        "score",
+        "--full",
+        texts,
+        *panel,
+        *arguments,
+        OPENAI_BASE_URL=server.base_url,
+        OPENAI_API_KEY=KEY,
     )
     return done.returncode, done.stdout, done.stderr
 

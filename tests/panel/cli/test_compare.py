@@ -31,7 +31,7 @@ def runs(tmp_path: Path) -> Path:
 def test_the_conclusion_comes_last_below_what_was_compared(command: Command, runs: Path) -> None:
     """The sentences of the Python result, below the differences in one part and what was compared,
     the responses that changed most and how to read it, in 80 columns; --full has the rest."""
-    done = command("compare", "old", "new", COLUMNS="80")
+    done = command("compare", "--full", "old", "new", COLUMNS="80")
     assert done.returncode == 0, done.stderr
     lines = done.stdout.splitlines()
     assert max(map(len, lines)) <= 80
@@ -49,7 +49,7 @@ def test_the_conclusion_comes_last_below_what_was_compared(command: Command, run
     # The table of differences is in one part.
     heads = next(line.split() for line in lines if line.strip().startswith("run "))
     assert heads == ["run", "a", "b", "b", "−", "a", "p,"]
-    full = command("compare", "old", "new", "--full", COLUMNS="120").stdout.splitlines()
+    full = command("compare", "--full", "old", "new", "--full", COLUMNS="120").stdout.splitlines()
     [row, *_] = [line.split() for line in full if line.strip().startswith("composite")]
     # Of six pairs all are won.
     assert row[-4:] == ["6", "0", "0", "6"]
@@ -60,14 +60,14 @@ def test_columns_of_peoples_ratings_are_mapped_by_map_human(command: Command, ru
     where there is no such file."""
     lines = [f"p{i}/p{i}-elm,{who},{i + 1}" for i in range(6) for who in "xy"]
     (runs / "named.csv").write_text("\n".join(["text_id,rater,score", *lines]) + "\n")
-    given = ("compare", "old", "one", "--human", "named.csv")
+    given = ("compare", "--full", "old", "one", "--human", "named.csv")
     done = command(*given)
     assert done.returncode == 2
     assert "or use --map-human item=" in " ".join(done.stderr.split())
     done = command(*given, "--map-human", "item=text_id")
     assert done.returncode == 0, done.stderr
     assert "Which panel is nearer to people" in done.stdout
-    done = command("compare", "old", "one", "--map-human", "item=text_id")
+    done = command("compare", "--full", "old", "one", "--map-human", "item=text_id")
     assert done.returncode == 2
     assert "--map-human works only with --human" in done.stderr
 
@@ -80,7 +80,7 @@ def test_two_panels_and_people_in_the_terminal(command: Command, runs: Path) -> 
         *(f"p{i}/p{i}-elm,{who},{i + 1}" for i in range(6) for who in "xy"),
     ]
     (runs / "people.csv").write_text("\n".join(lines) + "\n")
-    done = command("compare", "old", "one", "--human", "people.csv")
+    done = command("compare", "--full", "old", "one", "--human", "people.csv")
     assert done.returncode == 0, done.stderr
     for expected in (
         "Same texts, other panel: one compared with old.",

@@ -30,8 +30,8 @@ def batch(tmp_path: Path) -> Path:
 def test_the_conclusion_comes_last_and_is_in_the_json(
     command: Command, batch: Path, tmp_path: Path
 ) -> None:
-    """score, agree, correlate and both audits: the sentences of `conclusion` are the first lines,
-    before any table, and summary.json and injection.json have them, too."""
+    """score, agree, correlate and both audits: the sentences of `conclusion` are the last lines,
+    below any table, and summary.json and injection.json have them, too."""
     people = "item,rater,dimension,score\n" + "".join(
         f"{name}{i},{who},conceptual_clarity,{(i + len(name + who)) % 7 + 1}\n"
         for i in range(3)
@@ -52,12 +52,14 @@ def test_the_conclusion_comes_last_and_is_in_the_json(
             ("audit", "bias", "run"),
             injection,
         ):
-            printed = command(*arguments, **env, COLUMNS="10000").stdout.splitlines()
+            printed = command(*arguments, "--full", **env, COLUMNS="10000").stdout.splitlines()
+            if printed[-1].startswith(("Page: ", "Run: ")):
+                printed.pop()
             found = json.loads(command(*arguments, "--json", **env).stdout)["conclusion"]
             assert printed[-len(found) - 1 :] == ["", *found]
             assert found[0].endswith(".")
     summary = json.loads((tmp_path / "run" / "summary.json").read_text("utf-8"))
-    assert summary["conclusion"][0].startswith("Who is ahead is not known: ")
+    assert summary["conclusion"][0].startswith("Which system is best? No ")
     audit = json.loads((tmp_path / "audit" / "injection.json").read_text("utf-8"))
     assert audit["conclusion"][0].startswith("Of 1 attacks this panel is VULNERABLE to ")
 
@@ -68,7 +70,9 @@ def test_where_nothing_was_judged_the_reason_is_all(command: Command, batch: Pat
         done = command("score", batch, *PANEL, "--out", "run", OPENAI_BASE_URL=server.base_url)
     assert done.returncode == 4
     said = concluded_in(done.stdout)
-    assert said.startswith(f"Nothing could be scored: {server.base_url} answered 401: ")
+    assert said.startswith(
+        f"Which system is best? Nothing could be scored: {server.base_url} answered 401: "
+    )
     assert ". None of 45 judgments was scored (" in said
     assert done.stdout.count("answered 401") == 1
     assert "composite" not in done.stdout

@@ -59,7 +59,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     with serving(script) as server:
         done = run(
-            "score", base / "in.jsonl", "--rubric", base / "mixed.yaml", "--model", "openai:stub",
+            "score", "--full", base / "in.jsonl",
+            "--rubric", base / "mixed.yaml", "--model", "openai:stub",
             "--personas", "disciplinary", "--plain-judge", "--out", base / "run",
             OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY="x",
         )  # fmt: skip
@@ -101,14 +102,14 @@ def test_the_composite_is_of_shares_everywhere(folder: Path) -> None:
 def test_agree_says_how_and_counts_the_panel(folder: Path) -> None:
     """Five judges and five without a persona; the composite is of shares, and so is α of all
     dimensions together, which does not depend on the unit of one of them."""
-    done = run("agree", folder, "--no-intervals", "--resamples", 0)
+    done = run("agree", "--full", folder, "--no-intervals", "--resamples", 0)
     assert SAID in done.stderr
     assert "20 items, 5 judges, and 5 without a persona." in done.stdout
     quick = "--no-intervals", "--resamples", 0
-    rows = statistics_of(run("agree", folder, *quick, "--json").stdout)
+    rows = statistics_of(run("agree", "--full", folder, *quick, "--json").stdout)
     assert any(row["dimension"] == "composite" for row in rows)
     together = run(
-        "agree", folder, "--by", "group", "--level", "interval", "--no-intervals",
+        "agree", "--full", folder, "--by", "group", "--level", "interval", "--no-intervals",
         "--resamples", 0, "--json",
     )  # fmt: skip
     [alpha] = [

@@ -206,7 +206,7 @@ def test_which_question_matched_which_reference(command: Command, tmp_path: Path
     pytest.importorskip("sacrebleu")
     generated = jsonl(tmp_path / "gen.jsonl", *GENERATED)
     references = jsonl(tmp_path / "refs.jsonl", *REFERENCES)
-    arguments = ("questions", "match", generated, references, "--by", "chrf")
+    arguments = ("questions", "match", "--full", generated, references, "--by", "chrf")
     document = json.loads(command(*arguments, "--json").stdout)["tables"]
     texts = {one["id"]: one["response"] for one in REFERENCES}
     for one, row in zip(document["matches"], GENERATED, strict=True):
@@ -309,7 +309,9 @@ def test_the_table_of_matches_is_whole_at_80_columns(command: Command, tmp_path:
     rows = [row | {"system": system} for row in GENERATED]
     generated = jsonl(tmp_path / "gen.jsonl", *rows)
     references = jsonl(tmp_path / "refs.jsonl", *REFERENCES)
-    done = command("questions", "match", generated, references, "--by", "chrf", COLUMNS="80")
+    done = command(
+        "questions", "match", "--full", generated, references, "--by", "chrf", COLUMNS="80"
+    )
     assert done.returncode == 0, done.stderr
     assert max(map(len, done.stdout.splitlines())) <= 80
     for heading in ("score", "useful", "unhelpful", "invalid", "evaluable", "missing", "n-grams",

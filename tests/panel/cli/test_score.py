@@ -81,10 +81,12 @@ def test_a_complete_run_exits_0_and_the_same_again_calls_nothing(
     calls and time only, a run.json that differs in how it was started, and the server sees nothing
     of it."""
     with serving() as server:
-        first = command("score", batch, *ARGUMENTS, "--out", "r1", **at(server))
+        first = command("score", "--full", batch, *ARGUMENTS, "--out", "r1", **at(server))
         assert first.returncode == 0, first.stderr
         assert len(server.calls) == 30
-        second = command("score", batch, *ARGUMENTS, "--out", "r2", "--no-report", **at(server))
+        second = command(
+            "score", "--full", batch, *ARGUMENTS, "--out", "r2", "--no-report", **at(server)
+        )
         assert second.returncode == 0
         assert len(server.calls) == 30
 
@@ -284,7 +286,7 @@ def test_gaps_exit_1_and_are_counted(command: Command, batch: Path, tmp_path: Pa
 
     with serving(script) as server:
         arguments = (*ARGUMENTS, "--model", "openai:dead", "--out", "run")
-        done = command("score", batch, *arguments, **at(server))
+        done = command("score", "--full", batch, *arguments, **at(server))
     assert done.returncode == 1
     summary = read_json(tmp_path / "run" / "summary.json")
     coverage = summary["coverage"]
@@ -571,7 +573,7 @@ def test_a_column_to_go_by(command: Command, batch: Path, tmp_path: Path) -> Non
     """`--by source` adds the systems within each value of the column, to the tables and to --json;
     a column that is not there is refused before any call, with those there are."""
     with serving() as server:
-        arguments = ("score", "batch.jsonl", *ARGUMENTS, "--out", "run")
+        arguments = ("score", "--full", "batch.jsonl", *ARGUMENTS, "--out", "run")
         refused = command(*arguments, "--by", "sauce", **at(server))
         assert refused.returncode == 2
         assert "no column 'sauce'" in refused.stderr

@@ -18,7 +18,7 @@ from tests.helpers.command import Command
 from tests.helpers.results import statistics_of
 
 SCORE = (
-    "score", "in.jsonl", "--rubric", "debate-speech", "--personas", "disciplinary",
+    "score", "--full", "in.jsonl", "--rubric", "debate-speech", "--personas", "disciplinary",
     "--model", "openai:stub", "--out", "run", "--plain-judge",
 )  # fmt: skip
 
@@ -77,7 +77,7 @@ def rows_of(text: str, group: str) -> dict[str, dict[str, Any]]:
 def test_agree_compares_variances(scored: Path, command: Command) -> None:
     """The disagreement among personas and among replicates is numpy's variance, the two groups
     have rows of their own, and only the panel's judges are among all."""
-    done = command("agree", "run", "--json")
+    done = command("agree", "--full", "run", "--json")
     assert done.returncode == 0, done.stderr
     ours, theirs = (ratings_of(scored)[side].var(axis=1, ddof=1).mean() for side in (True, False))
     found = rows_of(done.stdout, "openai:stub")
@@ -92,14 +92,14 @@ def test_agree_compares_variances(scored: Path, command: Command) -> None:
     assert found["alpha_added_by_personas"]["value"] == pytest.approx(first - second)
     assert found["krippendorff_alpha"]["n_raters"] == 5
     assert not rows_of(done.stdout, "all")
-    printed = " ".join(command("agree", "run").stdout.split())
+    printed = " ".join(command("agree", "--full", "run").stdout.split())
     assert "this cannot show that they change ratings for the better" in printed
 
 
 def test_correlate_gives_the_difference(scored: Path, command: Command) -> None:
     """The gain is the difference of scipy's correlations with the mean of the people, with an
     interval, and what it cannot show is printed."""
-    done = command("people", "correlate", "run", "--human", "people.csv", "--json")
+    done = command("people", "correlate", "--full", "run", "--human", "people.csv", "--json")
     assert done.returncode == 0, done.stderr
     people: dict[str, list[float]] = {}
     with (scored / "people.csv").open() as file:
@@ -115,14 +115,14 @@ def test_correlate_gives_the_difference(scored: Path, command: Command) -> None:
         assert row["low"] < row["value"] < row["high"]
         assert f"persona_gain_{kind}_within_prompts" in found
     printed = " ".join(
-        command("people", "correlate", "run", "--human", "people.csv").stdout.split()
+        command("people", "correlate", "--full", "run", "--human", "people.csv").stdout.split()
     )
     assert "shows neither that personas add nor that they take away" in printed
 
 
 def test_an_audit_is_of_the_panel_alone(scored: Path, command: Command) -> None:
     """`audit bias` has rows of the five judges with a persona, and of no replicate without."""
-    done = command("audit", "bias", "run", "--json")
+    done = command("audit", "bias", "--full", "run", "--json")
     assert done.returncode == 0, done.stderr
     judges = {row["group"] for row in statistics_of(done.stdout) if "|" in row["group"]}
     assert len(judges) == 5

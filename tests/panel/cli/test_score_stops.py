@@ -44,7 +44,7 @@ class Desk:
             f"  - {{model: 'openai:stub', base_url: '{url}', concurrency: 8}}\n"
         )
         self.env = os.environ | {"PERSONA_PANEL_CACHE": str(folder / "cache")}
-        self.command = [COMMAND, "score", str(folder / "batch.jsonl")]
+        self.command = [COMMAND, "score", "--full", str(folder / "batch.jsonl")]
         self.command += ["--panel", str(folder / "panel.yaml"), "--out", str(folder / "run")]
 
     def run(self, *more: str) -> subprocess.CompletedProcess[str]:

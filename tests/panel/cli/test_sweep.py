@@ -71,7 +71,8 @@ def part_of(payload: Mapping[str, Any]) -> str:
 
 def sweep(command: Command, server: ScriptedServer, *more: str) -> subprocess.CompletedProcess[str]:
     return command(
-        "sweep", "prompts.jsonl", "--target", "openai:target", *MODELS, "--out", "run", *more,
+        "sweep", "prompts.jsonl", "--target", "openai:target", *MODELS, "--out", "run",
+        "--full", *more,
         **at(server),
     )  # fmt: skip
 
@@ -184,7 +185,8 @@ def test_responses_by_hand(command: Command, framed_csv: Path, tmp_path: Path) -
     """Δs of 3, 1 and 0 and one abstention give the figures worked out on paper."""
     with serving(by_hand) as server:
         done = command(
-            "sweep", "--responses", framed_csv, *MODELS, "--out", "run", "--threshold", "1",
+            "sweep", "--full", "--responses", framed_csv,
+            *MODELS, "--out", "run", "--threshold", "1",
             **at(server),
         )  # fmt: skip
         assert done.returncode == 0, done.stderr

@@ -227,7 +227,8 @@ def test_a_command_switches_off_what_a_file_switches_on(
     with serving() as server:
         path.write_text(path.read_text().replace(AT, server.base_url))
         done = command(
-            "score", "batch.jsonl", "--panel", path, "--elicitation", "dimensions", *arguments,
+            "score", "--full", "batch.jsonl", "--panel", path,
+            "--elicitation", "dimensions", *arguments,
             "--out", "run",
         )  # fmt: skip
     assert done.returncode == 0, done.stderr
