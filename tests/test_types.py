@@ -29,6 +29,9 @@ def typed(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 path.write_text(block.text, "utf-8")
     for example in (ROOT / "examples").glob("*.py"):
         shutil.copy(example, folder / f"example_{example.name}")
+    # The pages copy these into the package that they build.
+    for extension in (ROOT / "examples" / "extensions").glob("*.py"):
+        shutil.copy(extension, folder / "my_panel" / extension.name)
     return folder
 
 

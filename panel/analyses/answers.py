@@ -18,7 +18,7 @@ from persona_panel.analyses.ranked_systems import (
 )
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.wording import command_line
-from persona_panel.results.answer import QUESTIONS, Answer
+from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.score import declining, few_judged, limits, nothing_judged
 from persona_panel.results.conclusions.wording import as_many, counted, in_brackets, points
 from persona_panel.runs.collected import ratings_of
@@ -56,7 +56,7 @@ _EQUAL = 1e-9
 _NAMED = 4
 
 
-def answers_of(run: Run, people: RunWithPeople | None = None) -> tuple[Answer, ...]:
+def answers_of(run: Run, people: RunWithPeople | None = None) -> tuple[RunAnswer, ...]:
     """Return the answers to the five questions about a run, in their order.
 
     Args:
@@ -66,7 +66,7 @@ def answers_of(run: Run, people: RunWithPeople | None = None) -> tuple[Answer, .
     if key not in run.computed:
         # What is kept holds `people`, so that no other object has its id.
         run.computed[key] = people, _answers(run, people)
-    answers: tuple[Answer, ...] = run.computed[key][1]
+    answers: tuple[RunAnswer, ...] = run.computed[key][1]
     return answers
 
 
@@ -88,13 +88,13 @@ def conclusion_of(run: Run, people: RunWithPeople | None = None) -> list[str]:
     return sentences
 
 
-def _answers(run: Run, people: RunWithPeople | None) -> tuple[Answer, ...]:
+def _answers(run: Run, people: RunWithPeople | None) -> tuple[RunAnswer, ...]:
     if (nothing := nothing_judged(judged_in(run))) is not None:
         why = Estimate(nan, reason="no judgment was scored")
         others = [each for each in QUESTIONS if each != "best"]
         return (
-            Answer("best", nothing, why),
-            *(Answer(each, f"Not known: {why.reason}.", why) for each in others),
+            RunAnswer("best", nothing, why),
+            *(RunAnswer(each, f"Not known: {why.reason}.", why) for each in others),
         )
     ranked = ranking_of(run, people)
     return (
@@ -120,8 +120,8 @@ def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:
     return by_judges._replace(note=f"People's ratings do not correct this: {why}.")
 
 
-def which_is_best(run: Run, ranked: Ranked) -> Answer:
-    """Answer which system is best, and which are tied with it.
+def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
+    """Return which system is best, and which are tied with it.
 
     The figure is the difference between the best system and the nearest other that it is not
     significantly better than, or the nearest of all where it is better than every other.
@@ -129,15 +129,15 @@ def which_is_best(run: Run, ranked: Ranked) -> Answer:
     command = _command(run, "report")
     if not ranked.systems:
         why = f"systems cannot be ranked: {ranked.unranked}"
-        return Answer("best", f"S{why[1:]}.", Estimate(nan, reason=why), command)
+        return RunAnswer("best", f"S{why[1:]}.", Estimate(nan, reason=why), command)
     if len(ranked.systems) < 2:
         why = "fewer than two systems are ranked"
-        return Answer("best", _alone(run, ranked), Estimate(nan, reason=why), command)
+        return RunAnswer("best", _alone(run, ranked), Estimate(nan, reason=why), command)
     nearest = nearest_difference(ranked)
     if nearest is None:
         estimate = Estimate(nan, reason=untested(ranked))
-        return Answer("best", best_sentence(ranked, run), estimate, command)
-    return Answer("best", best_sentence(ranked, run), nearest, command, "difference")
+        return RunAnswer("best", best_sentence(ranked, run), estimate, command)
+    return RunAnswer("best", best_sentence(ranked, run), nearest, command, "difference")
 
 
 def _alone(run: Run, ranked: Ranked) -> str:
@@ -155,8 +155,8 @@ def _alone(run: Run, ranked: Ranked) -> str:
     return f"{name} has a composite of {number(mean)}{facts}; {other} to compare it with."
 
 
-def can_be_trusted(run: Run) -> Answer:
-    """Answer whether the judges agree and see differences beyond noise.
+def can_be_trusted(run: Run) -> RunAnswer:
+    """Return whether the judges agree and see differences beyond noise.
 
     The figure is Krippendorff's α of the composite, or of the only dimension, at the ordinal level
     (nominal of categories), as `agree` has it.
@@ -167,7 +167,7 @@ def can_be_trusted(run: Run) -> Answer:
         limiting.append("A judge's model is for demonstration only.")
     estimate, sentence = _agreement(run)
     marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
-    return Answer("trust", " ".join([sentence, *limiting]), estimate, command, "α", marks)
+    return RunAnswer("trust", " ".join([sentence, *limiting]), estimate, command, "α", marks)
 
 
 def _agreement(run: Run) -> tuple[Estimate, str]:
@@ -226,8 +226,8 @@ def off_scale(run: Run) -> Iterator[str]:
             )
 
 
-def do_personas_add(run: Run, people: RunWithPeople | None) -> Answer:
-    """Answer whether judges with a persona add anything over as many calls to a plain judge.
+def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
+    """Return whether judges with a persona add anything over as many calls to a plain judge.
 
     The figure is what they add to the correlation with people (τ_b) or, without people's ratings,
     to the effective number of votes.
@@ -241,14 +241,14 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> Answer:
             why = "no judge with a persona"
             sentence = f"Not known: {why}."
         command = "persona-panel score RESPONSES --plain-judge"
-        return Answer("personas", sentence, Estimate(nan, reason=why), command)
+        return RunAnswer("personas", sentence, Estimate(nan, reason=why), command)
     if people is not None:
         gain = _estimate(_row(people.rows, "persona_gain_tau_b", people.group))
         if not isnan(gain.value):
             what = "agreement with people (τ_b with the mean of their ratings)"
             sentence = f"{_more(gain, 'Personas raise', 'Personas lower', what)}."
             command = _command(run, "people correlate", people=True)
-            return Answer("personas", sentence, gain, command, "gain of τ_b")
+            return RunAnswer("personas", sentence, gain, command, "gain of τ_b")
     from persona_panel.files.errors import InputError
     from persona_panel.runs.votes import votes_of
 
@@ -256,11 +256,11 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> Answer:
         return personas_in_votes(votes_of(run, ratings).main, command)
     except InputError as error:
         why = error.faults[0].found
-        return Answer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
+        return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
 
 
-def personas_in_votes(votes: DimensionVotes, command: str = "") -> Answer:
-    """Answer whether personas have more effective votes than replicates of a plain judge."""
+def personas_in_votes(votes: DimensionVotes, command: str = "") -> RunAnswer:
+    """Return whether personas have more effective votes than replicates of a plain judge."""
     from persona_panel.runs.votes import PERSONAS, REPLICATES
 
     sides = {PERSONAS, REPLICATES}
@@ -269,7 +269,7 @@ def personas_in_votes(votes: DimensionVotes, command: str = "") -> Answer:
     if pair is not None:
         why = str(pair.reason or "there is no interval of the effective number of votes")
     if pair is None or not pair.has_interval:
-        return Answer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
+        return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
     pair = pair if pair.a == PERSONAS else -pair
     what = "the effective number of votes over as many calls to a plain judge"
     sentence = f"{_more(pair, 'Personas raise', 'Personas lower', what)}."
@@ -278,7 +278,7 @@ def personas_in_votes(votes: DimensionVotes, command: str = "") -> Answer:
             f"Personas add nothing: at most {number(pair.high)} effective votes over as many calls "
             f"to a plain judge{in_brackets(pair.interval())}."
         )
-    return Answer("personas", sentence, pair, command, "effective votes more")
+    return RunAnswer("personas", sentence, pair, command, "effective votes more")
 
 
 def _more(estimate: Estimate, above: str, below: str, what: str) -> str:
@@ -290,8 +290,8 @@ def _more(estimate: Estimate, above: str, below: str, what: str) -> str:
     return f"{above if estimate.sign > 0 else below} {what} by {number(abs(estimate.value))}{facts}"
 
 
-def may_stand_in(run: Run, people: RunWithPeople | None) -> Answer:
-    """Answer whether the panel may stand in for people here, against people's own disagreement.
+def may_stand_in(run: Run, people: RunWithPeople | None) -> RunAnswer:
+    """Return whether the panel may stand in for people here, against people's own disagreement.
 
     The figure is the winning rate of the alternative annotator test; where people are too few for
     it, how much nearer the panel is to the others than one person is (difference of τ_b).
@@ -300,7 +300,7 @@ def may_stand_in(run: Run, people: RunWithPeople | None) -> Answer:
         why = "no people's ratings"
         command = _command(run, "select", {"--n": 30, "--out": "items.csv"})
         sentence = f"Not known: {why} (--human)."
-        return Answer("people", sentence, Estimate(nan, reason=why), command)
+        return RunAnswer("people", sentence, Estimate(nan, reason=why), command)
     command = _command(run, "people correlate", people=True)
     rate = _row(people.rows, "alt_test_winning_rate", people.group)
     tau = _estimate(_first(people, "tau_b_within_prompts", "tau_b"))
@@ -322,14 +322,14 @@ def may_stand_in(run: Run, people: RunWithPeople | None) -> Answer:
         else:
             sentence = f"Not shown: {beats}.{goes}"
         marks = {"needed": PASSED}
-        return Answer("people", sentence, _estimate(rate), command, "winning rate ω", marks)
+        return RunAnswer("people", sentence, _estimate(rate), command, "winning rate ω", marks)
     against = _estimate(
         _first(people, "human_difference_tau_b_within_prompts", "human_difference_tau_b")
     )
     why = str(rate.reason or "too few people rated")
     if isnan(against.value):
         sentence = f"Not known: {why}.{goes}"
-        return Answer("people", sentence, Estimate(nan, reason=why), command)
+        return RunAnswer("people", sentence, Estimate(nan, reason=why), command)
     what = "agree with the other people than one person does (difference of τ_b"
     more = {1: "The panel's scores more closely", -1: "The panel's scores less closely"}
     facts = in_brackets(against.interval()).removeprefix(" (").removesuffix(")")
@@ -340,11 +340,11 @@ def may_stand_in(run: Run, people: RunWithPeople | None) -> Answer:
         else f"Not shown: no significant difference from one person (of τ_b{ends}"
     )
     sentence = f"{sentence}. The alternative annotator test: {why}.{goes}"
-    return Answer("people", sentence, against, command, "difference of τ_b")
+    return RunAnswer("people", sentence, against, command, "difference of τ_b")
 
 
-def what_would_settle(run: Run, ranked: Ranked) -> Answer:
-    """Answer how many prompts, at what cost, would settle which system is best.
+def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
+    """Return how many prompts, at what cost, would settle which system is best.
 
     The figure is the number of prompts with which the test of the first system against the one that
     is hardest to tell from it would reach `POWER`, with the difference and the variances that were
@@ -353,7 +353,7 @@ def what_would_settle(run: Run, ranked: Ranked) -> Answer:
     command = _command(run, "plan", {"--from": _folder(run)}, placed=False)
     if ranked.winner is not None:
         why = "which system is best is settled"
-        return Answer("settle", "Nothing about first place is open.", Estimate(nan, reason=why))
+        return RunAnswer("settle", "Nothing about first place is open.", Estimate(nan, reason=why))
     if ranked.to_halve:
         return _more_of_people(run, ranked)
     open_ = [
@@ -364,7 +364,7 @@ def what_would_settle(run: Run, ranked: Ranked) -> Answer:
     if not open_:
         why = "no difference between systems has a standard error"
         sentence = f"Not known: {why}; two systems that answered several of the same prompts have."
-        return Answer("settle", sentence, Estimate(nan, reason=why), command)
+        return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
     level = LEVEL / max(1, sum(not isnan(each.p) for each in ranked.differences))
     # Needs judges, not prompts; else the smallest in its standard errors.
     hardest = min(
@@ -380,12 +380,12 @@ def what_would_settle(run: Run, ranked: Ranked) -> Answer:
         why = (
             f"the difference between {ranked.first} and {hardest.b} is {points(hardest.value, '')}"
         )
-        return Answer("settle", f"Not known: {why}.", Estimate(nan, reason=why), command)
+        return RunAnswer("settle", f"Not known: {why}.", Estimate(nan, reason=why), command)
     size = f"at the observed difference of {points(hardest.value, unit)}"
     if takes_more_judges(hardest.sampled, level):
         why = "more judges are needed"
         sentence = f"No number of prompts would show {which} {size}: {why}."
-        return Answer("settle", sentence, Estimate(nan, reason=why), command)
+        return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
     needed = prompts_needed(hardest.sampled, level)
     n = hardest.n or 0
     many = as_many(needed)
@@ -398,11 +398,11 @@ def what_would_settle(run: Run, ranked: Ranked) -> Answer:
         reason="more than are foreseen" if needed is None else None,
     )  # fmt: skip
     marks = {"now": float(n)}
-    return Answer("settle", sentence, value, command, "prompts needed", marks)
+    return RunAnswer("settle", sentence, value, command, "prompts needed", marks)
 
 
-def _more_of_people(run: Run, ranked: Ranked) -> Answer:
-    """Answer how many responses people would have to rate."""
+def _more_of_people(run: Run, ranked: Ranked) -> RunAnswer:
+    """Return how many responses people would have to rate."""
     command = _command(run, "select", {"--n": 30, "--out": "items.csv"})
     open_ = [each for each in ranked.of_first() if not significant(each)]
     nearest = min(open_, key=lambda each: abs(each.value), default=None)
@@ -410,13 +410,13 @@ def _more_of_people(run: Run, ranked: Ranked) -> Answer:
     if nearest is None or needed is None:
         why = "more ratings by people than there are responses"
         sentence = "Another batch of prompts, rated by the panel and by people."
-        return Answer("settle", sentence, Estimate(nan, reason=why), command)
+        return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
     sentence = (
         f"People's ratings of about {counted(needed, 'response')} would halve the interval of the "
         f"difference between {nearest.a} and {nearest.b}."
     )
     value = Estimate(float(needed), n=nearest.n, unit="responses", exact=True)
-    return Answer("settle", sentence, value, command, "responses to rate")
+    return RunAnswer("settle", sentence, value, command, "responses to rate")
 
 
 def _costing(run: Run, needed: int | None, n: int) -> str:

@@ -73,7 +73,7 @@ def _judges(run: Run) -> str:
         named = ", ".join(labels.get(name, name) for name in personas)
         who = f"{counted(len(personas), 'persona')} ({named})"
         if any(not judge.has_persona for judge in run.judges):
-            who += ", beside judges without one,"
+            who += ", compared with judges without one,"
     deliberated = "" if run.before is None else " and deliberated"
     return (
         f"{who} spoke through {listed(models, 'models')}; they were asked by the elicitation "

@@ -11,9 +11,7 @@ import persona_panel.personas as persona_library
 import persona_panel.rubrics as rubric_library
 from persona_panel.cli.failures import refusals_without_calls
 from persona_panel.cli.help import PanelGroup
-from persona_panel.experiments.sweep.plan import framings_of, shipped_framings
 from persona_panel.files.definitions import load_definition, resolve
-from persona_panel.graphs.framing import Framings
 from persona_panel.personas import PersonaSet
 from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.planning.settings import split_variant
@@ -101,6 +99,10 @@ def rubrics(name: str | None) -> None:
 @refusals_without_calls
 def framings(name: str | None) -> None:
     """List the framing sets, or show the set NAME (or a YAML file) with its instructions."""
+    # What sweeps need takes long to import.
+    from persona_panel.experiments.sweep.plan import framings_of, shipped_framings
+    from persona_panel.graphs.framing import Framings
+
     console = output()
     if name is None:
         table = Table("name", "label", "conditions", "placebo")

@@ -10,9 +10,9 @@ from typing import Any, Literal
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics.core.estimate import Estimate
 
-Question = Literal["best", "trust", "personas", "people", "settle"]
+AnswerTo = Literal["best", "trust", "personas", "people", "settle"]
 
-QUESTIONS: Mapping[Question, str] = {
+QUESTIONS: Mapping[AnswerTo, str] = {
     "best": "Which system is best?",
     "trust": "Can the panel be trusted?",
     "personas": "Do personas add anything over a plain judge?",
@@ -24,7 +24,7 @@ _VERDICT = re.compile(r".+?(?=:|;| \(|, if |\.(?: |$)|$)")
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class RunAnswer:
     """An answer: its figure, a sentence with it, and where the evidence is.
 
     Attributes:
@@ -37,7 +37,7 @@ class Answer:
         marks: values that it is compared with, by their labels.
     """
 
-    question: Question
+    question: AnswerTo
     sentence: str
     estimate: Estimate
     command: str = ""
@@ -48,7 +48,7 @@ class Answer:
     def verdict(self) -> str:
         """Return the answer in short: the sentence as far as its first figures.
 
-        >>> Answer("people", "Not shown: ω 0.2 (4 people).", Estimate(0.2)).verdict
+        >>> RunAnswer("people", "Not shown: ω 0.2 (4 people).", Estimate(0.2)).verdict
         'Not shown'
         """
         found = _VERDICT.match(self.sentence)
@@ -74,7 +74,7 @@ class Answer:
         }
 
 
-def answers_table(answers: Sequence[Answer]) -> Table:
+def answers_table(answers: Sequence[RunAnswer]) -> Table:
     """Return the answers as a table, for programs: a row a question.
 
     A requirement names its estimates `answer[best]`, and so on.

@@ -15,7 +15,7 @@ from typing import Any, Literal
 from persona_panel.files.errors import PanelError
 from persona_panel.graphs.records import judges_in
 from persona_panel.models.config import Price, cost, with_batches
-from persona_panel.results.answer import Question
+from persona_panel.results.answer import AnswerTo
 from persona_panel.results.conclusions.money import spent
 from persona_panel.runs.kept import kept_manifest, object_if_there
 from persona_panel.runs.output import SPENT
@@ -179,7 +179,7 @@ def _agreement(summary: Mapping[str, Any]) -> str:
     return number(value) if isinstance(value, float) else ""
 
 
-def _answer_to(question: Question, summary: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _answer_to(question: AnswerTo, summary: Mapping[str, Any]) -> Mapping[str, Any] | None:
     answers: Sequence[Mapping[str, Any]] = summary.get("answers") or ()
     return next((answer for answer in answers if answer["question"] == question), None)
 

@@ -82,8 +82,8 @@ def test_categories_reach_every_file(tmp_path: Path) -> None:
     assert [entry["system"] for entry in entries] == ["s1", "s2"]
     assert entries[0]["dimensions"]["usefulness:useful"] == pytest.approx(2 / 3, abs=1e-6)
 
-    shown = score_result(run).text()
-    assert "Usefulness: share of each category" in shown
+    assert "Usefulness: share of each category" in score_result(run).text("markdown")
+    shown = score_result(run).text(full=True)
     assert re.search(r"1\. s1/q1 +0\.67 +3/3 +useful; no fault\b", shown)
     assert "useful = unhelpful = invalid" in shown
     assert "Means by dimension" not in shown
@@ -110,7 +110,7 @@ def test_unclear_critiques_are_told(tmp_path: Path) -> None:
     with (tmp_path / "r/verdicts.csv").open(encoding="utf-8", newline="") as file:
         [row] = csv.DictReader(file)
     assert (row["composite"], row["n_unreliable"], row["clarity_n"]) == ("0.250000", "1", "3")
-    assert "1 judgments rate Clarity below 0.5" in score_result(run).text()
+    assert "1 judgments rate Clarity below 0.5" in score_result(run).text(full=True)
 
 
 def test_an_uplift_wants_numbers() -> None:

@@ -25,7 +25,7 @@ from persona_panel.reports.page.method import cost_of, judged, method_result
 from persona_panel.reports.page.names import dimension_names, judge_names
 from persona_panel.reports.page.sections import PageSection, command_of, sections_of
 from persona_panel.reports.page.systems import systems_result
-from persona_panel.results.answer import QUESTIONS, Answer
+from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.definitions import DEFINITIONS
 from persona_panel.results.formats.html import TEMPLATES, gauge, page, part, picture
@@ -159,7 +159,7 @@ def report_of(
 
 
 def _first_screen(
-    run: Run, answers: Sequence[Answer], systems: Result, sections: Sequence[PageSection]
+    run: Run, answers: Sequence[RunAnswer], systems: Result, sections: Sequence[PageSection]
 ) -> dict[str, Any]:
     """What the first screen has below the title: the answer, its picture, what limits it."""
     of = {entry.result.analysis for entry in sections}

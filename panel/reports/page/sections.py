@@ -17,7 +17,7 @@ from persona_panel.analyses.who_differs import who_differs_result
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.wording import command_line
 from persona_panel.reports.page.method import missing_tables
-from persona_panel.results.answer import QUESTIONS, Answer
+from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.readings import origin_sentences
 from persona_panel.results.formats.html import section
 from persona_panel.results.result import Result
@@ -62,7 +62,7 @@ class PageSection(NamedTuple):
 
 def sections_of(
     run: Run,
-    answers: Sequence[Answer],
+    answers: Sequence[RunAnswer],
     systems: Result,
     people: RunWithPeople | None,
     beside: Sequence[Result],

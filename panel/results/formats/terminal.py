@@ -53,7 +53,7 @@ def _fitting(
     kept = list(sentences[:1])
     for sentence in sentences[1:]:
         # The answer to a question goes before rows.
-        rows = 1 if "? " in sentence else _ROWS
+        rows = 1 if "? " in str(sentence) else _ROWS
         reserved = 0 if table is None else _height(_cut(table, 0, width, rows), width)
         if _height([*rest, *kept, sentence, *last], width) + reserved > LINES:
             break

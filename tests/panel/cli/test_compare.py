@@ -47,9 +47,10 @@ def test_the_conclusion_comes_last_below_what_was_compared(command: Command, run
     ):  # fmt: skip
         assert expected in text
     # The table of differences is in one part.
-    heads = next(line.split() for line in lines if line.strip().startswith("run "))
+    short = command("compare", "old", "new", COLUMNS="80").stdout.splitlines()
+    heads = next(line.split() for line in short if line.strip().startswith("run "))
     assert heads == ["run", "a", "b", "b", "−", "a", "p,"]
-    full = command("compare", "--full", "old", "new", "--full", COLUMNS="120").stdout.splitlines()
+    full = command("compare", "old", "new", "--full", COLUMNS="120").stdout.splitlines()
     [row, *_] = [line.split() for line in full if line.strip().startswith("composite")]
     # Of six pairs all are won.
     assert row[-4:] == ["6", "0", "0", "6"]

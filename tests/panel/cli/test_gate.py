@@ -129,7 +129,7 @@ def test_the_files_for_a_server(server: ScriptedServer) -> None:
     summary = Path("found.md").read_text("utf-8")
     assert "| `composite[my-model] >= 9` | **not met** |" in summary
     assert "| `my-model` | 1 | " in summary
-    assert "my-model is ahead" in summary
+    assert "my-model is significantly ahead" in summary
 
 
 @pytest.mark.parametrize(
@@ -202,7 +202,9 @@ def test_where_nothing_was_scored(tmp_path: Path) -> None:
         done = score(server)
         assert done.exit_code == 4
         said = concluded_in(done.stdout)
-        assert said.startswith(f"Nothing could be scored: {server.base_url} answered 401: ")
+        assert said.startswith(
+            f"Which system is best? Nothing could be scored: {server.base_url} answered 401: "
+        )
         assert said.endswith("skipped): nothing can be concluded.")
         assert "─" not in done.stdout
         assert done.stdout.count("answered 401") == 1

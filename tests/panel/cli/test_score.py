@@ -105,8 +105,8 @@ def test_a_complete_run_exits_0_and_the_same_again_calls_nothing(
     one, two = tmp_path / "r1", tmp_path / "r2"
     assert sorted(path.name for path in one.iterdir()) == RUN_FILES
     assert {*RUN_FILES} - {path.name for path in two.iterdir()} == {"report.html"}
-    assert re.search(r"^Report: r1/report.html \(0\.\d MB\)$", first.stderr, re.M)
-    assert "Report:" not in second.stderr
+    assert first.stdout.splitlines()[-1] == "Page: r1/report.html"
+    assert second.stdout.splitlines()[-1] == "Run: r2"
     assert (one / "verdicts.csv").read_bytes() == (two / "verdicts.csv").read_bytes()
     first_run, second_run = (read_json(folder / "run.json") for folder in (one, two))
     assert {key for key in first_run if first_run[key] != second_run[key]} == {"starts"}
@@ -130,7 +130,15 @@ def test_what_differences_take_as_a_sample(command: Command, batch: Path, tmp_pa
     with serving() as server:
         for random in ("prompts", "prompts-and-judges"):
             done = command(
-                "score", batch, *ARGUMENTS, "--out", random, "--random", random, **at(server)
+                "score",
+                batch,
+                *ARGUMENTS,
+                "--out",
+                random,
+                "--random",
+                random,
+                "--full",
+                **at(server),
             )
             assert done.returncode == 0, done.stderr
             assert ("with these judges as they are" in words(done.stdout)) is (random == "prompts")

@@ -92,7 +92,7 @@ def test_agree_compares_variances(scored: Path, command: Command) -> None:
     assert found["alpha_added_by_personas"]["value"] == pytest.approx(first - second)
     assert found["krippendorff_alpha"]["n_raters"] == 5
     assert not rows_of(done.stdout, "all")
-    printed = " ".join(command("agree", "--full", "run").stdout.split())
+    printed = " ".join(command("agree", "run", "--format", "markdown").stdout.split())
     assert "this cannot show that they change ratings for the better" in printed
 
 

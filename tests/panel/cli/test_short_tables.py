@@ -121,7 +121,7 @@ def test_correlate_shows_one_line_a_dimension(files: Any) -> None:
     assert "Score distributions" in full
     assert len(full.splitlines()) > 4 * len(short.splitlines())
     assert "the composite:" in concluded_in(short)
-    assert concluded_in(full) == concluded_in(short)
+    assert concluded_in(full).startswith(concluded_in(short))
 
 
 def test_strata_have_a_line_of_the_composite_each(files: Any) -> None:

@@ -72,7 +72,7 @@ def test_one_model_twice_is_two_judges_everywhere(tmp_path: Path) -> None:
         ("deep", "openai:gpt-5", {"reasoning_effort": "high"}),
         ("quick", "openai:gpt-5", {"reasoning_effort": "none"}),
     ]
-    shown = score_result(run).text()
+    shown = score_result(run).text(full=True)
     assert "3,000 of " in shown
     assert "output tokens were used for thinking" in shown
     summary = json.loads((tmp_path / "run" / "summary.json").read_bytes())

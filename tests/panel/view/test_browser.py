@@ -115,7 +115,8 @@ def test_a_report_runs_and_reaches_nothing_of_the_server(
     """Its own script works, without an origin: it can read neither the list nor what is stored."""
     page = opened(browser, live.viewed.address + "run/one/", console)
     page.wait_for_url("**/report.html")
-    page.locator("table.all tbody tr").first.wait_for()
+    page.locator("details.texts > summary").click()
+    page.locator("details.texts button").first.wait_for()
     assert {*console} == {"127.0.0.1"}
     assert page.evaluate("self.origin") == "null"
     reached = "fetch('../../').then(() => 'read', () => 'refused')"

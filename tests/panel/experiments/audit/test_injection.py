@@ -464,7 +464,7 @@ def test_an_audit_is_read_back_from_its_folder(tmp_path: Path) -> None:
     judge = tables["judges"][0]["judge"]
     named = read_injection(tmp_path / "run", labels={judge: "A reader"})
     assert named is not None
-    assert "A reader" in named.text()
+    assert "A reader" in named.text(full=True)
     (tmp_path / "run" / "injection.json").write_text('{"conclusion": [], "attacks": [{}]}')
     assert read_injection(tmp_path / "run") is None
 

@@ -14,7 +14,7 @@ import pytest
 from persona_panel.analyses.answers import answers_of
 from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.reports.page.report import report_of
-from persona_panel.results.answer import QUESTIONS, Answer
+from persona_panel.results.answer import QUESTIONS, RunAnswer
 from tests.helpers.answered_runs import answered_run
 from tests.helpers.browser import chromium
 
@@ -32,7 +32,7 @@ def browser() -> Iterator[Any]:
 @pytest.fixture(scope="module", params=CASES)
 def made(
     request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
-) -> tuple[str, Path, tuple[Answer, ...]]:
+) -> tuple[str, Path, tuple[RunAnswer, ...]]:
     """A case, its page, its answers."""
     name, folder = request.param, tmp_path_factory.mktemp("case")
     with pytest.MonkeyPatch.context() as patch:
@@ -57,7 +57,9 @@ def ends(page: Any, selector: str) -> list[float]:
     return found
 
 
-def test_the_first_screen_answers(browser: Any, made: tuple[str, Path, tuple[Answer, ...]]) -> None:
+def test_the_first_screen_answers(
+    browser: Any, made: tuple[str, Path, tuple[RunAnswer, ...]]
+) -> None:
     """On 1280 × 800: the title, what was read, the answer, the ranking as a picture, a line for
     each other question with its figure drawn where there is one to draw, dimensions and the most
     contested text. Links lead to the evidence, which begins with the whole answer."""
@@ -88,7 +90,7 @@ def test_the_first_screen_answers(browser: Any, made: tuple[str, Path, tuple[Ans
 
 
 def test_a_telephone_shows_the_answer_and_the_ranking_first(
-    browser: Any, made: tuple[str, Path, tuple[Answer, ...]]
+    browser: Any, made: tuple[str, Path, tuple[RunAnswer, ...]]
 ) -> None:
     """On 390 pixels: the title, the answer and the ranking, then trust, then the rest."""
     name, path, _ = made
@@ -105,7 +107,7 @@ def test_a_telephone_shows_the_answer_and_the_ranking_first(
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_the_page_fits_every_width(
-    browser: Any, made: tuple[str, Path, tuple[Answer, ...]], scheme: str, tmp_path: Path
+    browser: Any, made: tuple[str, Path, tuple[RunAnswer, ...]], scheme: str, tmp_path: Path
 ) -> None:
     """Nothing but a table in its own frame scrolls sideways, open or closed, and the page follows
     the system's colours. The pictures are in PERSONA_PANEL_PICTURES, where that names a folder."""
@@ -124,7 +126,7 @@ def test_the_page_fits_every_width(
 
 
 def test_a_print_has_at_most_eight_pages(
-    browser: Any, made: tuple[str, Path, tuple[Answer, ...]]
+    browser: Any, made: tuple[str, Path, tuple[RunAnswer, ...]]
 ) -> None:
     """Closed tables stay closed, texts are not printed, and the paper is white in the dark, too."""
     _, path, _ = made
@@ -141,7 +143,7 @@ def test_a_print_has_at_most_eight_pages(
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_everybody_can_read_it(
-    browser: Any, made: tuple[str, Path, tuple[Answer, ...]], scheme: str, width: int
+    browser: Any, made: tuple[str, Path, tuple[RunAnswer, ...]], scheme: str, width: int
 ) -> None:
     """axe finds nothing, with everything closed and with everything open, a response among it; the
     first stop of a keyboard leads past the navigation."""
