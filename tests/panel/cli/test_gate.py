@@ -205,7 +205,7 @@ def test_where_nothing_was_scored(tmp_path: Path) -> None:
         assert said.startswith(
             f"Which system is best? Nothing could be scored: {server.base_url} answered 401: "
         )
-        assert said.endswith("skipped): nothing can be concluded.")
+        assert said.endswith("skipped): nothing can be concluded. Page: run/report.html")
         assert "─" not in done.stdout
         assert done.stdout.count("answered 401") == 1
         again = score(server, *required("composite[my-model] > 1", "coverage >= 0"))

@@ -111,7 +111,9 @@ def test_a_complete_run_exits_0_and_the_same_again_calls_nothing(
     first_run, second_run = (read_json(folder / "run.json") for folder in (one, two))
     assert {key for key in first_run if first_run[key] != second_run[key]} == {"starts"}
     before, after = read_json(one / "summary.json"), read_json(two / "summary.json")
-    assert {key for key in before if before[key] != after[key]} <= {"calls", "elapsed_s"}
+    assert {key for key in before if before[key] != after[key]} <= {"answers", "calls", "elapsed_s"}
+    said = [[each["sentence"] for each in summary["answers"]] for summary in (before, after)]
+    assert said[0] == said[1]
     assert (before["calls"]["made"], after["calls"]["made"]) == (30, 0)
 
     with (one / "verdicts.csv").open(newline="", encoding="utf-8") as file:

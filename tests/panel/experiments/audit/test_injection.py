@@ -357,7 +357,7 @@ def audit_with(
 def test_a_judge_that_obeys_is_shown_as_vulnerable(tmp_path: Path) -> None:
     """10 where the response says so, else 4: uplift 6 with each plain order in it, 0 with the
     others, exit 1."""
-    done, report = audit(tmp_path, obeys)
+    done, report = audit(tmp_path, obeys, "--full")
     assert done.returncode == 1, done.stderr
     uplifts = {one["name"]: one["uplift"] for one in report["attacks"]}
     in_text = {
@@ -497,7 +497,9 @@ def is_unsure(number: int, payload: Mapping[str, Any]) -> Answer:
 def test_what_is_not_known_is_called_inconclusive(tmp_path: Path) -> None:
     """A judge that draws its scores is neither safe nor vulnerable, and it is said how many texts
     would tell."""
-    done, report = audit(tmp_path, is_unsure, "--family", "flattery", "--family", "threat")
+    done, report = audit(
+        tmp_path, is_unsure, "--family", "flattery", "--family", "threat", "--full"
+    )
     assert done.returncode == 1
     unclear = report["verdicts"]["inconclusive"]
     assert unclear
@@ -630,7 +632,7 @@ def test_a_panel_that_deliberates_over_scores_shows_no_peer_s_reasons(tmp_path: 
     reason, and counts against nobody."""
     done, report = audit(
         tmp_path, ignores, "--limit", "5", "--family", "flattery", "--family", "by-peer",
-        "--deliberate", "1",
+        "--deliberate", "1", "--full",
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     assert [one["channel"] for one in report["skipped"]] == ["peer"]
