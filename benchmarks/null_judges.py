@@ -21,7 +21,6 @@ from dataclasses import replace
 import numpy as np
 
 from persona_panel.analyses.agree_conclusion import agree_conclusion
-from persona_panel.results.conclusions.score import board_conclusion
 from persona_panel.statistics import AnalysisOptions, Ratings, agree
 from persona_panel.statistics.core.arrays import Random
 from persona_panel.statistics.core.ranking import JudgeSample, influence_of, rank_systems
@@ -34,7 +33,7 @@ _OPTIONS = AnalysisOptions(random="prompts-and-judges", n_permutations=0)
 
 
 def leaderboard(draw: np.random.Generator, prompts: int, personas: int, models: int) -> list[bool]:
-    """Whether a system is said to be ahead: over prompts and judges, and over prompts."""
+    """Return whether a difference is claimed: over prompts and judges, and over prompts."""
     shape = (prompts, SYSTEMS, personas, models)
     scores = draw.normal(0, 0.5, (prompts, SYSTEMS, 1, 1)) + draw.normal(0, 1, shape)
     scores += draw.normal(0, 0.5, (1, 1, personas, 1)) + draw.normal(0, 0.5, (1, 1, 1, models))
@@ -57,8 +56,7 @@ def leaderboard(draw: np.random.Generator, prompts: int, personas: int, models: 
             names, labels, scores.mean(axis=1), np.empty((len(scores), 0)), [],
             judges=sample, random=random,
         )  # fmt: skip
-        said = " ".join(board_conclusion(board))
-        claimed.append("Established" in said or " is ahead of every" in said)
+        claimed.append(any(difference.shown for difference in board.differences))
     return claimed
 
 
