@@ -164,7 +164,7 @@ def can_be_trusted(run: Run) -> RunAnswer:
     command, judged = _command(run, "agree"), judged_in(run)
     limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
     if demonstration_notice(*(judge.model for judge in run.judges)):
-        limiting.append("A judge's model is for demonstration only.")
+        limiting.append("A model is for demonstration only.")
     estimate, sentence = _agreement(run)
     marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
     return RunAnswer("trust", " ".join([sentence, *limiting]), estimate, command, "α", marks)

@@ -17,6 +17,7 @@ from persona_panel.cli.job import carried_out
 from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import column_mapping
 from persona_panel.cli.panel_options import PanelOptions, panel_options
+from persona_panel.cli.report import place_of
 from persona_panel.cli.run_options import RunOptions, run_options
 from persona_panel.files.secrets.visible import say, visible
 
@@ -93,7 +94,6 @@ def injection(
     from persona_panel.experiments.audit.injection import audited, injection_job, plan_injection
     from persona_panel.experiments.audit.uplift import planned_injection
     from persona_panel.files.definitions import load_definition
-    from persona_panel.files.named_files import shown_folder
     from persona_panel.files.responses import load_responses
     from persona_panel.results.requirements.of_result import result_figures
 
@@ -114,8 +114,7 @@ def injection(
     found = audited(panel.plan, plan, run)
     why = found.shortcomings()
     status = status_of(run.coverage.scored, complete=not why)
-    page = "" if run.folder is None else shown_folder(run.folder)
-    output.show(replace(found.result(), page=page), status=status, why=why)
+    output.show(replace(found.result(), page=place_of(run)), status=status, why=why)
 
 
 @audit.command(example="runs/first")

@@ -43,6 +43,17 @@ def report_option(command: Command) -> Command:
     )(command)
 
 
+def place_of(run: Run, name: str = "") -> str:
+    """Return the name of a run's folder, or of a file in it; empty where there is no folder, and
+    of a copy, which is not at its address yet: who sends it says so."""
+    from persona_panel.files.named_files import is_copy, shown_folder
+
+    if run.folder is None or is_copy(run.folder):
+        return ""
+    folder = shown_folder(run.folder)
+    return f"{folder}/{name}" if name else folder
+
+
 def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = None) -> str:
     """Write a run's page into its folder, or say how to, where that would take long; return the
     name of the page, or of the folder where none was written; empty where there is no folder.
@@ -63,7 +74,7 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
             f"`{visible(command_line('report', [shown_folder(run.folder)]))}` writes it.",
             err=True,
         )
-        return shown_folder(run.folder)
+        return place_of(run)
     # Templates and their library are of no use to a run that has no page.
     from persona_panel.files.outputs import writing
     from persona_panel.reports.page.report import NAME, report_of
@@ -76,7 +87,7 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
             f"{error}. The run is complete but for its page; "
             f"`{command_line('report', [shown_folder(run.folder)])}` writes it"
         ) from None
-    return f"{shown_folder(run.folder)}/{NAME}"
+    return place_of(run, NAME)
 
 
 def write_report(page: RunReport, path: Path) -> None:

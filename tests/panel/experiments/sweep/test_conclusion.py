@@ -112,8 +112,8 @@ def test_where_asymmetry_blocks_a_claim_no_number_is_given() -> None:
     said = concluded([cell("a", "x", 0.6, 0.001, p_bounded=0.2, n=30)])
     assert said[-1] == (
         "The changes are plainly asymmetric, and the largest of these degradations (0.60 points, a "
-        "under x) is opposite to the longer tail: how many prompts would establish it cannot be "
-        "said."
+        "under x) is opposite to the longer tail: how many prompts would establish it is not "
+        "known."
     )
     assert "about" in concluded([cell("a", "x", 0.3, 0.2, p_bounded=0.01, n=30)])[-1]
 

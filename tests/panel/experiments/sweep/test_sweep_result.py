@@ -48,7 +48,7 @@ def shown(framed: list[int], systems: str = "s", *, full: bool = False) -> str:
 def test_a_claim_on_few_prompts_is_of_more_prompts_than_not(systems: str, told: str) -> None:
     """Eleven of twelve prompts fall by one point and one rises: sentences and a table say that
     more fall than rise, labels in place of ids, and why the mean is not claimed."""
-    said = shown([3] * 11 + [5], systems)
+    said = shown([3] * 11 + [5], systems, full=True)
     cell = "Good opening speech under i_believe"
     assert f"s degrades in {cell}, in 11 of 12 prompts" in said
     assert "Significant changes: Good opening speech, i_believe" in said
