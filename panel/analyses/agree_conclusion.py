@@ -31,14 +31,11 @@ from persona_panel.results.conclusions.wording import (
     power,
 )
 from persona_panel.statistics.core.display import ALL, COMPOSITE, number
-from persona_panel.statistics.core.levels import LEVEL, MOST
+from persona_panel.statistics.core.levels import LEVEL, MOST, RELIABLE, TENTATIVE
 from persona_panel.statistics.core.means import values_needed
 from persona_panel.statistics.core.table import Ratings, Row
 
 _ALPHA = "Krippendorff α"
-TENTATIVE, RELIABLE = 0.667, 0.8
-"""Krippendorff's α from which tentative conclusions are drawn from ratings, and from which they
-are usually called reliable: K. Krippendorff (2004), "Reliability in content analysis"."""
 
 
 def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str]:

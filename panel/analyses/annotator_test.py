@@ -12,13 +12,12 @@ from persona_panel.runs.scale_limits import POINTS, SHARES_OF_WIDTH
 from persona_panel.statistics.annotators import without_names
 from persona_panel.statistics.core.arrays import Reason, row_means
 from persona_panel.statistics.core.display import COMPOSITE, number, percent
+from persona_panel.statistics.core.levels import PASSED
 from persona_panel.statistics.core.table import Ratings, Row, on_composite
 from persona_panel.statistics.scores import DistanceParts, distance_parts
 
 _MOSTLY = 0.5
 """The share of the squared distance from which on another level and unit is what is advised."""
-PASSED = 0.5
-"""The winning rate from which on a judge passes."""
 _RATE, _ADVANTAGE, _NEEDED = "alt_test_winning_rate", "alt_test_advantage", "alt_test_items_needed"
 
 

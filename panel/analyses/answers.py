@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
 from typing import TYPE_CHECKING
@@ -29,9 +29,8 @@ from persona_panel.runs.summary import judged_in
 from persona_panel.statistics.core.arrays import AnalysisOptions
 from persona_panel.statistics.core.display import COMPOSITE, number, percent
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.levels import LEVEL, POWER
+from persona_panel.statistics.core.levels import LEVEL, PASSED, POWER, RELIABLE, TENTATIVE
 from persona_panel.statistics.core.ranking import (
-    SampledMean,
     prompts_needed,
     takes_more_judges,
 )
@@ -41,19 +40,11 @@ if TYPE_CHECKING:
     from persona_panel.analyses.on_page import RunWithPeople
     from persona_panel.runs.votes import DimensionVotes
 
-RUN = "RUN"
-"""The folder of a run that has none, in commands."""
-TENTATIVE, RELIABLE = 0.667, 0.8
-"""Krippendorff's α from which ratings carry tentative conclusions, and from which they are called
-reliable: K. Krippendorff (2004), "Reliability in content analysis"."""
-PASSED = 0.5
-"""The winning rate from which a panel passes the alternative annotator test."""
 MUCH_OFF_SCALE = 0.5
 """From which mean share of probability off the scale on a model's scores are warned of."""
 NOTHING = 0.5
 """Half a vote: personas that are shown to add less add nothing that a panel is built for."""
 _EQUAL = 1e-9
-_NAMED = 4
 
 
 def answers_of(run: Run, people: RunWithPeople | None = None) -> tuple[RunAnswer, ...]:
@@ -62,7 +53,7 @@ def answers_of(run: Run, people: RunWithPeople | None = None) -> tuple[RunAnswer
     Args:
         people: people's ratings of its responses; they lead where they are there.
     """
-    key = "answers", id(people), run.folder
+    key = "answers", id(people), run.folder, run.random
     if key not in run.computed:
         # What is kept holds `people`, so that no other object has its id.
         run.computed[key] = people, _answers(run, people)
@@ -72,12 +63,10 @@ def answers_of(run: Run, people: RunWithPeople | None = None) -> tuple[RunAnswer
 
 def conclusion_of(run: Run, people: RunWithPeople | None = None) -> list[str]:
     """Return the answers, then what limits them."""
-    board, judged = run.leaderboard(), judged_in(run)
     answers = answers_of(run, people)
-    if not judged.scored:
+    if not run.coverage.scored:
         return [answers[0].text]
-    sentences = [answer.text for answer in answers]
-    sentences += declining(board)
+    sentences = [*(answer.text for answer in answers), *declining(run.leaderboard())]
     if (report := run.deliberation()) is not None:
         # Its statistics are of deliberation alone, and few panels deliberate.
         from persona_panel.results.conclusions.deliberation import deliberation_conclusion
@@ -126,7 +115,7 @@ def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
     The figure is the difference between the best system and the nearest other that it is not
     significantly better than, or the nearest of all where it is better than every other.
     """
-    command = _command(run, "report")
+    command = command_on(run, "report")
     if not ranked.systems:
         why = f"systems cannot be ranked: {ranked.unranked}"
         return RunAnswer("best", f"S{why[1:]}.", Estimate(nan, reason=why), command)
@@ -161,7 +150,7 @@ def can_be_trusted(run: Run) -> RunAnswer:
     The figure is Krippendorff's α of the composite, or of the only dimension, at the ordinal level
     (nominal of categories), as `agree` has it.
     """
-    command, judged = _command(run, "agree"), judged_in(run)
+    command, judged = command_on(run, "agree"), judged_in(run)
     limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
     if demonstration_notice(*(judge.model for judge in run.judges)):
         limiting.append("A model is for demonstration only.")
@@ -182,7 +171,7 @@ def _agreement(run: Run) -> tuple[Estimate, str]:
     rows = agree(ratings, AnalysisOptions(n_permutations=0, random=run.random), only=names)
     *_, group = ratings.raters_by_group()
     alpha, reliability = (_row(rows, name, group) for name in ("krippendorff_alpha", "icc2k"))
-    estimate = _estimate(alpha)
+    estimate = alpha.estimate()
     if isnan(estimate.value):
         return estimate, f"Agreement cannot be measured: {estimate.reason}."
     parts = [f"{_how_high(estimate)}: Krippendorff's α {_figure(estimate)}"]
@@ -232,7 +221,7 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
     The figure is what they add to the correlation with people (τ_b) or, without people's ratings,
     to the effective number of votes.
     """
-    command = _command(run, "people votes")
+    command = command_on(run, "people votes")
     ratings = ratings_of(run)
     if not ratings.controls:
         why = "no judge without a persona"
@@ -243,11 +232,11 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
         command = "persona-panel score RESPONSES --plain-judge"
         return RunAnswer("personas", sentence, Estimate(nan, reason=why), command)
     if people is not None:
-        gain = _estimate(_row(people.rows, "persona_gain_tau_b", people.group))
+        gain = _row(people.rows, "persona_gain_tau_b", people.group).estimate()
         if not isnan(gain.value):
             what = "agreement with people (τ_b with the mean of their ratings)"
             sentence = f"{_more(gain, 'Personas raise', 'Personas lower', what)}."
-            command = _command(run, "people correlate", people=True)
+            command = command_on(run, "people correlate", people=True)
             return RunAnswer("personas", sentence, gain, command, "gain of τ_b")
     from persona_panel.files.errors import InputError
     from persona_panel.runs.votes import votes_of
@@ -298,12 +287,12 @@ def may_stand_in(run: Run, people: RunWithPeople | None) -> RunAnswer:
     """
     if people is None:
         why = "no people's ratings"
-        command = _command(run, "select", {"--n": 30, "--out": "items.csv"})
+        command = command_on(run, "select", {"--n": 30, "--out": "items.csv"})
         sentence = f"Not known: {why} (--human)."
         return RunAnswer("people", sentence, Estimate(nan, reason=why), command)
-    command = _command(run, "people correlate", people=True)
+    command = command_on(run, "people correlate", people=True)
     rate = _row(people.rows, "alt_test_winning_rate", people.group)
-    tau = _estimate(_first(people, "tau_b_within_prompts", "tau_b"))
+    tau = _first(people, "tau_b_within_prompts", "tau_b").estimate()
     correlated = tau.value > 0 and (tau.least_p < LEVEL or (isnan(tau.least_p) and tau.sign > 0))
     goes = "" if isnan(tau.value) else f" τ_b with people {_figure(tau)}."
     if not isnan(rate.value):
@@ -322,10 +311,10 @@ def may_stand_in(run: Run, people: RunWithPeople | None) -> RunAnswer:
         else:
             sentence = f"Not shown: {beats}.{goes}"
         marks = {"needed": PASSED}
-        return RunAnswer("people", sentence, _estimate(rate), command, "winning rate ω", marks)
-    against = _estimate(
-        _first(people, "human_difference_tau_b_within_prompts", "human_difference_tau_b")
-    )
+        return RunAnswer("people", sentence, rate.estimate(), command, "winning rate ω", marks)
+    against = _first(
+        people, "human_difference_tau_b_within_prompts", "human_difference_tau_b"
+    ).estimate()
     why = str(rate.reason or "too few people rated")
     if isnan(against.value):
         sentence = f"Not known: {why}.{goes}"
@@ -350,16 +339,16 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
     is hardest to tell from it would reach `POWER`, with the difference and the variances that were
     observed; see `persona_panel.statistics.core.ranking.prompts_needed`.
     """
-    command = _command(run, "plan", {"--from": _folder(run)}, placed=False)
+    command = command_line("plan", [], {"--from": folder_named(run)})
     if ranked.winner is not None:
         why = "which system is best is settled"
         return RunAnswer("settle", "Nothing about first place is open.", Estimate(nan, reason=why))
     if ranked.to_halve:
         return _more_of_people(run, ranked)
     open_ = [
-        each
+        (each, each.sampled)
         for each in (ranked.of_first() if len(ranked.systems) > 1 else [])
-        if not significant(each) and isinstance(each.sampled, SampledMean) and each.sampled.errors
+        if not significant(each) and each.sampled is not None and each.sampled.errors
     ]
     if not open_:
         why = "no difference between systems has a standard error"
@@ -367,26 +356,26 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
         return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
     level = LEVEL / max(1, sum(not isnan(each.p) for each in ranked.differences))
     # Needs judges, not prompts; else the smallest in its standard errors.
-    hardest = min(
+    hardest, sampled = min(
         open_,
         key=lambda each: (
-            not takes_more_judges(each.sampled, level),
-            abs(each.value) / (each.sampled.errors[0][0] or 1.0) if each.sampled else 0.0,
+            not takes_more_judges(each[1], level),
+            abs(each[0].value) / (each[1].errors[0][0] or 1.0),
         ),
     )
-    unit = unit_of(run.rubric).after_number
     which = f"{ranked.first} ahead of {hardest.b}"
-    if abs(hardest.value) <= _EQUAL or not hardest.sampled or not hardest.sampled.errors[0][0]:
+    if abs(hardest.value) <= _EQUAL or not sampled.errors[0][0]:
         why = (
             f"the difference between {ranked.first} and {hardest.b} is {points(hardest.value, '')}"
         )
         return RunAnswer("settle", f"Not known: {why}.", Estimate(nan, reason=why), command)
+    unit = unit_of(run.rubric).after_number
     size = f"at the observed difference of {points(hardest.value, unit)}"
-    if takes_more_judges(hardest.sampled, level):
+    if takes_more_judges(sampled, level):
         why = "more judges are needed"
         sentence = f"No number of prompts would show {which} {size}: {why}."
         return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
-    needed = prompts_needed(hardest.sampled, level)
+    needed = prompts_needed(sampled, level)
     n = hardest.n or 0
     many = as_many(needed)
     sentence = (
@@ -403,9 +392,8 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
 
 def _more_of_people(run: Run, ranked: Ranked) -> RunAnswer:
     """Return how many responses people would have to rate."""
-    command = _command(run, "select", {"--n": 30, "--out": "items.csv"})
-    open_ = [each for each in ranked.of_first() if not significant(each)]
-    nearest = min(open_, key=lambda each: abs(each.value), default=None)
+    command = command_on(run, "select", {"--n": 30, "--out": "items.csv"})
+    nearest = nearest_difference(ranked)
     needed = None if nearest is None else ranked.to_halve.get(frozenset((nearest.a, nearest.b)))
     if nearest is None or needed is None:
         why = "more ratings by people than there are responses"
@@ -458,31 +446,18 @@ def _first(people: RunWithPeople, *names: str) -> Row:
     return next((row for row in rows if not isnan(row.value)), rows[-1])
 
 
-def _estimate(row: Row) -> Estimate:
-    adjusted = row.adjusted_over is not None
-    return Estimate(
-        row.value, row.ci_low, row.ci_high, over=row.ci_over or "", n=row.n_clusters,
-        p=row.p_raw if adjusted else row.p_value, p_adjusted=row.p_value if adjusted else nan,
-        df=row.ci_df, reason=None if row.reason is None else str(row.reason),
-    )  # fmt: skip
-
-
 def _figure(estimate: Estimate) -> str:
     return f"{estimate.number()}{in_brackets(estimate.interval())}"
 
 
-def _folder(run: Run) -> str:
-    return RUN if run.folder is None else shown_folder(run.folder)
-
-
-def _command(
-    run: Run,
-    name: str,
-    options: dict[str, str | int] | None = None,
-    *,
-    placed: bool = True,
-    people: bool = False,
+def command_on(
+    run: Run, name: str, options: Mapping[str, str | int] | None = None, *, people: bool = False
 ) -> str:
-    """Return a command on the run's folder."""
+    """Return a command on a run's folder, `RUN` where it has none; with people's ratings."""
     more = {"--human": "RATINGS"} if people else {}
-    return command_line(name, [_folder(run)] if placed else [], {**(options or {}), **more})
+    return command_line(name, [folder_named(run)], {**(options or {}), **more})
+
+
+def folder_named(run: Run) -> str:
+    """Return a run's folder as commands have it; `RUN` where it has none."""
+    return "RUN" if run.folder is None else shown_folder(run.folder)

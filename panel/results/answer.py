@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from math import isnan
 from typing import Any, Literal
 
 from persona_panel.results.table import Column, Key, Table
@@ -57,7 +58,7 @@ class RunAnswer:
     @property
     def is_known(self) -> bool:
         """Return whether there is a figure, so that the question is answered."""
-        return self.estimate.value == self.estimate.value
+        return not isnan(self.estimate.value)
 
     @property
     def text(self) -> str:
@@ -84,13 +85,5 @@ def answers_table(answers: Sequence[RunAnswer]) -> Table:
         Column("sentence", "text"),
         Column("command", "text"),
     )
-    rows = [
-        {
-            "question": answer.question,
-            "estimate": answer.estimate,
-            "sentence": answer.sentence,
-            "command": answer.command,
-        }
-        for answer in answers
-    ]
+    rows = [answer.document() | {"estimate": answer.estimate} for answer in answers]
     return Table("answers", (Key("question"),), columns, rows)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isnan, nan
+from math import isnan
 from typing import Any
 
 from persona_panel.results.table import Column, Key, Table, When, one_line
@@ -29,8 +29,6 @@ NOBODY = "none"
 _LONGEST_HEAD = 24
 
 _REQUIRED_AS = {"alt_test_winning_rate": "omega", "alt_test_advantage": "rho"}
-_DECIDED = "alt_test_winning_rate"
-"""It counts decisions of tests, which allow for chance already: its value decides."""
 
 _Line = tuple[str, ...]
 _Cells = Iterable[tuple[str, _Line, Row]]
@@ -83,21 +81,7 @@ class StatisticTables:
 
     def estimate(self, row: Row) -> Estimate:
         """Return the figure of a row."""
-        over = {None: "", "prompts": self.sampled}
-        adjusted = row.adjusted_over is not None
-        return Estimate(
-            row.value,
-            row.ci_low,
-            row.ci_high,
-            over=over.get(row.ci_over, f"{self.sampled} and {self.word}s"),
-            n=row.n_clusters,
-            p=row.p_raw if adjusted else row.p_value,
-            p_adjusted=row.p_value if adjusted else nan,
-            df=row.ci_df,
-            exact=row.statistic == _DECIDED,
-            reason=row.reason or row.ci_reason,
-            detail=row.note if row.statistic == _DECIDED else "",
-        )
+        return row.estimate(sampled=self.sampled, rater=self.word)
 
     def summary(self, title: str, rows: Iterable[Row], registry: Registry[Any], by: str) -> Table:
         """Return the short table, of the main statistics: a line for each dimension; for each group

@@ -79,7 +79,7 @@ class Run(CollectedRatings):
         calls: how many calls were made, and what they took.
         folder: where the run was written, if it was.
         computed: what was computed of its ratings and is asked for again, at a run's end by the
-            terminal, the summary and the page; emptied by every judgment.
+            terminal, the summary and the page; emptied by every judgment and verdict.
         random: what differences between systems and the ranges of ranks take as a sample; it
             may be set.
     """
@@ -192,6 +192,7 @@ class Run(CollectedRatings):
 
     def conclude(self, verdict: Verdict) -> None:
         """Take a response's verdict in."""
+        self.computed.clear()
         self._verdicts[self._row[verdict.prompt_id, verdict.id]] = verdict
 
     @property
@@ -207,10 +208,14 @@ class Run(CollectedRatings):
         `dimension:category`. Where judges with personas are compared with judges without, it is
         of the former alone; see `control_leaderboard`.
         """
-        controls = controls_among(self.judges)
-        judges = [column for column, judge in enumerate(self.judges) if judge not in controls]
-        rows = [row for row, verdict in enumerate(self._verdicts) if verdict is not None]
-        return self._leaderboard(self.verdicts, rows, judges)
+        key = "leaderboard", self.random
+        if key not in self.computed:
+            controls = controls_among(self.judges)
+            judges = [column for column, judge in enumerate(self.judges) if judge not in controls]
+            rows = [row for row, verdict in enumerate(self._verdicts) if verdict is not None]
+            self.computed[key] = self._leaderboard(self.verdicts, rows, judges)
+        board: Leaderboard = self.computed[key]
+        return board
 
     def control_leaderboard(self) -> Leaderboard | None:
         """The systems as the judges without a persona rank them, where the panel has personas;

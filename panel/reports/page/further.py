@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from persona_panel.reports.page.sections import PageSection, command_of
+from persona_panel.analyses.answers import command_on
+from persona_panel.reports.page.sections import PageSection
 from persona_panel.runs.run import Run
 
 
@@ -26,7 +27,7 @@ def further_results(
         manifest, summary: run.json and summary.json of its folder.
         judges, titles: what people read in place of the ids of judges and prompts.
     """
-    command = command_of(run)
+    command = command_on(run, "report")
     if run.before is not None:
         from persona_panel.analyses.deliberation import deliberation_result
 
@@ -47,7 +48,7 @@ def further_results(
         from persona_panel.experiments.audit.bias_result import read_biases
 
         if (bias := read_biases(folder)) is not None:
-            yield PageSection("Bias", "Audit of bias", bias, command_of(run, "audit bias"))
+            yield PageSection("Bias", "Audit of bias", bias, command_on(run, "audit bias"))
     if (folder / "keypoints.json").is_file():
         from persona_panel.experiments.keypoints.report import read_key_points
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment
 
 from persona_panel.analyses.analysis import analyses_on_page
-from persona_panel.analyses.answers import answers_of
+from persona_panel.analyses.answers import answers_of, command_on
 from persona_panel.analyses.contested import by_disagreement
 from persona_panel.analyses.on_page import EPSILON, RunWithPeople
 from persona_panel.files.errors import InputError, RunFolderError
@@ -23,7 +23,7 @@ from persona_panel.reports.page.embedded import embedded
 from persona_panel.reports.page.further import further_results
 from persona_panel.reports.page.method import cost_of, judged, method_result
 from persona_panel.reports.page.names import dimension_names, judge_names
-from persona_panel.reports.page.sections import PageSection, command_of, sections_of
+from persona_panel.reports.page.sections import PageSection, sections_of
 from persona_panel.reports.page.systems import systems_result
 from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.wording import counted
@@ -223,7 +223,7 @@ def _by(run: Run, by: str) -> PageSection:
     from persona_panel.analyses.systems_by import systems_by_result
 
     result = systems_by_result(systems_by(run, by), run, lines=_STRATA_LINES)
-    return PageSection(f"By {by}", f"By {by}", result, command_of(run), full=False)
+    return PageSection(f"By {by}", f"By {by}", result, command_on(run, "report"), full=False)
 
 
 def _document(folder: Path | None, name: str) -> Mapping[str, Any] | None:

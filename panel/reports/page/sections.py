@@ -10,12 +10,10 @@ from typing import NamedTuple
 from markupsafe import Markup
 
 from persona_panel.analyses.analysis import ANALYSES
-from persona_panel.analyses.answers import conclusion_of
+from persona_panel.analyses.answers import command_on, conclusion_of
 from persona_panel.analyses.contested import contested_result, most_contested
 from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.analyses.who_differs import who_differs_result
-from persona_panel.files.named_files import shown_folder
-from persona_panel.files.wording import command_line
 from persona_panel.reports.page.method import missing_tables
 from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.readings import origin_sentences
@@ -75,7 +73,7 @@ def sections_of(
         beside: what there is to say of people beside the panel.
         titles: the beginnings of prompts, by their ids.
     """
-    shown = command_of(run)
+    shown = command_on(run, "report")
     ranked = [row["system"] for row in systems["systems"].rows]
     differs = who_differs_result(run, ranked, titles)
     agreement = [table for table in differs.tables if table.name == "alpha"]
@@ -122,17 +120,12 @@ def sections_of(
         if each.analysis not in _EVIDENCE:
             title = ANALYSES[each.analysis].title
             yield PageSection(
-                each.analysis.capitalize(), title, each, command_of(run, each.analysis)
+                each.analysis.capitalize(), title, each, command_on(run, each.analysis)
             )
     title = "Differences between judges"
     yield PageSection("Differences", title, replace(differs, tables=others), shown)
-    title, command = "What the panel disagrees about", command_of(run, "contested")
+    title, command = "What the panel disagrees about", command_on(run, "contested")
     yield PageSection("Contested", title, _contested(run, titles), command, pictured=False)
-
-
-def command_of(run: Run, name: str = "report") -> str:
-    """Return a command on the run's folder."""
-    return command_line(name, ["RUN" if run.folder is None else shown_folder(run.folder)])
 
 
 def _corrected(calibrated: Result) -> Result:

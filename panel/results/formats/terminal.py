@@ -50,19 +50,24 @@ def _fitting(
     width = min(console.width, _COLUMNS) if console.is_terminal else _COLUMNS
     rest: list[SmallPrint | ReportTable] = [SmallPrint("--full has the rest, --json every figure.")]
     table = next((part for part in figures if isinstance(part, ReportTable)), None)
+    reserved = {
+        rows: 0 if table is None else _height(_cut(table, 0, width, rows), width)
+        for rows in (1, _ROWS)
+    }
     kept = list(sentences[:1])
     for sentence in sentences[1:]:
         # The answer to a question goes before rows.
         rows = 1 if "? " in str(sentence) else _ROWS
-        reserved = 0 if table is None else _height(_cut(table, 0, width, rows), width)
-        if _height([*rest, *kept, sentence, *last], width) + reserved > LINES:
+        if _height([*rest, *kept, sentence, *last], width) + reserved[rows] > LINES:
             break
         kept.append(sentence)
     left = LINES - _height([*rest, *kept, *last], width)
     shown: list[SmallPrint | ReportTable] = []
     for part in figures:
+        # Lines that are more than a screen need not be laid out to know that they do not fit.
+        may_fit = not isinstance(part, ReportTable) or len(part.lines) < left
         # The empty line between small print and sentences is counted above.
-        if _height([*shown, part], width) <= left:
+        if may_fit and _height([*shown, part], width) <= left:
             shown.append(part)
         elif part is table:
             shown += _cut(part, left, width)
@@ -70,23 +75,23 @@ def _fitting(
     return [*shown, *(rest if more else [])], kept
 
 
-def _first(table: ReportTable, n: int) -> ReportTable:
-    return replace(table, lines=table.lines[:n])
-
-
 def _cut(
     table: ReportTable, left: int, width: int, least: int = 1
 ) -> list[SmallPrint | ReportTable]:
     """Return as many of a table's first rows as fit, at least `least`, and how many more there
     are."""
-    for n in range(len(table.lines) - 1, 0, -1):
-        parts: list[SmallPrint | ReportTable] = [
-            _first(table, n),
-            SmallPrint(f"{counted(len(table.lines) - n, 'more row')}."),
-        ]
-        if n <= least or _height(parts, width) <= left:
-            return parts
-    return [table]
+
+    def first(n: int) -> list[SmallPrint | ReportTable]:
+        more = counted(len(table.lines) - n, "more row")
+        return [replace(table, lines=table.lines[:n]), SmallPrint(f"{more}.")]
+
+    n = min(least, len(table.lines) - 1)
+    if n < 1:
+        return [table]
+    # From below: a long table is not laid out again and again.
+    while n + 1 < len(table.lines) and _height(first(n + 1), width) <= left:
+        n += 1
+    return first(n)
 
 
 def _height(parts: Sequence[ResultPart], width: int) -> int:

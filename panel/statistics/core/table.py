@@ -24,6 +24,7 @@ from persona_panel.statistics.core.display import (
     frame_of,
     rating_columns,
 )
+from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.figures import RatingsPlots
 
 if TYPE_CHECKING:
@@ -429,7 +430,33 @@ class Row:
     reason: Reason | None = None
     note: str = ""
 
+    def estimate(self, *, sampled: str = "prompts", rater: str = "judge") -> Estimate:
+        """Return the value with its interval and p-values.
 
+        Args:
+            sampled: what the interval takes as a sample, `prompts` or `items`.
+            rater: what those who rated are called.
+        """
+        over = {None: "", "prompts": sampled}
+        adjusted = self.adjusted_over is not None
+        is_decided = self.statistic == _DECIDED
+        return Estimate(
+            self.value,
+            self.ci_low,
+            self.ci_high,
+            over=over.get(self.ci_over, f"{sampled} and {rater}s"),
+            n=self.n_clusters,
+            p=self.p_raw if adjusted else self.p_value,
+            p_adjusted=self.p_value if adjusted else nan,
+            df=self.ci_df,
+            exact=is_decided,
+            reason=self.reason or self.ci_reason,
+            detail=self.note if is_decided else "",
+        )
+
+
+_DECIDED = "alt_test_winning_rate"
+"""It counts decisions of tests, which allow for chance already: its value decides."""
 _MOST_WIDTHS = 8.0
 """How many times as wide as another the range of a dimension's ratings may be, if both are on one
 scale that is not known: 0 to 100 beside 1 to 5 is wider."""
