@@ -160,7 +160,7 @@ class LiveRun:
         ratings = self._ratings
         if not ratings.items:
             return {"prompts": "Systems are ranked when the run has ended.", "systems": []}
-        board = ratings.leaderboard()
+        board = ratings.leaderboard_so_far()
         whole = int(ratings.whole_prompts().sum())
         prompts = (
             f"{whole:,} of {counted(ratings.n_prompts, 'prompt')} have all of their judgments."
