@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from functools import cached_property
+from math import isnan
 from typing import get_args
 
 import numpy as np
@@ -17,7 +18,8 @@ from persona_panel.rubrics import Rubric, Status
 from persona_panel.runs.composites import composite_terms
 from persona_panel.runs.scale_limits import composite_limits
 from persona_panel.statistics.core.arrays import mean_there
-from persona_panel.statistics.core.ranking import Leaderboard, rank_systems
+from persona_panel.statistics.core.display import ends
+from persona_panel.statistics.core.ranking import Leaderboard, SystemRank, rank_systems
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 STATUS_CODE = {status: code for code, status in enumerate(STATUSES)}
@@ -131,3 +133,11 @@ class RatingsSoFar:
         self._composites[rows] = mean_there(terms, 1).mean(axis=1)
         self._abstentions[rows] = self.abstentions(rows.tolist(), columns)
         self._is_changed[rows] = False
+
+
+def interval_so_far(entry: SystemRank) -> str:
+    """Return the 95 % interval of a system over the prompts so far, in words; empty where there is
+    none yet."""
+    if entry.declines:
+        return "mostly abstentions"
+    return "" if isnan(entry.ci_low) else ends(entry.ci_low, entry.ci_high)
