@@ -83,7 +83,6 @@ class ResultOutput:
             say(visible(f"Exit status {status}: {'; '.join(why)}."), err=True)
         self.gate.finish(lambda: result_figures(result), of=lambda: result, status=status)
 
-
     def show_stopped(self, result: Result) -> None:
         """Print what there is of the result of a command that a signal stopped: no requirement is
         decided, and nothing drawn."""

@@ -31,8 +31,9 @@ class SpooledResponses:
             self._file.flush()
         except OSError as error:
             raise RunStopped(
-                f"the responses cannot be copied to a file in {tempfile.gettempdir()}, to be judged "
-                f"in random order: {error.strerror}; make room, or set TMPDIR to another folder"
+                "the responses cannot be copied, to be judged in random order, to a file in "
+                f"{tempfile.gettempdir()}: {error.strerror}; make room, or set TMPDIR to another "
+                "folder"
             ) from None
 
     def __getitem__(self, place: int) -> Response:

@@ -127,7 +127,7 @@ class RatingsSoFar:
         """Compute what the ranking takes of these responses."""
         controls = controls_among(self.judges)
         columns = [place for place, judge in enumerate(self.judges) if judge not in controls]
-        ratings = self.ratings[np.ix_(rows, columns)]
+        ratings = self.ratings[rows][:, columns]
         terms = composite_terms(ratings, self.rubric, self.dimensions, self.categories)
         assert terms is not None  # noqa: S101
         self._composites[rows] = mean_there(terms, 1).mean(axis=1)

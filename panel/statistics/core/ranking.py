@@ -362,7 +362,9 @@ def rank_systems(
         moved = np.where(np.isnan(composites)[:, None], np.nan, judges.influence)
         influence = by_cell(moved)
     over_prompts = [_mean_of(table, None, None, i) for i in of_system.values()]
-    over_judges = [_mean_of(table, influence, judges, i) for i in of_system.values()]
+    over_judges = over_prompts
+    if judges is not None:
+        over_judges = [_mean_of(table, influence, judges, i) for i in of_system.values()]
     counts = np.zeros((len(of_system), 2), dtype=np.intp)
     if abstentions is not None:
         np.add.at(counts, column, abstentions)
