@@ -39,7 +39,7 @@ from persona_panel.files.records import (
     name_of,
     read_records,
 )
-from persona_panel.files.spooled import SpooledResponses
+from persona_panel.files.spooled import by_place
 from persona_panel.files.wording import explain, shown
 from persona_panel.graphs import Response
 
@@ -122,9 +122,10 @@ class ResponseFile:
     def __iter__(self) -> Iterator[Response]:
         yield from self._kept if self._read is None else self._read()
 
-    def in_any_order(self) -> Sequence[Response] | SpooledResponses:
-        """Return the responses by their places. Raises RunStopped: as `SpooledResponses`."""
-        return self._kept if self._read is None else SpooledResponses(self)
+    @property
+    def kept(self) -> Sequence[Response] | None:
+        """Return the responses where they are in memory."""
+        return self._kept if self._read is None else None
 
 
 def _is_small(file: str | Path) -> bool:
@@ -470,7 +471,7 @@ class Batch:
         The order of two prompts does not depend on which others there are.
 
         Raises:
-            RunStopped: as `SpooledResponses`.
+            RunStopped: as `by_place`.
         """
         places: dict[str, list[int]] = {}
         for place, item in enumerate(self.items):
@@ -482,12 +483,11 @@ class Batch:
 
         source = self._responses
         if isinstance(source, ResponseFile):
-            known = source.in_any_order()
-        else:
-            known = source if isinstance(source, Sequence) else SpooledResponses(source)
-        for prompt_id in sorted(places, key=drawn):
-            for place in places[prompt_id]:
-                yield identified(known[place])
+            source = source.kept or source
+        with by_place(source) as response_at:
+            for prompt_id in sorted(places, key=drawn):
+                for place in places[prompt_id]:
+                    yield identified(response_at(place))
 
 
 def _another(place: int, item: Item, first: int) -> Fault:

@@ -1,43 +1,45 @@
-"""Responses in a temporary file without a name, to be read in any order."""
+"""Responses in any order, also those of a source that can only be gone through in its own."""
 
 from __future__ import annotations
 
 import pickle
 import tempfile
 from array import array
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 
 from persona_panel.files.errors import RunStopped
 from persona_panel.graphs import Response
 
 
-class SpooledResponses:
-    """The responses of a source that can only be gone through in its own order, by their places
-    in it.
-
-    Eight bytes of each are in memory. The file vanishes with the object, however its process ends.
+@contextmanager
+def by_place(responses: Iterable[Response]) -> Iterator[Callable[[int], Response]]:
+    """Yield what gives a response by its place. Those that are no sequence are copied to a temporary
+    file without a name, as they need not fit into memory; 8 bytes of each are there.
 
     Raises:
         RunStopped: the file cannot be written.
     """
+    if isinstance(responses, Sequence):
+        yield responses.__getitem__
+        return
+    starts = array("q", [0])
+    try:
+        file = tempfile.TemporaryFile()  # noqa: SIM115
+        for response in responses:
+            starts.append(starts[-1] + file.write(pickle.dumps(response)))
+        file.flush()
+    except OSError as error:
+        raise RunStopped(
+            "the responses cannot be copied, to be judged in random order, to a file in "
+            f"{tempfile.gettempdir()}: {error.strerror}; make room, or set TMPDIR to another folder"
+        ) from None
 
-    def __init__(self, responses: Iterable[Response]) -> None:
-        self._starts = array("q", [0])
-        try:
-            self._file = tempfile.TemporaryFile()  # noqa: SIM115
-            for response in responses:
-                n_bytes = self._file.write(pickle.dumps(response))
-                self._starts.append(self._starts[-1] + n_bytes)
-            self._file.flush()
-        except OSError as error:
-            raise RunStopped(
-                "the responses cannot be copied, to be judged in random order, to a file in "
-                f"{tempfile.gettempdir()}: {error.strerror}; make room, or set TMPDIR to another "
-                "folder"
-            ) from None
-
-    def __getitem__(self, place: int) -> Response:
-        start, end = self._starts[place : place + 2]
-        self._file.seek(start)
-        response: Response = pickle.loads(self._file.read(end - start))  # noqa: S301
+    def read(place: int) -> Response:
+        start, end = starts[place : place + 2]
+        file.seek(start)
+        response: Response = pickle.loads(file.read(end - start))  # noqa: S301
         return response
+
+    with file:
+        yield read
