@@ -773,8 +773,8 @@ def test_what_need_not_fit_into_memory_comes_in_the_same_order(
     here.write_text(
         "".join(
             json.dumps(
-                {"id": each.id, "prompt": each.prompt, "response": each.text, "n": each.metadata["n"],
-                 "system": each.system, "prompt_id": each.prompt_id}
+                {"id": each.id, "prompt": each.prompt, "response": each.text,
+                 "system": each.system, "prompt_id": each.prompt_id, "n": each.metadata["n"]}
             ) + "\n"
             for each in sorted_by_system()
         )
