@@ -208,7 +208,8 @@ def score(
             ranking=job.ranking_so_far,
         )
     except KeyboardInterrupt:
-        if job.so_far is not None and job.so_far.coverage.scored:
+        # Before a response has its verdict there is no answer.
+        if job.so_far is not None and job.so_far.coverage.scored and job.so_far.verdicts:
             from persona_panel.analyses.score import score_result_so_far
 
             output.show_stopped(score_result_so_far(job.so_far))

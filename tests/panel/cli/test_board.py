@@ -3,6 +3,7 @@ answer so far where a run is stopped."""
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import re
@@ -17,11 +18,17 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
+from persona_panel import Run
+from persona_panel.analyses.score import score_result_so_far
 from persona_panel.cli.board import Board, board_lines
+from persona_panel.graphs import Judgment
+from persona_panel.graphs.aggregate import aggregate
+from persona_panel.results.result import format_names, load_format
 from persona_panel.statistics.core.ranking import Leaderboard, rank_systems
 from persona_panel.testing import Answer, ok, serving
 from tests.helpers.command import COMMAND
 from tests.helpers.terminals import drawn, frames
+from tests.helpers.viewed import scored
 
 DIMENSIONS = ("conceptual_clarity", "evidential_grounding", "contextual_relevance",
               "pluralistic_engagement", "argumentative_soundness")  # fmt: skip
@@ -234,3 +241,27 @@ def test_the_order_changes_no_result(served: Path) -> None:
     assert orders[0] != orders[1]
     assert judged[0] == judged[1]
     assert verdicts[0] == verdicts[1]
+
+
+@pytest.mark.parametrize("name", format_names())
+def test_wherever_a_run_stops_it_has_an_answer(tmp_path: Path, name: str) -> None:
+    """After each response that has its verdict the answers can be printed, in every format."""
+    whole = scored(tmp_path / "run")
+    so_far = Run(
+        whole.items, whole.titles, whole.judges, whole.rubric, prices=whole.prices, seed=whole.seed
+    )
+    so_far.personas = whole.personas
+    by_response: dict[tuple[str, str], list[Judgment]] = {}
+    for judgment in whole.judgments():
+        so_far.add(judgment)
+        of_response = by_response.setdefault((judgment.prompt_id, judgment.id), [])
+        of_response.append(judgment)
+        if len(of_response) < len(whole.judges):
+            continue
+        so_far.conclude(aggregate(of_response, whole.rubric))
+        if len(so_far.verdicts) in (1, 2, 3, 5, 9, 14, 23):
+            for full in (False, True):
+                to = io.StringIO()
+                load_format(name).render(score_result_so_far(so_far), to, full=full)
+                assert to.getvalue()
+    assert len(so_far.verdicts) == len(whole.verdicts) == 24
