@@ -145,13 +145,13 @@ def test_a_printed_board_comes_at_each_step_of_a_run_that_lasts() -> None:
 def test_the_board_grows_on_a_terminal(served: Path) -> None:
     """It is there before a tenth of the judgments are, with the means of prompts that all systems
     have answered, though the file has one system after the other, and is gone at the end."""
-    write_batch(served, 10, prompts=40)
+    write_batch(served, 10, prompts=60)
     write_panel(served, concurrency=16)
     shown = frames(drawn(command(), served, 80, lines=24))
     boards = [frame for frame in shown if any(map(SO_FAR.fullmatch, frame))]
     firsts = [match for line in boards[0] if (match := SO_FAR.fullmatch(line))]
-    assert firsts[0][2] == "2,000"
-    assert int(firsts[0][1]) <= 200
+    assert firsts[0][2] == "3,000"
+    assert int(firsts[0][1]) <= 300
     assert len(boards) > 5
     assert all(len(frame) <= 24 and max(map(len, frame)) <= 80 for frame in boards)
     n_prompts = []
@@ -164,7 +164,7 @@ def test_the_board_grows_on_a_terminal(served: Path) -> None:
         assert frame[start + 9] == "and 2 more systems"
     assert n_prompts == sorted(n_prompts)
     assert n_prompts[0] >= 2
-    assert any(line.startswith("judgments") and "2,000/2,000" in line for line in shown[-1])
+    assert any(line.startswith("judgments") and "3,000/3,000" in line for line in shown[-1])
     assert not any(map(SO_FAR.fullmatch, shown[-1]))
 
 
