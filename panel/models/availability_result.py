@@ -35,7 +35,7 @@ def availability_result(today: date) -> Result:
     providers = Table(
         "models",
         (
-            Key("usable", "usable", labels={True: "usable here", False: "not usable yet"}),
+            Key("state", "state"),
             Key("model", "model"),
         ),
         (Column("shown", "text", "found, or missing"), Column("detail", "text")),
@@ -124,6 +124,7 @@ def _rows(name: str) -> Iterator[dict[str, Any]]:
     for line in lines:
         is_long = len(line.detail) > _WIDEST
         yield line._asdict() | {
+            "state": "usable here" if line.usable else "not usable yet",
             "installed": line.usable or installed,
             "shown": f"{line.detail[: _WIDEST - 1]}…" if is_long else line.detail,
         }
