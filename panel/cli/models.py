@@ -10,9 +10,8 @@ from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import full_option, json_option
 from persona_panel.files.secrets.visible import standard_output
-from persona_panel.files.wording import command_line
 from persona_panel.models.availability_result import availability_result
-from persona_panel.models.local_servers import likely_judge, local_servers, local_servers_result
+from persona_panel.models.local_servers import local_servers, local_servers_result, score_command
 from persona_panel.results.result import load_format
 
 
@@ -31,6 +30,5 @@ def models(*, local: bool, full: bool, as_json: bool) -> None:
     result = local_servers_result(servers) if local else availability_result(date.today())
     with standard_output() as to:
         load_format("json" if as_json else "terminal").render(result, to, full=full)
-    if judge := likely_judge(servers):
-        score = command_line("score", ["RESPONSES"], {"--model": judge})
+    if score := score_command(servers):
         NextStep("score responses by it", score).say()

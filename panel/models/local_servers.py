@@ -2,15 +2,17 @@
 Studio, which all list their models at `/v1/models`.
 
 Only 127.0.0.1 is asked, without a key and past any proxy, and no redirect is followed. Whatever
-listens there, a look takes `TIMEOUT_S` and `_MOST_BYTES` at most.
+listens there, an answer takes `TIMEOUT_S` and `_MOST_BYTES` at most.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, NamedTuple
 
+from persona_panel.files.wording import command_line
 from persona_panel.models.http_responses import Headers, content_of
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
@@ -37,15 +39,16 @@ class ServerProgram(NamedTuple):
         return f"http://127.0.0.1:{self.port}/v1"
 
 
+_LLAMA_CPP = "llama.cpp"
 PROGRAMS = (
     ServerProgram("Ollama", 11434, "ollama serve"),
-    ServerProgram("llama.cpp", 8080, "llama-server -m FILE.gguf"),
+    ServerProgram(_LLAMA_CPP, 8080, "llama-server -m FILE.gguf"),
     ServerProgram("vLLM", 8000, "vllm serve NAME"),
     ServerProgram("LM Studio", 1234, "lms server start"),
 )
 _OWNERS = {
     "library": "Ollama",
-    "llamacpp": "llama.cpp",
+    "llamacpp": _LLAMA_CPP,
     "vllm": "vLLM",
     "organization_owner": "LM Studio",
 }
@@ -60,12 +63,14 @@ class LocalServer(NamedTuple):
         address: as `base_url` has it.
         models: their names, in the server's order.
         problem: why it lists none; empty where it lists some.
+        slots: how many calls a llama.cpp server answers at a time; None where that is not said.
     """
 
     name: str
     address: str
     models: tuple[str, ...] = ()
     problem: str = ""
+    slots: int | None = None
 
 
 def local_servers(
@@ -82,7 +87,24 @@ def local_servers(
 
 def _server_at(program: ServerProgram, timeout_s: float) -> LocalServer | None:
     """Return what listens at the port of a program; None where nothing does."""
-    # A second of start that nothing else needs here.
+    found = _asked(f"{program.address}/models", timeout_s)
+    if found is None:
+        return None
+    if isinstance(found, str):
+        return LocalServer(program.name, program.address, problem=found)
+    server = _read(program, *found)
+    if server.name != _LLAMA_CPP or not server.models:
+        return server
+    properties = _asked(f"{program.address.removesuffix('/v1')}/props", timeout_s)
+    match properties:
+        case (int(), {"total_slots": int(slots)}) if slots > 0:
+            return server._replace(slots=slots)
+    return server
+
+
+def _asked(url: str, timeout_s: float) -> tuple[int, Any] | str | None:
+    """Return the status and the content of what a GET answers; what is wrong where that is no whole
+    answer, None where nothing listens."""
     import pycurl
 
     heads, body = bytearray(), bytearray()
@@ -97,7 +119,7 @@ def _server_at(program: ServerProgram, timeout_s: float) -> LocalServer | None:
 
     curl = pycurl.Curl()
     for option, value in {
-        pycurl.URL: f"{program.address}/models",
+        pycurl.URL: url,
         pycurl.PROXY: "",
         pycurl.NOSIGNAL: True,
         pycurl.USERAGENT: "persona-panel",
@@ -113,12 +135,10 @@ def _server_at(program: ServerProgram, timeout_s: float) -> LocalServer | None:
         code = error.args[0]
         if code == pycurl.E_COULDNT_CONNECT:
             return None
-        return LocalServer(
-            program.name, program.address, problem=_fault(code, len(body), timeout_s)
-        )
+        return _fault(code, len(body), timeout_s)
     finally:
         curl.close()
-    return _read(program, status, content_of(bytes(body), Headers(bytes(heads))))
+    return status, content_of(bytes(body), Headers(bytes(heads)))
 
 
 def _fault(code: int, n_bytes: int, timeout_s: float) -> str:
@@ -167,11 +187,15 @@ def local_servers_result(
     models = Table(
         "models",
         (Key("argument", "--model"),),
-        (Column("server", "text", "server"), Column("address", "text"), Column("model", "text")),
+        (
+            Column("server", "text", "server"), Column("slots", "whole", "slots"),
+            Column("address", "text"), Column("model", "text"),
+        ),
         [
             {
                 "argument": model_argument(server, model),
-                "server": server.name, "address": server.address, "model": model,
+                "server": server.name, "slots": server.slots,
+                "address": server.address, "model": model,
             }
             for server in servers
             for model in server.models
@@ -207,15 +231,14 @@ def model_argument(server: LocalServer, model: str) -> str:
     return f"openai:{model}@{server.address}"
 
 
-def likely_judge(servers: Sequence[LocalServer]) -> str | None:
-    """Return what `--model` takes for the first model that is, by its name, none for embeddings;
-    None where there is none."""
-    return next(
-        (
-            model_argument(server, model)
-            for server in servers
-            for model in server.models
-            if "embed" not in model.lower()
-        ),
-        None,
-    )
+def score_command(servers: Sequence[LocalServer]) -> str | None:
+    """Return the command that scores responses by the first model that is, by its name, none for
+    embeddings, with as many calls in flight as its server has slots; None where there is none."""
+    for server in servers:
+        for model in server.models:
+            if "embed" not in model.lower():
+                options: dict[str, str | int | Path] = {"--model": model_argument(server, model)}
+                if server.slots is not None:
+                    options["--concurrency"] = server.slots
+                return command_line("score", ["RESPONSES"], options)
+    return None

@@ -21,10 +21,10 @@ from persona_panel.models.local_servers import (
     PROGRAMS,
     LocalServer,
     ServerProgram,
-    likely_judge,
     local_servers,
     local_servers_result,
     model_argument,
+    score_command,
 )
 from persona_panel.testing import always, ok, serving
 from tests.helpers.embedded import needs_the_model
@@ -129,6 +129,24 @@ def test_a_server_is_called_what_it_says_it_is(owner: str, name: str) -> None:
     with http_server(said(200, listing("a", owner=owner))) as port:
         [server] = local_servers([at(port, "usual")])
     assert server.name == name
+
+
+@pytest.mark.parametrize(
+    ("properties", "slots"),
+    [(b'{"total_slots": 6}', 6), (b'{"total_slots": "6"}', None), (b'{"total_slots": -1}', None),
+     (b"[6]", None), (b"no JSON", None)],
+)  # fmt: skip
+def test_llama_cpp_says_how_many_slots_it_has(properties: bytes, slots: int | None) -> None:
+    """It is asked for its properties; anything odd there is no number of slots."""
+
+    def answer(request: BaseHTTPRequestHandler) -> None:
+        is_list = request.path == "/v1/models"
+        body = listing("a", owner="llamacpp") if is_list else properties
+        said(200 if is_list or request.path == "/props" else 404, body)(request)
+
+    with http_server(answer) as port:
+        server = looked(port)
+    assert (server.models, server.slots) == (("a",), slots)
 
 
 def never(connection: socket.socket) -> None:
@@ -250,8 +268,10 @@ def test_an_address_is_given_once() -> None:
 def test_the_next_step_names_a_model_that_can_judge() -> None:
     """One for embeddings is passed over."""
     server = LocalServer("Ollama", "http://127.0.0.1:11434/v1", ("nomic-embed-text", "qwen3:4b"))
-    assert likely_judge([server]) == "openai:qwen3:4b@http://127.0.0.1:11434/v1"
-    assert likely_judge([server._replace(models=("nomic-embed-text",))]) is None
+    command = score_command([server])
+    assert command is not None
+    assert command.endswith("--model openai:qwen3:4b@http://127.0.0.1:11434/v1")
+    assert score_command([server._replace(models=("nomic-embed-text",))]) is None
 
 
 def test_the_command_lists_what_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,3 +301,5 @@ def test_a_real_server_of_llama_cpp_is_found() -> None:
     with llama_server() as url:
         [server] = local_servers([at(int(url.rpartition(":")[2]))], 10.0)
     assert (server.name, server.models, server.problem) == ("llama.cpp", (MODEL,), "")
+    assert server.slots == 2
+    assert str(score_command([server])).endswith("--concurrency 2")
