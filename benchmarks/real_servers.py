@@ -45,8 +45,9 @@ _LLAMA = """
 import sys, time, xllamacpp
 params = xllamacpp.CommonParams()
 params.model.path, params.port = sys.argv[1], int(sys.argv[2])
-params.n_ctx, params.n_parallel = 16384, 2
-params.model_alias = {sys.argv[3]}
+params.n_parallel = int(sys.argv[4])
+params.n_ctx = 8192 * params.n_parallel
+params.model_alias, params.endpoint_metrics = {sys.argv[3]}, True
 server = xllamacpp.Server(params)
 time.sleep(1e6)
 """
@@ -119,10 +120,10 @@ async def judged(url: str, elicitation: str, n_responses: int) -> tuple[str, int
 
 
 @contextmanager
-def llama_server() -> Iterator[str]:
-    """llama.cpp's server with the embedded weights; its address."""
+def llama_server(slots: int = 2) -> Iterator[str]:
+    """llama.cpp's server with the embedded weights and so many slots; its address."""
     port = free_port()
-    command = [sys.executable, "-c", _LLAMA, str(weights_of(MODEL)), str(port), MODEL]
+    command = [sys.executable, "-c", _LLAMA, str(weights_of(MODEL)), str(port), MODEL, str(slots)]
     with running(command, f"http://127.0.0.1:{port}", "/health") as url:
         yield url
 

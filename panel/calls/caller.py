@@ -386,7 +386,7 @@ class Caller:
         meantime."""
         model, endpoint, request = call.model, call.endpoint, call.request
         tokens, limiter = estimated_tokens(request), endpoint.limiter
-        await limiter.enter(tokens)
+        await limiter.enter(tokens, call.entry.page)
         try:
             if endpoint.unavailable.is_set():
                 _require_alive(model, endpoint)
@@ -422,7 +422,7 @@ class Caller:
                 if self._stopped is not None and not self._in_flight:
                     self._none_in_flight.set()
         finally:
-            limiter.leave()
+            limiter.leave(call.entry.page)
 
     async def _put_later(
         self, endpoint: Endpoint, entry: ReplyKey, reply: ModelResponse, error: Exception

@@ -291,8 +291,66 @@ _LOOK_S = 0.05
 earlier."""
 
 
+class _Slots:
+    """Slots for calls in flight. One that gets free goes to a call about the same text, where one
+    waits: a server that keeps what it read last in each of its own slots need not read it again.
+    Else it goes to those who have waited longest.
+    """
+
+    def __init__(self, free: int) -> None:
+        self.free = free
+        self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
+
+    def locked(self) -> bool:
+        """Return whether a call would have to wait."""
+        return not self.free or bool(self._waiting)
+
+    async def acquire(self, about: Hashable) -> None:
+        """Wait for a slot, and take it."""
+        if not self.locked():
+            self.free -= 1
+            return
+        slot = asyncio.get_running_loop().create_future()
+        queue = self._waiting.setdefault(about, deque())
+        queue.append(slot)
+        try:
+            await slot
+        except asyncio.CancelledError:
+            if not slot.cancelled():
+                self.release(about)
+            elif slot in queue:
+                queue.remove(slot)
+                self._leave_out(about, queue)
+            raise
+
+    def release(self, about: Hashable = None) -> None:
+        """Give a slot back; `about`: what the call was about that had it."""
+        self.free += 1
+        if queue := next(iter(self._waiting.values()), None):
+            loop = queue[0].get_loop()
+            # Whoever asks next about the same text begins to wait in the next turn of the loop.
+            loop.call_soon(loop.call_soon, self._hand_on, about)
+
+    def _hand_on(self, about: Hashable) -> None:
+        while self.free and self._waiting:
+            if about not in self._waiting:
+                about = next(iter(self._waiting))
+            queue = self._waiting[about]
+            slot = queue.popleft()
+            self._leave_out(about, queue)
+            if not slot.done():
+                self.free -= 1
+                slot.set_result(None)
+                return
+
+    def _leave_out(self, about: Hashable, queue: deque[asyncio.Future[None]]) -> None:
+        if not queue:
+            del self._waiting[about]
+
+
 class RateLimiter:
-    """A gate that lets calls through within a model's limits, first come first served.
+    """A gate that lets calls through within a model's limits: those about one text after each
+    other, as `_Slots` has it, else first come first served.
 
     `concurrency` counts calls in flight, `most` of them at most; None, the limiter finds out how
     many the provider takes (see `AdaptiveConcurrency`). The other two are per minute; None, no
@@ -310,7 +368,7 @@ class RateLimiter:
         self._most = min(concurrency or most, most)
         self._adaptive = AdaptiveConcurrency(concurrency or INITIAL_CONCURRENCY, self._most)
         self._open = self._adaptive.calls
-        self._slots = asyncio.Semaphore(self._open)
+        self._slots = _Slots(self._open)
         self._taken_away = 0
         # Throttler wakes every waiter at each poll and lets late comers overtake: so
         # only one waits at a time.
@@ -329,9 +387,10 @@ class RateLimiter:
         """Return whether `enter` needs to know how large a call is."""
         return self._tokens is not None
 
-    async def enter(self, tokens: int) -> None:
-        """Wait until a call of about `tokens` tokens may go, and count it from then on."""
-        await self._slots.acquire()
+    async def enter(self, tokens: int, about: Hashable = None) -> None:
+        """Wait until a call of about `tokens` tokens may go, and count it from then on; `about` is
+        the same for calls about one text."""
+        await self._slots.acquire(about)
         try:
             queued = self._turn.locked()
             if not (queued or self._tokens or self._requests or self._pause_s > 0):
@@ -343,7 +402,7 @@ class RateLimiter:
             finally:
                 self._waiting -= 1
         except BaseException:
-            self.leave()
+            self.leave(about)
             raise
 
     async def _let_through(self, tokens: int, queued: bool) -> None:
@@ -363,12 +422,12 @@ class RateLimiter:
     def _pause_s(self) -> float:
         return self._paused_until - time.monotonic()
 
-    def leave(self) -> None:
+    def leave(self, about: Hashable = None) -> None:
         """Note that a call that was let through has ended."""
         if self._taken_away:
             self._taken_away -= 1
         else:
-            self._slots.release()
+            self._slots.release(about)
 
     def succeeded(self, latency_s: float) -> None:
         """Note that a call came back well."""
@@ -396,8 +455,7 @@ class RateLimiter:
 
     def state(self, now: float) -> LimiterState:
         """Return the state of the limits."""
-        # What the semaphore counts anyway: a count of our own would cost every call.
-        taken = self._open + self._taken_away - self._slots._value
+        taken = self._open + self._taken_away - self._slots.free
         paused_s = max(0.0, self._paused_until - now)
         opens_in_s = 0.0
         if self._waiting:

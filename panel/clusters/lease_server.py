@@ -220,9 +220,9 @@ class LeaseServer:
     def _note_call(self, held: _Held, notice: Any) -> None:
         limiter = self._caller.endpoints[notice.model].limiter
         match notice:
-            case Leave(model):
+            case Leave(model, about):
                 held.slots[model] -= 1
-                limiter.leave()
+                limiter.leave(about)
                 if opened := held.open.get(model):
                     # The message does not say which call has ended: the sum left is rather too
                     # large.
@@ -274,14 +274,14 @@ class LeaseServer:
                 return await self._claim(held, (page, key))
             case Store(changes):
                 await self._keep(held, changes)
-            case Enter(model, tokens):
+            case Enter(model, tokens, about):
                 limiter, budget = self._caller.endpoints[model].limiter, self._caller.budget
-                await limiter.enter(tokens)
+                await limiter.enter(tokens, about)
                 if not budget.limited:
                     try:
                         budget.open(model, _most(tokens))
                     except OSError as error:
-                        limiter.leave()
+                        limiter.leave(about)
                         raise unrecorded(error) from None
                     heappush(held.open.setdefault(model, []), tokens)
                 held.slots[model] += 1

@@ -16,6 +16,7 @@ from collections.abc import (
     AsyncIterator,
     Awaitable,
     Callable,
+    Hashable,
     Iterable,
     Iterator,
     Mapping,
@@ -70,11 +71,13 @@ class Store(NamedTuple):
 
 
 class Enter(NamedTuple):
-    """A call of about `tokens` tokens that wants to start. Answered with None once the limits of
-    the model allow it; `Leave` says that it is over."""
+    """A call of about `tokens` tokens that wants to start, with the same `about` as others about
+    one text. Answered with None once the limits of the model allow it; `Leave` says that it is
+    over."""
 
     model: str
     tokens: int
+    about: Hashable = None
 
 
 class Reserve(NamedTuple):
@@ -107,9 +110,10 @@ class GiveUp(NamedTuple):
 
 
 class Leave(NamedTuple):
-    """A call that is over."""
+    """A call that is over; `about` as in `Enter`."""
 
     model: str
+    about: Hashable = None
 
 
 class Succeeded(NamedTuple):
@@ -347,11 +351,11 @@ class LeasedLimiter(RateLimiter):
     def pause_for(self, seconds: float) -> None:
         self._client.tell(Pause(self._model, seconds))
 
-    async def enter(self, tokens: int) -> None:
-        await self._client.ask(Enter(self._model, tokens))
+    async def enter(self, tokens: int, about: Hashable = None) -> None:
+        await self._client.ask(Enter(self._model, tokens, about))
 
-    def leave(self) -> None:
-        self._client.tell(Leave(self._model))
+    def leave(self, about: Hashable = None) -> None:
+        self._client.tell(Leave(self._model, about))
 
     def succeeded(self, latency_s: float) -> None:
         self._client.tell(Succeeded(self._model, latency_s))

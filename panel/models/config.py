@@ -19,7 +19,7 @@ from importlib.resources import files
 from typing import Any, Literal, Protocol
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import BaseModel, ConfigDict, Field, field_validator, model_validator
 
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.secrets import CREDENTIAL_NAME, credentials_in, is_secret, scrub
@@ -412,6 +412,7 @@ def _as_json(value: Any) -> Any:
 MODEL_SPEC = r"^[a-z0-9_-]+:.+$"
 """The pattern of a model's name, `provider:name`; the provider is named as its file or entry point
 is."""
+_AT_AN_ADDRESS = re.compile(r"(.+?)@(https?://.+)", re.DOTALL)
 
 
 def known_elicitation(value: str | None) -> str | None:
@@ -425,13 +426,14 @@ def known_elicitation(value: str | None) -> str | None:
 class ModelConfig(BaseModel):
     """A model and its limits.
 
-    `model` is `provider:name`; `name` is what it is called in tables and files, which tells two
-    entries of one model apart. `key_env` names the environment variable that holds the key.
-    `timeout` is in seconds, for one attempt; `patience`, in seconds, how long the model is tried
-    while nothing but faults come; `context_window` in tokens; `price` in US dollars for a million
-    tokens, in place of the one that is shipped. `reasoning_tokens` is the room for thinking that
-    the limit of an answer has beside the answer itself; 0, the model does not reason. `options` are
-    the provider's own settings, by its names for them.
+    `model` is `provider:name`, or `provider:name@address` in place of a `base_url`; `name` is what
+    it is called in tables and files, which tells two entries of one model apart. `key_env` names
+    the environment variable that holds the key. `timeout` is in seconds, for one attempt;
+    `patience`, in seconds, how long the model is tried while nothing but faults come;
+    `context_window` in tokens; `price` in US dollars for a million tokens, in place of the one that
+    is shipped. `reasoning_tokens` is the room for thinking that the limit of an answer has beside
+    the answer itself; 0, the model does not reason. `options` are the provider's own settings, by
+    its names for them.
     """
 
     # A value that is refused is not shown: it may be a key.
@@ -456,6 +458,16 @@ class ModelConfig(BaseModel):
     elicitation: str | None = None
 
     _elicitation = field_validator("elicitation")(known_elicitation)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _with_its_address(cls, value: Any) -> Any:
+        match value:
+            case {"model": str(model)} if at := _AT_AN_ADDRESS.fullmatch(model):
+                if value.get("base_url") not in (None, at[2]):
+                    raise ValueError("a base_url beside the address in model; one of them")
+                return {**value, "model": at[1], "base_url": at[2]}
+        return value
 
     @field_validator("name")
     @classmethod

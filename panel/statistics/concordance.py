@@ -281,8 +281,9 @@ def leaves_out_raters(ratings: ArrayLike, prompts: Labels | None = None) -> bool
     raters out."""
     rated = ~np.isnan(as_ratings(ratings))
     names, codes = encode_labels(prompts, len(rated))
-    counts = np.zeros((len(names), rated.shape[1]), dtype=np.intp)
-    np.add.at(counts, codes, rated)
+    n_raters = rated.shape[1]
+    cells = (codes[:, None] * n_raters + np.arange(n_raters))[rated]
+    counts = np.bincount(cells, minlength=len(names) * n_raters).reshape(len(names), n_raters)
     items = np.bincount(codes[rated.any(axis=1)], minlength=len(names))
     return bool(((counts > 0) & (counts < items[:, None])).any())
 

@@ -38,6 +38,8 @@ from persona_panel.statistics.core.arrays import (
 
 CELLS_AT_ONCE = 2_000_000
 """Items × resamples held at a time: 16 MB an array, so memory does not grow with resamples."""
+_CELLS_IN_CACHE = 100_000
+"""The same where sums are of half numbers at most, and do not depend on how many are held."""
 
 
 def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> Statistic:
@@ -93,7 +95,8 @@ def resampled_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> 
 
     def alpha(weights: Array) -> Array:
         drawn = weights[:, pairable]
-        block = max(1, CELLS_AT_ONCE // len(counts))
+        cells = _CELLS_IN_CACHE if level == "ordinal" else CELLS_AT_ONCE
+        block = max(1, cells // len(counts))
         return np.concatenate(
             [
                 _alpha(counts, values, drawn[start : start + block], level)
@@ -129,7 +132,8 @@ def _alpha(counts: Array, values: Array, weights: Array, level: MeasurementLevel
     else:
         ranks = np.cumsum(marginals, axis=1) - marginals / 2
         within = _squared_differences(sizes[:, None], counts @ ranks.T, counts @ ranks.T**2)
-        observed = np.einsum("ri,ir->r", weights, within / (sizes[:, None] - 1))
+        within /= sizes[:, None] - 1
+        observed = np.einsum("ri,ir->r", weights, within)
         expected = _squared_differences(
             totals, (marginals * ranks).sum(axis=1), (marginals * ranks**2).sum(axis=1)
         )
@@ -139,7 +143,11 @@ def _alpha(counts: Array, values: Array, weights: Array, level: MeasurementLevel
 
 def _squared_differences(count: Array, total: Array, squares: Array) -> Array:
     """Return Σ (a − b)² over ordered pairs, from their number, sum and sum of squares."""
-    return np.maximum(2 * (count * squares - total**2), 0)
+    # In place: of many resamples of many items, most of the time goes to new arrays.
+    found = count * squares
+    found -= total**2
+    found *= 2
+    return np.maximum(found, 0, out=found)
 
 
 _SWEEPS = 50

@@ -63,5 +63,5 @@ def availability() -> Sequence[Availability]:
         return [Availability(model, True, f"key in OPENAI_API_KEY, for {base_url}")]
     if base_url.rstrip("/") != URL:
         return [Availability(model, True, f"without a key, for {base_url}")]
-    missing = "put a key into OPENAI_API_KEY, or a server into OPENAI_BASE_URL"
+    missing = "needs OPENAI_API_KEY, or OPENAI_BASE_URL"
     return [Availability(model, False, missing)]

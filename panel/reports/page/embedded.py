@@ -39,8 +39,8 @@ _STATUS_CODES = {
     "failed": "f",
     "skipped": "s",
 }
-# How a line of judgments.jsonl begins, where no name has an escape.
-_IDS = re.compile(rb'\{"prompt_id":"([^"\\]*)","id":"([^"\\]*)"')
+# How a line of judgments.jsonl begins, and what follows its ids: no name has a quotation mark.
+_BEGINNING, _BEHIND_IDS = b'{"prompt_id":"', b'","system":'
 # What JavaScript writes in JSON otherwise than it is written here.
 _WRITTEN_OTHERWISE = re.compile("[\x7f\ud800-\udfff]")
 # So that no text can end the element that it is in, nor begin another.
@@ -184,7 +184,7 @@ def _responses(run: Run, order: Sequence[int], room: int) -> list[dict[str, Any]
     rating."""
     verdicts = {(one.prompt_id, one.id): one for one in run.verdicts}
     statuses = run.statuses
-    integer = bool(np.all(np.isnan(run.ratings) | (run.ratings == np.round(run.ratings))))
+    written = _Written(run.ratings)
     found: list[dict[str, Any]] = []
     for row in order:
         item = run.items[row]
@@ -196,7 +196,7 @@ def _responses(run: Run, order: Sequence[int], room: int) -> list[dict[str, Any]
             "system": item.system,
             # orjson writes NaN as null.
             "composite": None if verdict is None else round(verdict.composite, 4),
-            "ratings": _cells(run.ratings[row], statuses[row], integer),
+            "ratings": _cells(run.ratings[row], statuses[row], written),
         }
         room -= len(as_json(one)) + 1
         if room < 0 and found:
@@ -205,17 +205,30 @@ def _responses(run: Run, order: Sequence[int], room: int) -> list[dict[str, Any]
     return found
 
 
-def _cells(ratings: Array, statuses: Sequence[str], integer: bool) -> str:
+class _Written(dict[float, str]):
+    """Ratings as the page has them, each written once; empty where one is missing."""
+
+    def __init__(self, ratings: Array) -> None:
+        super().__init__()
+        self._whole = bool(np.all(np.isnan(ratings) | (ratings == np.round(ratings))))
+
+    def __missing__(self, value: float) -> str:
+        if value != value:
+            return ""
+        self[value] = written = str(int(value)) if self._whole else f"{value:.4g}"
+        return written
+
+
+def _cells(ratings: Array, statuses: Sequence[str], written: _Written) -> str:
     """The judges' ratings of a response, short: `7,5,8;a;4,,6`."""
-    cells = []
-    for column, row in enumerate(ratings.tolist()):
-        if statuses[column] != "scored":
-            cells.append(_STATUS_CODES[statuses[column]])
-        elif integer:
-            cells.append(",".join("" if value != value else str(int(value)) for value in row))
-        else:
-            cells.append(",".join("" if value != value else f"{value:.4g}" for value in row))
-    return ";".join(cells)
+    return ";".join(
+        [
+            ",".join([written[value] for value in row])
+            if status == "scored"
+            else _STATUS_CODES[status]
+            for row, status in zip(ratings.tolist(), statuses, strict=True)
+        ]
+    )
 
 
 def _texts(
@@ -297,15 +310,19 @@ def _lines_by_response(file: BinaryIO) -> dict[tuple[str, str], array[int]]:
     """Where the judgments of each response begin, by its ids: a run's replies may be more than
     memory holds. What the lines hold was looked at when the run was read from them."""
     found: dict[tuple[str, str], array[int]] = {}
+    # By how lines begin: what most have in common is read once.
+    known: dict[bytes, array[int]] = {}
     begin = 0
     for text in file:
         if text.endswith(b"\n"):
-            if (ids := _IDS.match(text)) is not None:
-                key = ids[1].decode(), ids[2].decode()
-            else:
+            end = text.find(_BEHIND_IDS)
+            ids = text[:end] if end > 0 and text.startswith(_BEGINNING) else text
+            if (places := known.get(ids)) is None:
                 line = orjson.loads(text)
-                key = line["prompt_id"], line["id"]
-            found.setdefault(key, array("q")).append(begin)
+                places = found.setdefault((line["prompt_id"], line["id"]), array("q"))
+                if ids is not text:
+                    known[ids] = places
+            places.append(begin)
         begin += len(text)
     return found
 

@@ -339,9 +339,10 @@ class RegisteredStatistic(Generic[BlockT]):
         needs."""
         return (
             block.level in self.levels
-            and set(self.needs) <= set(block.has)
             and self.side in (block.side, "both")
             and block.of in self.of
+            # Last, and not where nothing is needed: what there is has to be looked for.
+            and (not self.needs or set(self.needs) <= set(block.has))
         )
 
 

@@ -56,7 +56,7 @@ async def until(true: Callable[[], object]) -> None:
 
 
 def has_all_slots(limiter: RateLimiter, count: int) -> bool:
-    return limiter._slots._value == count
+    return limiter._slots.free == count
 
 
 # Trying again

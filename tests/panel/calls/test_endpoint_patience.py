@@ -199,7 +199,7 @@ async def test_cancelled_in_an_outage_others_go_on(tmp_path: Path) -> None:
             task.cancel()
         with serving(always(ok("7")), port=port):
             assert isinstance(await asyncio.wait_for(tasks[4], 20), ModelResponse)
-        assert line.limiter._slots._value == 8
+        assert line.limiter._slots.free == 8
 
 
 async def test_late_answers_are_no_outage(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import Counter
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -381,3 +382,82 @@ async def test_slots_taken_away_are_counted_as_long_as_they_are_used() -> None:
         limiter.pushed_back(time.monotonic() - 1)
         assert limiter.state(time.monotonic()).in_flight == 2
     assert limiter.state(time.monotonic()).in_flight == 0
+
+
+# Calls about one text
+
+
+async def most_texts_open(n_slots: int, n_texts: int, n_calls: int) -> int:
+    """How many texts are begun and not done at a time, at most: of each one call is made, and then
+    the others together."""
+    limiter = RateLimiter(n_slots)
+    made: Counter[int] = Counter()
+    most = 0
+
+    async def call(text: int) -> None:
+        nonlocal most
+        await limiter.enter(0, text)
+        made[text] += 1
+        most = max(most, sum(0 < n < n_calls for n in made.values()))
+        await asyncio.sleep(0.001)
+        limiter.leave(text)
+
+    async def judged(text: int) -> None:
+        await call(text)
+        await asyncio.gather(*(call(text) for _ in range(n_calls - 1)))
+
+    await asyncio.gather(*(judged(text) for text in range(n_texts)))
+    assert made == dict.fromkeys(range(n_texts), n_calls)
+    return most
+
+
+@pytest.mark.parametrize("n_slots", [1, 2, 5])
+async def test_a_slot_that_gets_free_goes_to_the_same_text(n_slots: int) -> None:
+    """As many texts are open as there are slots, and not all of those that wait."""
+    assert await most_texts_open(n_slots, n_texts=20, n_calls=6) <= n_slots
+
+
+async def test_no_slot_waits_for_a_text() -> None:
+    """One text's calls have all slots where no other text waits for them."""
+    limiter = RateLimiter(4)
+    running = most = 0
+
+    async def call() -> None:
+        nonlocal running, most
+        await limiter.enter(0, "a")
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.001)
+        running -= 1
+        limiter.leave("a")
+
+    await asyncio.gather(*(call() for _ in range(12)))
+    assert most == 4
+
+
+@pytest.mark.parametrize("seed", range(20))
+async def test_no_slot_is_lost_to_calls_that_are_cancelled(seed: int) -> None:
+    """Whenever calls are cancelled, waiting or under way, all slots are free in the end and every
+    other call was made."""
+    random, limiter = Random(seed), RateLimiter(3)
+    done = 0
+
+    async def call(text: int) -> None:
+        nonlocal done
+        await limiter.enter(0, text)
+        try:
+            await asyncio.sleep(random.random() / 1000)
+            done += 1
+        finally:
+            limiter.leave(text)
+
+    calls = [asyncio.create_task(call(random.randrange(5))) for _ in range(60)]
+    for chosen in random.sample(calls, 30):
+        if random.random() < 0.7:
+            await asyncio.sleep(0)
+        chosen.cancel()
+    ended = await asyncio.gather(*calls, return_exceptions=True)
+    assert done == sum(end is None for end in ended)
+    assert limiter.state(time.monotonic()).in_flight == 0
+    for _ in range(3):
+        await asyncio.wait_for(limiter.enter(0), 0.2)

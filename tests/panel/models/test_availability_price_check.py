@@ -87,7 +87,9 @@ def test_the_table_is_read_from_an_installed_package(
     found = litellm_table()
     assert found is not None
     assert (found.version, found.models) == ("9.9.0", table)
-    printed = " ".join(CliRunner().invoke(models, env={"COLUMNS": "160"}).output.split())
+    printed = " ".join(
+        CliRunner().invoke(models, ["--full"], env={"COLUMNS": "160"}).output.split()
+    )
     assert "differ from the table of LiteLLM 9.9.0" in printed
     assert "openai:gpt-4o-mini input 0.15 0.2" in printed
 
@@ -122,5 +124,5 @@ def test_an_old_table_is_said_to_be_old(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("persona_panel.cli.models.date", Clock)
     assert "181 days old" in " ".join(CliRunner().invoke(models).output.split())
     monkeypatch.setattr("persona_panel.models.availability.OLD", timedelta(days=181))
-    monkeypatch.setattr("persona_panel.cli.models.OLD", timedelta(days=181))
+    monkeypatch.setattr("persona_panel.models.availability_result.OLD", timedelta(days=181))
     assert "days old" not in CliRunner().invoke(models).output
