@@ -352,8 +352,8 @@ class EmbeddedChat(BaseChatModel):
     _converted: Path | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any, /) -> None:
-        require_engine()
         self._path = weights_of(self.model).resolve()
+        require_engine()
         if self.model in SHA256:
             self._converted = _faster_copy(self._path, SHA256[self.model])
 
