@@ -45,8 +45,8 @@ def test_another_owner_of_the_old_name_keeps_it(tmp_path: Path) -> None:
 
 
 def test_the_wheel_installs_one_package_and_the_alias(tmp_path: Path) -> None:
-    """Installed there are `persona_panel`, with the graphs, personas and rubrics inside it, and the
-    module `panel`; the demo's batches are there as files; no file is in it twice, and none of the tests."""
+    """Installed there are `persona_panel`, with the graphs, personas, rubrics and the batches of
+    the demo inside it, and the module `panel`; no file is in it twice, and none of the tests."""
     import zipfile
 
     subprocess.run(
