@@ -1,6 +1,6 @@
 """How long a newcomer waits for a first leaderboard: the README's first command, step by step.
 
-    python -m benchmarks.first_result            with an empty cache of packages, then with a full one
+    python -m benchmarks.first_result            with no package in pip's cache, then with all
     python -m benchmarks.first_result --offline  the demo alone, in this environment
 
 Each time in a fresh copy of what git has, an environment of its own and an empty cache of replies
