@@ -215,7 +215,8 @@ class _Engine:
         steps = range(max(1, shared - 1), len(blocks) + goes_on)
         for n in steps:
             user = {"role": "user", "content": "".join(blocks[:n])}
-            body = {"messages": [*head, user], "max_tokens": 0}
+            # What opens an answer follows the last block alone: nobody reads it before.
+            body = {"messages": [*head, user], "max_tokens": 0, "add_generation_prompt": False}
             if n == 1 and shared < 2:
                 self._answer(body | {"cache_prompt": False})
             self._answer(body)
