@@ -17,11 +17,8 @@ from persona_panel.files.wording import command_line
 @click.command(cls=PanelCommand)
 @refusals_without_calls
 def demo() -> None:
-    """Score eight short speeches with five personas on the embedded model: without a key, in less
-    than a minute.
-
-    It is `score` with arguments: it prints them, writes a run below `runs`, and ends as `score`
-    does.
+    """Score eight short speeches with five personas on the embedded model, without a key, in less
+    than a minute. It is `score` with arguments, which it prints; the run is written below `runs`.
     """
     from persona_panel.files.errors import ConfigurationError
     from persona_panel.models.embedded_weights import require_engine, weights_of
