@@ -143,7 +143,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "Start": {
         "demo": (
             "persona_panel.cli.demo",
-            "Score a small batch that comes along, without a key, in a minute.",
+            "Score a small example batch, without a key, in a minute.",
         ),
         "init": ("persona_panel.cli.init", "Write a panel file for a file of responses."),
         "score": (

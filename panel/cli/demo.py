@@ -39,8 +39,8 @@ def demo() -> None:
     with score.make_context("score", words, parent=click.get_current_context()) as context:
         score.invoke(context)
     NextStep(
-        "score the larger example, or in its place a file of your own, by a model of your own "
-        "(--model PROVIDER:NAME)",
+        "score the larger example, of 32 responses; put a file of your own in its place, and add "
+        "--model PROVIDER:NAME for a model of your own",
         command_line("score", [_example("responses.jsonl")], {"--personas": "disciplinary"}),
     ).say()
 
