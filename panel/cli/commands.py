@@ -141,6 +141,10 @@ _QUESTIONS = LazyGroup(
 )
 SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "Start": {
+        "demo": (
+            "persona_panel.cli.demo",
+            "Score a small example batch, without a key, in a minute.",
+        ),
         "init": ("persona_panel.cli.init", "Write a panel file for a file of responses."),
         "score": (
             "persona_panel.cli.score",

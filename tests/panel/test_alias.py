@@ -45,8 +45,8 @@ def test_another_owner_of_the_old_name_keeps_it(tmp_path: Path) -> None:
 
 
 def test_the_wheel_installs_one_package_and_the_alias(tmp_path: Path) -> None:
-    """Installed there are `persona_panel`, with the graphs, personas and rubrics inside it, and the
-    module `panel`; no file is in it twice, and none of the tests."""
+    """Installed there are `persona_panel`, with the graphs, personas, rubrics and the batches of
+    the demo inside it, and the module `panel`; no file is in it twice, and none of the tests."""
     import zipfile
 
     subprocess.run(
@@ -54,7 +54,8 @@ def test_the_wheel_installs_one_package_and_the_alias(tmp_path: Path) -> None:
         check=True, capture_output=True,
     )  # fmt: skip
     [wheel] = tmp_path.glob("*.whl")
-    names = zipfile.ZipFile(wheel).namelist()
+    packed = zipfile.ZipFile(wheel)
+    names = packed.namelist()
     assert len(names) == len(set(names))
     assert {name.partition("/")[0] for name in names if ".dist-info/" not in name} == {
         "persona_panel", "panel.py",
@@ -62,3 +63,7 @@ def test_the_wheel_installs_one_package_and_the_alias(tmp_path: Path) -> None:
     for name in ("graphs/judging.py", "personas/library/disciplinary.yaml", "py.typed"):
         assert f"persona_panel/{name}" in names
     assert "persona_panel/library/models.yaml" in names
+    # What `persona-panel demo` scores and names is a link in the repository.
+    for name in ("debate_speeches.jsonl", "responses.jsonl"):
+        batch = (ROOT / "examples" / name).read_bytes()
+        assert packed.read(f"persona_panel/library/{name}") == batch

@@ -44,8 +44,8 @@ def availability() -> Sequence[Availability]:
 def _shipped(name: str) -> Availability:
     model = f"local:{name}"
     try:
-        require_engine()
         path = weights_of(name)
+        require_engine()
     except ConfigurationError as error:
         return Availability(model, False, str(error))
     return Availability(model, True, f"{path.stat().st_size / 1e6:.0f} MB, shows the machinery")
