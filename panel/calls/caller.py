@@ -204,6 +204,15 @@ class Caller:
             if done := self._under_way.pop(entry):
                 done.set()
 
+    @property
+    def reads_ahead(self) -> bool:
+        """Return whether a reply that is kept may have to be waited for."""
+        return self._read_ahead is not None
+
+    def kept(self, request: ModelRequest, page: str, replicate: int = 1) -> ModelResponse | None:
+        """Return the reply that is kept to a request, without counting it; None where none is."""
+        return self._cache.get(page, key_of(request, replicate))
+
     async def _asked(
         self, model: str, request: ModelRequest, entry: ReplyKey, cut_is_usable: bool
     ) -> ModelResponse:
