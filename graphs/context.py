@@ -69,11 +69,11 @@ class KeptReplies(NamedTuple):
 
     Attributes:
         reply: the reply to a request about a response, which is not counted; None where none is.
-        count: told how many were used.
+        used: told how many were used.
     """
 
     reply: Callable[[Judge, Response, ModelRequest], ModelResponse | None]
-    count: Callable[[int], None]
+    used: Callable[[int], None]
 
 
 @dataclass(frozen=True, slots=True)

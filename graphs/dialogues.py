@@ -68,7 +68,7 @@ async def verdict_of_kept(key: str, context: GraphContext) -> Verdict | None:
                     return None
     except _NotKept:
         return None
-    kept.count(n_kept)
+    kept.used(n_kept)
     for judgment in judgments:
         context.on_judgment(judgment)
     return aggregate(judgments, context.output_rubric)

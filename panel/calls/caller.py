@@ -204,13 +204,13 @@ class Caller:
             if done := self._under_way.pop(entry):
                 done.set()
 
-    @property
-    def reads_ahead(self) -> bool:
-        """Return whether a reply that is kept may have to be waited for."""
-        return self._read_ahead is not None
-
-    def kept(self, request: ModelRequest, page: str, replicate: int = 1) -> ModelResponse | None:
-        """Return the reply that is kept to a request, without counting it; None where none is."""
+    def kept_reply(
+        self, request: ModelRequest, page: str, replicate: int = 1
+    ) -> ModelResponse | None:
+        """Return what `complete` would return at once, from the cache, without counting it; None
+        where it would wait, or call a model."""
+        if self._read_ahead is not None:
+            return None
         return self._cache.get(page, key_of(request, replicate))
 
     async def _asked(

@@ -157,9 +157,9 @@ def graph_context(
         caller.forget(answered, page(judge, response), judge.replicate)
 
     def kept(judge: Judge, response: Response, request: ModelRequest) -> ModelResponse | None:
-        return caller.kept(request, page(judge, response), judge.replicate)
+        return caller.kept_reply(request, page(judge, response), judge.replicate)
 
-    def count(n_kept: int) -> None:
+    def used(n_kept: int) -> None:
         caller.counts.cached += n_kept
 
     def page(judge: Judge, response: Response) -> str:
@@ -174,7 +174,7 @@ def graph_context(
         forget=forget,
         on_judgment=on_judgment,
         # A graph that somebody looks at is shown whole.
-        kept=None if caller.reads_ahead or may_be_traced() else KeptReplies(kept, count),
+        kept=None if may_be_traced() else KeptReplies(kept, used),
     )
 
 
