@@ -96,7 +96,7 @@ def table_rows(table: DataTable, add: AddFault) -> Iterator[FilePart]:
 
 
 def _frame_rows(frame: ArrowTable | InterchangeTable, add: AddFault) -> Iterator[FilePart]:
-    pa = imported_arrow("data frames")
+    pa = imported_arrow("Data frames")
     from pyarrow.interchange import from_dataframe
 
     try:
