@@ -4,9 +4,12 @@ comparative, all responses to a prompt.
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
+from types import ModuleType
 from typing import Any, Protocol, cast
 
 from persona_panel.calls.endpoint import estimated_tokens, tokens_in
@@ -272,10 +275,19 @@ class Pointwise:
         [key] = keys
         if (verdict := await verdict_of_kept(key, context)) is not None:
             return [verdict]
-        # LangGraph takes longer to import than a small batch to be judged from its cache.
-        from persona_panel.graphs.judging import judge_response
+        return [(await _judging().judge_response(key, context))["verdict"]]
 
-        return [(await judge_response(key, context))["verdict"]]
+
+@cache
+def _judging() -> ModuleType:
+    """Return the judging graph's module: LangGraph takes longer to import than a small batch to be
+    judged from its cache."""
+    from persona_panel.graphs import judging
+
+    # A command has frozen what was imported before its run, which garbage is not looked for in.
+    if gc.get_freeze_count():
+        gc.freeze()
+    return judging
 
 
 def _response_tokens(response: Response) -> int:
