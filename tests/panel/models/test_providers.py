@@ -12,7 +12,7 @@ import pytest
 
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.models.config import ModelConfig
-from persona_panel.models.embedded import EmbeddedChat
+from persona_panel.models.embedded import EmbeddedClient
 from persona_panel.models.langchain import LangChainClient
 from persona_panel.models.langchain_providers import LANGCHAIN_PROVIDERS as PROVIDERS
 from persona_panel.models.openai_client import OpenAIClient
@@ -229,7 +229,7 @@ def test_a_local_file(tmp_path: Path) -> None:
     file = tmp_path / "own.gguf"
     file.write_bytes(b"not weights")
     client = client_for(ModelConfig(model=f"local:{file}", context_window=1024))
-    assert isinstance(client, EmbeddedChat)
+    assert isinstance(client, EmbeddedClient)
     assert client.context_tokens == 1024
     assert client.temperature == 0.0
 
