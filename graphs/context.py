@@ -64,8 +64,8 @@ ShowPeers = Callable[[Response, Sequence[Peer]], Sequence[Peer]]
 """From a response and the readings of a judge's peers to what the judge is shown of them."""
 
 
-class KeptReplies(NamedTuple):
-    """The replies that are kept, for a response that all of its judges' are kept for.
+class ReplyLookup(NamedTuple):
+    """A way to the replies that are kept, to judge a response from them alone.
 
     Attributes:
         reply: the reply to a request about a response, which is not counted; None where none is.
@@ -108,7 +108,7 @@ class GraphContext:
     """Of what is drawn by lot: the order of peers, or of responses that are compared."""
     graph: CompiledStateGraph[Any, GraphContext, Any, Any] | None = None
     """The graph that judges one response; None: `judging_graph`."""
-    kept: KeptReplies | None = None
+    kept: ReplyLookup | None = None
     """What a response may be judged from without a graph; None: every response goes through it."""
 
     @property

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from persona_panel.graphs import Judge, Response
-from persona_panel.graphs.context import KeptReplies
+from persona_panel.graphs.context import ReplyLookup
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.graphs.dialogues import verdict_of_kept
 from persona_panel.rubrics import ModelRequest, ModelResponse
@@ -27,7 +27,7 @@ class Kept:
     def __init__(self, panel: Panel, replies: dict[Judge, ModelResponse]) -> None:
         self.used: list[int] = []
         self._replies = replies
-        kept = KeptReplies(self._reply, self.used.append)
+        kept = ReplyLookup(self._reply, self.used.append)
         self.context = replace(panel.context(), kept=kept)
 
     def _reply(

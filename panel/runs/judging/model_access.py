@@ -23,7 +23,7 @@ from persona_panel.calls.rate_limiter import MAX_CONCURRENCY, shared_rate_limite
 from persona_panel.calls.tracing import is_traced, may_be_traced, traced
 from persona_panel.files.descriptors import left_for_calls, shared_out
 from persona_panel.graphs import Judge, Judgment, Response
-from persona_panel.graphs.context import Answered, GraphContext, KeptReplies, ShowPeers
+from persona_panel.graphs.context import Answered, GraphContext, ReplyLookup, ShowPeers
 from persona_panel.models.config import with_batches
 from persona_panel.planning.bound_models import BoundModel, texts_at_once
 from persona_panel.planning.panel_plan import PanelPlan
@@ -174,7 +174,7 @@ def graph_context(
         forget=forget,
         on_judgment=on_judgment,
         # A graph that somebody looks at is shown whole.
-        kept=None if may_be_traced() else KeptReplies(kept, used),
+        kept=None if may_be_traced() else ReplyLookup(kept, used),
     )
 
 
