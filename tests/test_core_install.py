@@ -11,7 +11,12 @@ import subprocess
 import sys
 import tomllib
 from collections.abc import Iterator, Mapping
-from importlib.metadata import PackageNotFoundError, packages_distributions, requires
+from importlib.metadata import (
+    PackageNotFoundError,
+    distribution,
+    packages_distributions,
+    requires,
+)
 from pathlib import Path
 
 import pyarrow as pa
@@ -38,8 +43,8 @@ COMMAND = "from persona_panel.cli.main import main\nmain()"
 ARROW = "which is not installed; get it with: pip install 'persona-panel[arrow]'"
 
 
-def absent_modules() -> set[str]:
-    """The modules installed here that no requirement of the core brings."""
+def core_distributions() -> set[str]:
+    """What the core requires, at whatever distance, and the project."""
     # What is installed may be older than the file.
     project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
     core, waiting = {"persona-panel"}, [_named(line) for line in project["dependencies"]]
@@ -53,11 +58,26 @@ def absent_modules() -> set[str]:
             # For another system or Python.
             continue
         waiting += [_named(line) for line in needed if "extra ==" not in line]
+    return core
+
+
+def absent_modules() -> set[str]:
+    """The modules installed here that no requirement of the core brings."""
+    core = core_distributions()
     return {
         module
         for module, distributions in packages_distributions().items()
         if not core & set(map(_named, distributions))
     }
+
+
+def installed_bytes(name: str) -> int:
+    """The bytes of an installed distribution, with byte code; 0 where it is for another system."""
+    try:
+        files = distribution(name).files or []
+    except PackageNotFoundError:
+        return 0
+    return sum(path.stat().st_size for file in files if (path := Path(str(file.locate()))).exists())
 
 
 def _named(requirement: str) -> str:
@@ -96,6 +116,14 @@ def test_what_is_hidden_is_the_packages_of_extras() -> None:
     absent = absent_modules()
     assert {"pyarrow", "matplotlib", "redis", "pytest"} <= absent
     assert not {"persona_panel", "numpy", "scipy", "langgraph", "pycurl", "yaml"} & absent
+
+
+def test_an_installation_weighs_at_most_385_mb() -> None:
+    """What the core requires, and the project with its byte code, which pip writes, is small."""
+    others = sum(map(installed_bytes, core_distributions() - {"persona-panel"}))
+    folders = (ROOT / name for name in ("panel", "graphs", "rubrics", "personas"))
+    own = sum(path.stat().st_size for folder in folders for path in folder.rglob("*.*"))
+    assert 300e6 < others + own < 385e6 - installed_bytes("pip")
 
 
 @pytest.mark.parametrize("suffix", ["csv", "jsonl"])
