@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from itertools import groupby
+from operator import attrgetter
 from types import ModuleType
 from typing import Any, Protocol, cast
 
@@ -249,7 +251,7 @@ class Pointwise:
 
     def units(self, batch: Batch) -> AsyncIterator[tuple[Response, ...]]:
         """Return each response as a unit of its own."""
-        return self.streamed_units(as_async(batch))
+        return self.streamed_units(as_async(batch.shuffled(self.plan.settings.seed)))
 
     async def streamed_units(
         self, responses: AsyncIterator[Response]
@@ -309,7 +311,8 @@ class Comparative:
 
     def units(self, batch: Batch) -> AsyncIterator[tuple[Response, ...]]:
         """Return all responses to a prompt at a time."""
-        return as_async(_by_prompt(batch))
+        shuffled = groupby(batch.shuffled(self.plan.settings.seed), attrgetter("prompt_id"))
+        return as_async(tuple(responses) for _, responses in shuffled)
 
     def streamed_units(
         self, responses: AsyncIterator[Response]
@@ -468,7 +471,8 @@ class Mode(Protocol):
         cannot; lists all."""
 
     def units(self, batch: Batch) -> AsyncIterator[tuple[Response, ...]]:
-        """Return the units that a graph judges in one go."""
+        """Return the units that a graph judges in one go, in the order of `Batch.shuffled`. Raises
+        RunStopped: as there."""
 
     def streamed_units(
         self, responses: AsyncIterator[Response]
