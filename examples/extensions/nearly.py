@@ -6,14 +6,14 @@ from pydantic import SecretStr
 
 from persona_panel.models.availability import Availability, find_key
 from persona_panel.models.config import ModelConfig
-from persona_panel.models.openai_compatible import OpenAICompatible
+from persona_panel.models.openai_client import OpenAIClient
 from persona_panel.rubrics import ModelResponse
 
 packages = ("pycurl",)
 URL = "http://localhost:8000/v1"
 
 
-class NearlyOpenAI(OpenAICompatible):
+class NearlyOpenAI(OpenAIClient):
     def read_answer(self, completion: dict[str, Any], latency_s: float) -> ModelResponse:
         for choice in completion["choices"]:
             message = choice["message"]

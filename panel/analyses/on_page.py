@@ -77,7 +77,7 @@ class RunWithPeople:
         Raises:
             InputError: they share no response or no dimension.
         """
-        # It reads files, and with them pyarrow.
+        # Only where people have rated.
         from persona_panel.files.aligned_ratings import align_ratings
         from persona_panel.runs.collected import ratings_of
         from persona_panel.statistics.core.display import COMPOSITE

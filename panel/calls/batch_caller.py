@@ -173,6 +173,14 @@ class BatchCaller(Caller):
             raise Unanswered("failed", f"{fault}{often}")
         raise Unanswered("skipped", self.cap or _NOT_ASKED)
 
+    def kept_reply(
+        self, request: ModelRequest, page: str, replicate: int = 1
+    ) -> ModelResponse | None:
+        """Return a reply as `Caller.kept_reply` does; None where batches answer."""
+        if self._stage != "calling":
+            return None
+        return super().kept_reply(request, page, replicate)
+
     def forget(self, answered: Any, page: str, replicate: int = 1) -> None:
         """Forget replies as `Caller.forget` does, but only in the run itself: rounds leave the
         cache as it is."""

@@ -204,6 +204,15 @@ class Caller:
             if done := self._under_way.pop(entry):
                 done.set()
 
+    def kept_reply(
+        self, request: ModelRequest, page: str, replicate: int = 1
+    ) -> ModelResponse | None:
+        """Return what `complete` would return at once, from the cache, without counting it; None
+        where it would wait, or call a model."""
+        if self._read_ahead is not None:
+            return None
+        return self._cache.get(page, key_of(request, replicate))
+
     async def _asked(
         self, model: str, request: ModelRequest, entry: ReplyKey, cut_is_usable: bool
     ) -> ModelResponse:

@@ -7,18 +7,38 @@ told here. A run holds the texts of its call, without keys that this process kno
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Coroutine
 from typing import Any, Literal
-
-from langsmith.run_helpers import get_current_run_tree, trace
 
 from persona_panel.files.secrets import SECRETS
 from persona_panel.rubrics import ModelRequest, ModelResponse
 
+_TRACING = tuple(
+    f"{name}_TRACING{version}" for name in ("LANGSMITH", "LANGCHAIN") for version in ("", "_V2")
+)
+"""The environment's variables by which LangSmith traces."""
+
 
 def is_traced() -> bool:
     """Return whether the current work belongs to a run that is traced."""
-    return get_current_run_tree() is not None
+    # A graph that is traced has imported it.
+    helpers = sys.modules.get("langsmith.run_helpers")
+    return helpers is not None and helpers.get_current_run_tree() is not None
+
+
+def may_be_traced() -> bool:
+    """Return whether a graph that begins now may be traced, or is told of to a run of LangChain's
+    that it is part of; imports nothing."""
+    utils, config = (
+        sys.modules.get(name) for name in ("langsmith.utils", "langchain_core.runnables.config")
+    )
+    if config is not None and config.var_child_runnable_config.get() is not None:
+        return True
+    if utils is not None:
+        return bool(utils.tracing_is_enabled())
+    return any(os.environ.get(name) for name in _TRACING)
 
 
 async def traced(
@@ -37,6 +57,8 @@ async def traced(
     """
     provider, _, model_name = model.partition(":")
     about = {"ls_provider": provider, "ls_model_name": model_name}
+    from langsmith.run_helpers import trace
+
     kind: Literal["chain", "llm"] = "chain" if traces_calls else "llm"
     async with trace(name, kind, inputs={"messages": _messages(request)}, metadata=about) as run:
         reply = await call

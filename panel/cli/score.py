@@ -175,7 +175,7 @@ def score(
     panel = panel_options.panel()
     humans = column = None
     if human:
-        # It reads Parquet, too.
+        # Only where people have rated.
         from persona_panel.files.aligned_ratings import load_human_ratings
 
         humans = load_human_ratings(human, human_mapping, **reading)

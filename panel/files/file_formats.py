@@ -19,6 +19,7 @@ from os import SEEK_END
 from pathlib import Path
 from typing import IO, Any, NamedTuple
 
+from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.limits import (
     DEEPEST,
     LARGEST_DOCUMENT,
@@ -347,9 +348,28 @@ def _csv_fault(message: str) -> tuple[str, str]:
 # Parquet
 
 
+def imported_arrow(what: str) -> Any:
+    """Return pyarrow, by which `what` is read.
+
+    Raises:
+        ConfigurationError: it is not installed.
+    """
+    try:
+        import pyarrow
+    except ModuleNotFoundError as error:
+        # One that is installed and cannot be imported explains its fault itself.
+        if error.name != "pyarrow":
+            raise
+        raise ConfigurationError(
+            f"{what} are read by pyarrow, which is not installed; get it with: "
+            "pip install 'persona-panel[arrow]'"
+        ) from None
+    return pyarrow
+
+
 def _parquet(stream: IO[bytes], known: Collection[str], add: AddFault) -> Iterator[FilePart]:
     # Imported here, because it takes longer than reading most files does.
-    import pyarrow as pa
+    pa = imported_arrow("Parquet files")
     import pyarrow.parquet as pq
 
     try:

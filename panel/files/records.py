@@ -33,6 +33,7 @@ from persona_panel.files.file_formats import (
     arrow_rows,
     file_rows,
     growing_rows,
+    imported_arrow,
     stream_rows,
 )
 from persona_panel.files.limits import MOST_FAULTS, AddFault
@@ -95,7 +96,7 @@ def table_rows(table: DataTable, add: AddFault) -> Iterator[FilePart]:
 
 
 def _frame_rows(frame: ArrowTable | InterchangeTable, add: AddFault) -> Iterator[FilePart]:
-    import pyarrow as pa
+    pa = imported_arrow("Data frames")
     from pyarrow.interchange import from_dataframe
 
     try:

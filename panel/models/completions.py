@@ -14,18 +14,19 @@ import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import urlsplit
 
 import orjson
-from langchain_core.messages import AIMessage
-from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
 
 from persona_panel.files.outputs import as_json
 from persona_panel.models.client import FaultKind, completion_usage
 from persona_panel.models.http_responses import HttpResponse, content_of
 from persona_panel.rubrics import ModelRequest, ModelResponse, Position
 from persona_panel.rubrics.replies import well_formed
+
+if TYPE_CHECKING:
+    from langchain_core.messages import AIMessage
 
 _LONGEST_REASON = 1_000
 """Characters of a refusal or of a reason to finish: a run's summary keeps each one."""
@@ -112,6 +113,9 @@ def positions_of(logprobs: Any) -> tuple[Position, ...]:
 
 def as_message(reply: ModelResponse, completion: Mapping[str, Any]) -> AIMessage:
     """Return the same answer as LangChain shows it."""
+    from langchain_core.messages import AIMessage
+    from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
+
     usage = reply.usage
     return AIMessage(
         content=reply.text,

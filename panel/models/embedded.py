@@ -26,14 +26,10 @@ from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
-from langchain_core.callbacks import CallbackManagerForLLMRun
-from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, convert_to_openai_messages
-from langchain_core.outputs import ChatGeneration, ChatResult
-from pydantic import ConfigDict, PrivateAttr
+from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from persona_panel.models.client import CallError, Capabilities
-from persona_panel.models.completions import CONTINUED, as_message, body_of, read_completion
+from persona_panel.models.completions import CONTINUED, body_of, read_completion
 from persona_panel.models.embedded_weights import (
     CONTEXT_TOKENS,
     ENGINES,
@@ -336,8 +332,8 @@ _faster_copy = cache(faster_copy)
 _checked = cache(checked)
 
 
-class EmbeddedChat(BaseChatModel):
-    """A GGUF model as a LangChain chat model.
+class EmbeddedClient(BaseModel):
+    """A GGUF model inside this process.
 
     `name` is a shipped model's name or a path. The model is loaded at the first call,
     once per process.
@@ -361,10 +357,6 @@ class EmbeddedChat(BaseChatModel):
     @property
     def _llm_type(self) -> str:
         return "persona-panel-local"
-
-    @property
-    def _identifying_params(self) -> dict[str, Any]:
-        return dict(self.parameters)
 
     @property
     def capabilities(self) -> Capabilities:
@@ -419,22 +411,3 @@ class EmbeddedChat(BaseChatModel):
 
     async def aclose(self) -> None:
         """Do nothing: other panels of this process may be using the loaded model."""
-
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        body = {
-            "messages": convert_to_openai_messages(messages),
-            "temperature": self.temperature,
-            **kwargs,
-        }
-        if stop:
-            body["stop"] = stop
-        started = time.monotonic()
-        answer = self._complete((), body)
-        reply = read_completion(answer, time.monotonic() - started)
-        return ChatResult(generations=[ChatGeneration(message=as_message(reply, answer))])

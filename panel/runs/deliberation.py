@@ -319,7 +319,7 @@ def _toward(
     rubric: Rubric,
     seed: int,
 ) -> tuple[dict[str, TowardHumans], RatingsOrigin | None]:
-    # It reads files, and with them pyarrow.
+    # Only where people have rated.
     from persona_panel.files.aligned_ratings import align_ratings
 
     file = "human ratings" if human.origin is None else human.origin.file

@@ -464,7 +464,7 @@ def _output(out: str | Path | RunOutput, responses: Responses) -> RunOutput:
 def _compare_with(humans: Ratings, run: Run, plan: PanelPlan) -> None:
     """Give a run human ratings; refuse those that cannot be compared before anything is spent."""
     if plan.settings.deliberation is None:
-        # It reads files, and with them pyarrow.
+        # Only where people have rated.
         from persona_panel.files.aligned_ratings import align_ratings
 
         file = "human ratings" if humans.origin is None else humans.origin.file

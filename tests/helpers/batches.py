@@ -31,7 +31,7 @@ from persona_panel.experiments.sweep.running import Sweeping
 from persona_panel.files.prompts import GenerationPrompt
 from persona_panel.models.batches import BatchAnswer, BatchStatus, OpenAIBatches
 from persona_panel.models.config import ModelConfig, Price
-from persona_panel.models.openai_compatible import OpenAICompatible
+from persona_panel.models.openai_client import OpenAIClient
 from persona_panel.runs import executor
 from persona_panel.runs.execution import Execution
 from persona_panel.runs.folder import OutputFile
@@ -151,7 +151,7 @@ def _main() -> None:
             os.environ["XDG_STATE_HOME"] = cache
             os.read(begun, 1)
             _Killed.rows = int(rows)
-            OpenAICompatible.batches = lambda self: _Killed(self)  # type: ignore[method-assign]
+            OpenAIClient.batches = lambda self: _Killed(self)  # type: ignore[method-assign]
             if what == "scored":
                 scored(panel_at(url), Path(out))
             else:

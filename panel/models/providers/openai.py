@@ -21,7 +21,7 @@ def client(config: ModelConfig, keep_prefix: bool) -> ModelClient:
     """See `Provider.client`; OpenAI keeps the beginning of a request by itself."""
     from pydantic import SecretStr, ValidationError
 
-    from persona_panel.models.openai_compatible import OpenAICompatible
+    from persona_panel.models.openai_client import OpenAIClient
 
     base_url = config.base_url or os.environ.get("OPENAI_BASE_URL") or URL
     SECRETS.learn(*credentials_in(base_url))
@@ -29,7 +29,7 @@ def client(config: ModelConfig, keep_prefix: bool) -> ModelClient:
     key = find_key(config, "OPENAI_API_KEY", required=base_url.rstrip("/") == URL)
     body, headers = _sent(config.options)
     try:
-        return OpenAICompatible(
+        return OpenAIClient(
             model=config.model_name,
             base_url=base_url,
             api_key=SecretStr(key) if key else None,

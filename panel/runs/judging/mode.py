@@ -4,18 +4,20 @@ comparative, all responses to a prompt.
 
 from __future__ import annotations
 
+import gc
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from itertools import groupby
 from operator import attrgetter
+from types import ModuleType
 from typing import Any, Protocol, cast
 
 from persona_panel.calls.endpoint import estimated_tokens, tokens_in
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.files.responses import Batch, as_async
 from persona_panel.graphs import Judge, Judgment, Response, Verdict
-from persona_panel.graphs.comparative import comparative_graph
 from persona_panel.graphs.context import GraphContext
 from persona_panel.graphs.deliberation import (
     Deliberation,
@@ -25,7 +27,7 @@ from persona_panel.graphs.deliberation import (
     peer_name,
     should_continue,
 )
-from persona_panel.graphs.judging import judge_one, judge_response, revise_one, run_dialogue
+from persona_panel.graphs.dialogues import judge_one, revise_one, run_dialogue, verdict_of_kept
 from persona_panel.graphs.records import ComparisonTask, question_of
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.rubrics import (
@@ -273,7 +275,21 @@ class Pointwise:
     async def judge(self, keys: Sequence[str], context: GraphContext) -> list[Verdict]:
         """Yield the verdict on the one response of a unit."""
         [key] = keys
-        return [(await judge_response(key, context))["verdict"]]
+        if (verdict := await verdict_of_kept(key, context)) is not None:
+            return [verdict]
+        return [(await _judging().judge_response(key, context))["verdict"]]
+
+
+@cache
+def _judging() -> ModuleType:
+    """Return the judging graph's module: LangGraph takes longer to import than a small batch to be
+    judged from its cache."""
+    from persona_panel.graphs import judging
+
+    # A command has frozen what was imported before its run, which garbage is not looked for in.
+    if gc.get_freeze_count():
+        gc.freeze()
+    return judging
 
 
 def _response_tokens(response: Response) -> int:
@@ -323,6 +339,8 @@ class Comparative:
 
     async def judge(self, keys: Sequence[str], context: GraphContext) -> list[Verdict]:
         """Yield the verdicts on the responses to a prompt, in the order of their ids."""
+        from persona_panel.graphs.comparative import comparative_graph
+
         done: Mapping[str, Any] = await comparative_graph().ainvoke(
             cast(Any, {"responses": tuple(keys)}), context=context
         )

@@ -20,10 +20,10 @@ from persona_panel.calls.cache import RemoteReplyStore, ReplyStore, open_reply_s
 from persona_panel.calls.caller import Caller, CallerFactory
 from persona_panel.calls.endpoint import PATIENCE_S, Endpoint
 from persona_panel.calls.rate_limiter import MAX_CONCURRENCY, shared_rate_limiter
-from persona_panel.calls.tracing import is_traced, traced
+from persona_panel.calls.tracing import is_traced, may_be_traced, traced
 from persona_panel.files.descriptors import left_for_calls, shared_out
 from persona_panel.graphs import Judge, Judgment, Response
-from persona_panel.graphs.context import Answered, GraphContext, ShowPeers
+from persona_panel.graphs.context import Answered, GraphContext, ReplyLookup, ShowPeers
 from persona_panel.models.config import with_batches
 from persona_panel.planning.bound_models import BoundModel, texts_at_once
 from persona_panel.planning.panel_plan import PanelPlan
@@ -156,6 +156,12 @@ def graph_context(
     def forget(judge: Judge, response: Response, answered: Sequence[Answered]) -> None:
         caller.forget(answered, page(judge, response), judge.replicate)
 
+    def kept(judge: Judge, response: Response, request: ModelRequest) -> ModelResponse | None:
+        return caller.kept_reply(request, page(judge, response), judge.replicate)
+
+    def used(n_kept: int) -> None:
+        caller.counts.cached += n_kept
+
     def page(judge: Judge, response: Response) -> str:
         return caller.page(judge.model, response.prompt, response.text, response.context)
 
@@ -167,6 +173,8 @@ def graph_context(
         exclusive=caller.exclusive,
         forget=forget,
         on_judgment=on_judgment,
+        # A graph that somebody looks at is shown whole.
+        kept=None if may_be_traced() else ReplyLookup(kept, used),
     )
 
 

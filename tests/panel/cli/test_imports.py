@@ -1,11 +1,22 @@
-"""What a command imports: all that it needs, whichever is the first."""
+"""What a command imports: all that it needs, whichever is the first, and nothing that it does not
+need."""
 
 from __future__ import annotations
 
 import json
+import os
+import re
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator, Mapping
+from importlib.metadata import packages_distributions
 from pathlib import Path
+
+import pytest
+
+from persona_panel.testing import serving
+from tests.helpers.command import COMMAND
 
 ROOT = Path(__file__).parents[3]
 # Other projects' packages are imported once, before the forks: they take most of the time.
@@ -51,3 +62,88 @@ def test_a_run_imports_no_statistic_before_it_has_something_to_say() -> None:
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.stdout.strip() == "[]", done.stderr
+
+
+HELP = {"click"}
+READING = HELP | {
+    "annotated_types", "asyncio_throttle", "numpy", "orjson", "platformdirs", "pydantic",
+    "pydantic_core", "rich", "scipy", "tenacity", "typing_extensions", "typing_inspection", "yaml",
+}  # fmt: skip
+VIEWING = READING | {"jinja2", "markupsafe"}
+SCORING = VIEWING | {"diskcache", "uvloop"}
+TRIED = {"charset_normalizer", "colorama", "tornado"}
+"""What numpy, rich and tenacity import where it is installed."""
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, Mapping[str, str]]]:
+    """The folder of a run of twenty answers, and the environment in which they are cached."""
+    folder = tmp_path_factory.mktemp("scored")
+    rows = [{"prompt": f"P{i}?", "response": f"T{i}.", "system": f"s{i % 2}"} for i in range(4)]
+    (folder / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with serving() as server:
+        env = {"OPENAI_BASE_URL": server.base_url, "PERSONA_PANEL_CACHE": str(folder / "cache")}
+        subprocess.run(
+            [COMMAND, *score(folder, "first")],
+            env=os.environ | env,
+            check=True,
+            capture_output=True,
+        )
+        n_calls = len(server.calls)
+        yield folder, env
+        assert len(server.calls) == n_calls
+
+
+def score(folder: Path, run: str) -> list[str]:
+    model = ["--personas", "disciplinary", "--model", "openai:stub"]
+    return ["score", str(folder / "in.jsonl"), *model, "--out", str(folder / "runs" / run)]
+
+
+def imported(*arguments: str, env: Mapping[str, str] | None = None) -> set[str]:
+    """The packages of others that a command imports; one that serves is then interrupted."""
+    command = [sys.executable, "-X", "importtime", COMMAND, *arguments]
+    with subprocess.Popen(
+        command,
+        env=os.environ | (env or {}),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None and process.stderr is not None
+        if arguments[0] == "view":
+            process.stdout.readline()
+            process.send_signal(signal.SIGINT)
+        _, said = process.communicate()
+    names = set(re.findall(r"^import time:.*\| +(\w+)", said, re.MULTILINE))
+    assert "persona_panel" in names, said
+    return names & set(packages_distributions()) - {"persona_panel"}
+
+
+def test_help_imports_no_package_but_click() -> None:
+    """`--help` needs no package but that of the commands."""
+    assert imported("--help") - started() == HELP
+
+
+def test_a_run_from_its_cache_imports_no_langgraph(scored: tuple[Path, Mapping[str, str]]) -> None:
+    """`score` of answers that are all cached needs no LangGraph, LangSmith, libcurl or pyarrow."""
+    folder, env = scored
+    assert imported(*score(folder, "again"), env=env) - started() - TRIED == SCORING
+
+
+def test_agree_imports_no_model(scored: tuple[Path, Mapping[str, str]]) -> None:
+    """`agree` needs what reads files and computes, and nothing that calls a model."""
+    folder, _ = scored
+    assert imported("agree", str(folder / "runs" / "first")) - started() - TRIED == READING
+
+
+def test_view_imports_no_model(scored: tuple[Path, Mapping[str, str]]) -> None:
+    """`view` needs what makes pages, and nothing that calls a model."""
+    folder, _ = scored
+    assert imported("view", str(folder / "runs")) - started() - TRIED == VIEWING
+
+
+def started() -> set[str]:
+    """The packages that this Python imports by itself."""
+    command = [sys.executable, "-X", "importtime", "-c", ""]
+    said = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    return set(re.findall(r"^import time:.*\| +(\w+)", said, re.MULTILINE))

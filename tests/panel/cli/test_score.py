@@ -16,8 +16,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from persona_panel.results.document import schema
@@ -202,6 +200,8 @@ def test_csv_and_parquet_give_the_verdicts_of_jsonl(
     command: Command, batch: Path, tmp_path: Path
 ) -> None:
     """The same responses under the public files' names, as CSV and Parquet, are the same run."""
+    pa = pytest.importorskip("pyarrow")
+    pq = pytest.importorskip("pyarrow.parquet")
     public = [
         {
             "response_id": row["id"],
@@ -459,6 +459,8 @@ def refusals(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Refusal]:
 @pytest.mark.parametrize("name", BAD)
 def test_bad_input_is_refused(refusals: dict[str, Refusal], name: str) -> None:
     """Exit 2, the file, line and field and what is expected; no call, no file, no traceback."""
+    if name == "no Parquet":
+        pytest.importorskip("pyarrow")
     bad, refusal = BAD[name], refusals[name]
     said = words(refusal.done.stderr)
     assert refusal.done.returncode == 2, said

@@ -12,10 +12,10 @@ import pytest
 
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.models.config import ModelConfig
-from persona_panel.models.embedded import EmbeddedChat
+from persona_panel.models.embedded import EmbeddedClient
 from persona_panel.models.langchain import LangChainClient
 from persona_panel.models.langchain_providers import LANGCHAIN_PROVIDERS as PROVIDERS
-from persona_panel.models.openai_compatible import OpenAICompatible
+from persona_panel.models.openai_client import OpenAIClient
 from persona_panel.models.providers import client_for
 from persona_panel.rubrics import ModelRequest
 from persona_panel.testing import ScriptedServer, serving
@@ -204,7 +204,7 @@ def test_settings_reach_the_model(monkeypatch: pytest.MonkeyPatch) -> None:
     """Temperature and timeout are the model's; a name may hold colons and slashes."""
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     client = client_for(ModelConfig(model="openai:org/m:free", temperature=0.5, timeout=7))
-    assert isinstance(client, OpenAICompatible)
+    assert isinstance(client, OpenAIClient)
     assert (client.model, client.temperature, client.timeout_s) == ("org/m:free", 0.5, 7)
     assert client.base_url == "https://api.openai.com/v1"
 
@@ -229,7 +229,7 @@ def test_a_local_file(tmp_path: Path) -> None:
     file = tmp_path / "own.gguf"
     file.write_bytes(b"not weights")
     client = client_for(ModelConfig(model=f"local:{file}", context_window=1024))
-    assert isinstance(client, EmbeddedChat)
+    assert isinstance(client, EmbeddedClient)
     assert client.context_tokens == 1024
     assert client.temperature == 0.0
 
