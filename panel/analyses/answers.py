@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
+from persona_panel.analyses.addressed_judges import addresses_a_judge
 from persona_panel.analyses.ranked_systems import (
     Ranked,
     best_sentence,
@@ -16,8 +17,9 @@ from persona_panel.analyses.ranked_systems import (
     significant,
     untested,
 )
+from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.named_files import shown_folder
-from persona_panel.files.wording import command_line
+from persona_panel.files.wording import command_line, some
 from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.score import declining, few_judged, limits, nothing_judged
 from persona_panel.results.conclusions.wording import as_many, counted, in_brackets, points
@@ -145,18 +147,48 @@ def _alone(run: Run, ranked: Ranked) -> str:
 
 
 def can_be_trusted(run: Run) -> RunAnswer:
-    """Return whether the judges agree and see differences beyond noise.
+    """Return whether the judges agree, see differences beyond noise, and show signs of bias or of
+    injection.
 
     The figure is Krippendorff's α of the composite, or of the only dimension, at the ordinal level
     (nominal of categories), as `agree` has it.
     """
     command, judged = command_on(run, "agree"), judged_in(run)
     limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
+    limits_shown = list(_signs_of_bias(run))
     if demonstration_notice(*(judge.model for judge in run.judges)):
-        limiting.append("A model is for demonstration only.")
+        limits_shown.append("A model is for demonstration only.")
     estimate, sentence = _agreement(run)
     marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
-    return RunAnswer("trust", " ".join([sentence, *limiting]), estimate, command, "α", marks)
+    whole = " ".join([sentence, *limiting, *limits_shown])
+    return RunAnswer("trust", whole, estimate, command, "α", marks, limits_shown)
+
+
+def _signs_of_bias(run: Run) -> Iterator[str]:
+    """Yield a sentence for each significant bias of the panel, and on responses that address a
+    judge, where the run's folder has its texts."""
+    try:
+        texts = [response.text for response in run.responses()]
+    except (InputError, RunFolderError):
+        # Other parts of a page say what cannot be read.
+        return
+    from persona_panel.analyses.bias_result import panel_biases
+
+    # The five answers make their claims together.
+    for bias in panel_biases(run, [len(text.split()) for text in texts], 2 * len(QUESTIONS)):
+        yield f"{bias[0].upper()}{bias[1:]}"
+    tops = {float(scale.max) for scale in run.rubric.numeric_scales.values()}
+    addressing = [
+        item.id
+        for item, text in zip(run.items, texts, strict=True)
+        if any(addresses_a_judge(text, top) for top in tops)
+    ]
+    if addressing:
+        n = len(addressing)
+        yield (
+            f"{counted(n, 'response')} {'has' if n == 1 else 'have'} words that address a judge, "
+            f"as a prompt injection has: {some(addressing)}."
+        )
 
 
 def _agreement(run: Run) -> tuple[Estimate, str]:
@@ -238,7 +270,6 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
             sentence = f"{_more(gain, 'Personas raise', 'Personas lower', what)}."
             command = command_on(run, "people correlate", people=True)
             return RunAnswer("personas", sentence, gain, command, "gain of τ_b")
-    from persona_panel.files.errors import InputError
     from persona_panel.runs.votes import votes_of
 
     try:
@@ -246,6 +277,41 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
     except InputError as error:
         why = error.faults[0].found
         return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
+
+
+def personas_beside(
+    run: Run, plain: Run, rows: Sequence[tuple[int, int]], humans: Ratings | None = None
+) -> RunAnswer | None:
+    """Return the answer on personas from two runs: one of a panel, one of judges without a persona.
+
+    Args:
+        rows: of each response that both read the place among `run.items` and `plain.items`.
+        humans: people's ratings of the responses.
+
+    Returns:
+        None where the runs are no such two, or have other dimensions.
+    """
+    if not any(judge.has_persona for judge in run.judges):
+        run, plain, rows = plain, run, [(theirs, own) for own, theirs in rows]
+    panel = [judge for judge in run.judges if judge.has_persona]
+    if not panel or any(judge.has_persona for judge in plain.judges):
+        return None
+    if run.dimensions != plain.dimensions:
+        return None
+    items = [run.items[own] for own, _ in rows]
+    both = Run(
+        items, run.titles, [*panel, *plain.judges], run.rubric, prices=run.prices, seed=run.seed
+    )
+    both.random = run.random
+    for source, places in zip((run, plain), zip(*rows, strict=True), strict=True):
+        both.take(source, places)
+    people = None
+    if humans is not None:
+        from persona_panel.analyses.on_page import RunWithPeople
+
+        people = RunWithPeople.of(both, humans)
+    command = command_line("compare", [folder_named(run), folder_named(plain)])
+    return replace(do_personas_add(both, people), command=command)
 
 
 def personas_in_votes(votes: DimensionVotes, command: str = "") -> RunAnswer:

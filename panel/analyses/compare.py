@@ -11,6 +11,7 @@ import click
 
 from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import analysis
+from persona_panel.results.answer import answers_table
 from persona_panel.results.conclusions.wording import SAMPLES, counted
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
@@ -198,6 +199,8 @@ def compare_result(comparison: RunComparison) -> Result:
             ],
         ),
     ]
+    if comparison.personas is not None:
+        tables.append(answers_table([comparison.personas]))
     return Result(
         "compare",
         comparison.conclusion,
