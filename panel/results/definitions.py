@@ -70,7 +70,7 @@ DEFINITIONS: Mapping[str, str] = {
     f"({_KENDALL})",
     "difference of τ_b": "τ_b of the panel with the other people, less that of the person who is "
     f"left out ({_KENDALL})",
-    "winning rate ω": "share of people than whom the panel is nearer to the other people, by a "
+    "winning rate ω": "share of people than whom the panel is closer to the other people, by a "
     f"test with an allowance of ε ({_ALT_TEST})",
     "advantage ρ": "how often the panel is at least as near to the other people as a person is "
     f"({_ALT_TEST})",

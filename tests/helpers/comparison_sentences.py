@@ -185,9 +185,9 @@ def _in_order(found: re.Match[str], beside: Beside) -> bool:
 
 
 _NEARER = {
-    "ranks responses more as people do": ("tau_b", "higher in τ_b", 1),
-    "gives scores nearer to people's": ("distance", "nearer", -1),
-    "takes a person's place better": ("alt_test_advantage", "higher in the advantage ρ", 1),
+    "has a higher rank correlation with people": ("tau_b", "higher in τ_b", 1),
+    "gives scores closer to people's": ("distance", "nearer", -1),
+    "has a higher advantage over a person": ("alt_test_advantage", "higher in the advantage ρ", 1),
 }
 
 
@@ -286,7 +286,7 @@ _ON = r"(?: on (?P<on>\w+))?"
 
 COMPARE: dict[str, Check] = {
     r"(?P<high_run>\S+) (?P<verb>is ahead of|scores higher than|rates the same texts higher than) "
-    rf"(?P<low_run>\S+?){_ON}, (?P<how>with these judges as they are|with judges as a sample of "
+    rf"(?P<low_run>\S+?){_ON}, (?P<how>judges fixed|with judges as a sample of "
     rf"such judges): by {POINTS}{FACTS}\.": _is_ahead,
     r"Whether (?P<b>\S+) (?P<verb>is better or worse than|rates higher or lower than) "
     rf"(?P<a>\S+?){_ON} is not known: (?:(?P<none>no pair of responses has a score in both)|"
@@ -309,13 +309,13 @@ COMPARE: dict[str, Check] = {
     rf"(?P<better>\S+) (?P<what>{'|'.join(_NEARER)}) than (?P<worse>\S+) on (?P<on>.+?) "
     rf"\((?:(?P<first>[\w ]+): )?{POINTS} (?P<how>higher in τ_b|nearer|higher in the advantage ρ), "
     rf"{CI}, {P}\)\.": _is_nearer,
-    r"Which of (?P<a>\S+) and (?P<b>\S+) is nearer to people is not shown: (?:τ_b with "
+    r"Which of (?P<a>\S+) and (?P<b>\S+) is closer to people is not shown: (?:τ_b with "
     r"people is undefined \((?P<reason>.+)\)|on (?P<on>.+?), the τ_b of \S+ with people is "
     rf"(?P<first>{NUMBER}), that of \S+ (?P<second>{NUMBER}) \(\S+ − \S+: (?P<signed>{SIGNED})"
     rf"(?:, {CI})?(?:, {P})?(?:, (?P<why>[^)]+))?\))\.": _none_nearer,
     r"(?P<a>\S+) has (?P<n>\d+) judges? and (?P<b>\S+) (?P<m>\d+)(?:, (?P<both>\d+) of them in "
     r"both)?: (?:the mean of more judges (?:(?P<noise>has less noise)|(?P<number>tends to be "
-    r"nearer to people for their number alone)))?(?:; )?(?P<alike>judges in both make the two more "
+    r"closer to people for their number alone)))?(?:; )?(?P<alike>judges in both make the two more "
     r"alike)?\.": _numbers_of_judges,
     r"There is one human rater: what is said of people is of this person, and how far people agree "
     r"with each other is not known\.": lambda found, beside: beside.summary["people_rated"] == 1,

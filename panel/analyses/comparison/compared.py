@@ -192,7 +192,7 @@ class _RunPair:
         return result
 
     def compare_with(self, people: Ratings, name: str, epsilon: float | None) -> None:
-        """Add which of the panels is nearer to people."""
+        """Add which of the panels is closer to people."""
         self.people, self.origin = nearer_of(
             self.a, self.b, self.matched, self.terms, people, name, epsilon
         )

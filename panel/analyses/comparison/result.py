@@ -62,11 +62,11 @@ class ComparedRuns:
             several; p adjusted over all systems and runs.
         risen, fallen: the pairs whose composite is most above and below in b, the largest first.
         alike: of two panels, by dimension, the composite first.
-        people: by dimension, which panel is nearer to people; empty without their ratings.
+        people: by dimension, which panel is closer to people; empty without their ratings.
         strata: of each stratum its dimension, or `composite`, and the difference on it; p adjusted
             over all strata and runs.
         apart: of each stratum, side `a`, the excess of b − a over its mean in the others; of two
-            strata, the first's. Over prompts, with these judges as they are; p adjusted likewise.
+            strata, the first's. Over prompts, judges fixed; p adjusted likewise.
     """
 
     a: str

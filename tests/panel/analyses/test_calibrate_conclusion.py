@@ -126,7 +126,7 @@ def test_what_halves_the_widest_interval() -> None:
     systems = (CorrectedSystem("a", "depth", MEAN), CorrectedSystem("b", "depth", wide))
     assert calibrate_conclusion(Calibration(systems, ()))[-1] == (
         "About 58 items rated by people (now 15) would halve the widest interval, of b on depth, "
-        "if the panel goes with people as here."
+        "if the panel correlates with people as here."
     )
     whole = CorrectedSystem("a", "composite", MEAN)
     assert calibrate_conclusion(Calibration((whole, *systems), ()))[-1].startswith(

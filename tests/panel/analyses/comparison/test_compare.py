@@ -273,7 +273,7 @@ def test_with_people_the_nearer_panel_is_named(panels: dict[str, Path]) -> None:
     assert (name, one.b_tau, one.b_distance) == ("composite", 1, 2)
     assert one.tau.shown
     said = " ".join(found.conclusion)
-    assert f"{found.runs[1]} ranks responses more as people do than {found.runs[0]}" in said
+    assert f"{found.runs[1]} has a higher rank correlation with people than {found.runs[0]}" in said
 
 
 def test_rankings_are_nearer_to_people_by_shares(tmp_path: Path) -> None:
@@ -308,7 +308,7 @@ def test_rankings_are_nearer_to_people_by_shares(tmp_path: Path) -> None:
     people = tmp_path / "people.csv"
     people.write_text("\n".join(["item,rater,score", *lines]) + "\n")
     found = compared(*runs, human=people)
-    assert "gives scores nearer to people's" in " ".join(found.conclusion)
+    assert "gives scores closer to people's" in " ".join(found.conclusion)
     result = compare_result(found)
     for text in (*found.conclusion, result.text(full=True), result.text("html", full=True)):
         assert "points" not in text

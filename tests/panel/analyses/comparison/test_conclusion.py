@@ -45,13 +45,11 @@ def test_what_is_ahead_is_named_with_its_lead() -> None:
     """One point on each of five prompts, about: new is ahead, with interval, p and prompts; the
     other way round, old is, and the interval is seen from it."""
     assert said({"composite": LARGE}) == [
-        "new is ahead of old, with these judges as they are: by 1.00 points (95 % interval 0.80 to "
+        "new is ahead of old, judges fixed: by 1.00 points (95 % interval 0.80 to "
         "1.20, adjusted p < 0.001, 5 prompts)."
     ]
     turned = said({"composite": [-value for value in LARGE]})
-    assert turned[0].startswith(
-        "old is ahead of new, with these judges as they are: by 1.00 points"
-    )
+    assert turned[0].startswith("old is ahead of new, judges fixed: by 1.00 points")
     assert "interval 0.80 to 1.20" in turned[0]
 
 
@@ -178,7 +176,7 @@ NOISE = RNG.permuted(np.tile(np.arange(4.0), (6, 1)), axis=1).ravel()
 def test_panels_rate_higher_or_lower() -> None:
     """Of panels nobody is ahead: one rates the same texts higher, or that is not known."""
     assert said({"composite": LARGE}, "panels")[0].startswith(
-        "new rates the same texts higher than old, with these judges as they are: by 1.00 points"
+        "new rates the same texts higher than old, judges fixed: by 1.00 points"
     )
     assert said({"composite": NONE}, "panels") == [
         "Whether new rates higher or lower than old is not known: the difference new − old is "
@@ -204,8 +202,8 @@ def test_order_and_best_responses_of_two_panels_are_said() -> None:
 
 
 def test_the_panel_nearer_to_people_is_named() -> None:
-    """New rates as people do and old at random: new ranks responses more as people do and gives
-    scores nearer to theirs; with sides changed, old does."""
+    """New rates as people do and old at random: new has a higher rank correlation with people and
+    gives scores closer to theirs; with sides changed, old does."""
     for sides, better in (((NOISE, PEOPLE), "new"), ((PEOPLE, NOISE), "old")):
         found = nearer_to_people(*sides, PEOPLE, PROMPTS)
         figures = holm_adjusted([found.tau, found.distance])
@@ -213,11 +211,11 @@ def test_the_panel_nearer_to_people_is_named() -> None:
         *_, tau, distance = said({"composite": LARGE}, "panels", people=people)
         worse = "old" if better == "new" else "new"
         assert tau.startswith(
-            f"{better} ranks responses more as people do than {worse} on the composite ("
+            f"{better} has a higher rank correlation with people than {worse} on the composite ("
             f"{abs(found.tau.value):.2f} higher in τ_b, 95 % interval "
         )
         assert distance.startswith(
-            f"{better} gives scores nearer to people's than {worse} on the composite ("
+            f"{better} gives scores closer to people's than {worse} on the composite ("
             f"{abs(found.distance.value):.2f} points nearer, 95 % interval "
         )
 
@@ -229,7 +227,7 @@ def test_that_no_panel_is_shown_to_be_nearer_is_said() -> None:
     people = {"composite": found.with_figures(*figures)}
     *_, last = said({"composite": LARGE}, "panels", people=people)
     assert last.startswith(
-        f"Which of old and new is nearer to people is not shown: on the composite, the τ_b "
+        f"Which of old and new is closer to people is not shown: on the composite, the τ_b "
         f"of old with people is {number(found.a_tau)}, that of new {number(found.b_tau)} "
         f"(new − old: {signed(found.tau.value)}, 95 % interval "
     )
@@ -243,13 +241,13 @@ def test_that_no_panel_is_shown_to_be_nearer_is_said() -> None:
     [
         (
             (10, 5), 0,
-            "old has 10 judges and new 5: the mean of more judges tends to be nearer to people for "
+            "old has 10 judges and new 5: the mean of more judges tends to be closer to people for "
             "their number alone.",
         ),
         (
             (10, 5), 5,
             "old has 10 judges and new 5, 5 of them in both: the mean of more judges tends to be "
-            "nearer to people for their number alone; judges in both make the two more alike.",
+            "closer to people for their number alone; judges in both make the two more alike.",
         ),
         (
             (5, 5), 2,
@@ -284,7 +282,7 @@ def test_what_the_numbers_of_judges_bring_about_is_no_merit(
 def test_more_judges_are_no_reason_where_fewer_are_nearer(
     better: str, is_said: bool, unshown: str
 ) -> None:
-    """Old has more judges: that this brings it nearer to people is said where it is shown to be
+    """Old has more judges: that this brings it closer to people is said where it is shown to be
     nearer, by either figure, not where new, with fewer, is."""
     sides = (PEOPLE, NOISE) if better == "old" else (NOISE, PEOPLE)
     found = nearer_to_people(*sides, PEOPLE, PROMPTS)
@@ -312,7 +310,7 @@ def test_a_ranking_has_no_level() -> None:
 
 def test_shares_are_no_points() -> None:
     """A difference of composites that are shares of preferences has no unit, nor has how much
-    nearer to people's a panel's are; beside them a dimension is in points."""
+    closer to people's a panel's are; beside them a dimension is in points."""
     units = {"composite": ""}
     [ahead, *_] = said({"composite": LARGE}, units=units)
     assert "by 1.00 (95 %" in ahead
