@@ -146,19 +146,20 @@ def _alone(run: Run, ranked: Ranked) -> str:
     return f"{name} has a composite of {number(mean)}{facts}; {other} to compare it with."
 
 
-def can_be_trusted(run: Run) -> RunAnswer:
+def can_be_trusted(run: Run, *, systems: bool = True) -> RunAnswer:
     """Return whether the judges agree, see differences beyond noise, and show signs of bias or of
     injection.
 
     The figure is Krippendorff's α of the composite, or of the only dimension, at the ordinal level
-    (nominal of categories), as `agree` has it.
+    (nominal of categories), as `agree` has it. `systems`: with what
+    concerns the systems: how many differ, and signs of bias.
     """
     command, judged = command_on(run, "agree"), judged_in(run)
     limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
-    limits_shown = list(_signs_of_bias(run))
+    limits_shown = list(_signs_of_bias(run)) if systems else []
     if demonstration_notice(*(judge.model for judge in run.judges)):
         limits_shown.append("A model is for demonstration only.")
-    estimate, sentence = _agreement(run)
+    estimate, sentence = _agreement(run, systems=systems)
     marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
     whole = " ".join([sentence, *limiting, *limits_shown])
     return RunAnswer("trust", whole, estimate, command, "α", marks, limits_shown)
@@ -191,7 +192,7 @@ def _signs_of_bias(run: Run) -> Iterator[str]:
         )
 
 
-def _agreement(run: Run) -> tuple[Estimate, str]:
+def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str]:
     """Return Krippendorff's α and the sentence on it."""
     ratings = _main_ratings(run)
     if ratings is None:
@@ -214,7 +215,7 @@ def _agreement(run: Run) -> tuple[Estimate, str]:
             "(ICC(2,k))"
         )
     tested = [each for each in run.leaderboard().differences if not isnan(each.p)]
-    if tested:
+    if systems and tested:
         shown = sum(each.shown for each in tested)
         parts.append(
             f"{shown:,} of {counted(len(tested), 'difference')} between systems "

@@ -205,6 +205,13 @@ def _agreement(found: re.Match[str], beside: Beside) -> bool:
     )
 
 
+def _bias(found: re.Match[str], _: Beside) -> bool:
+    """Whether a bias has the direction of its figure, whose interval leaves 0 out."""
+    size, low, high = (value(found[name].replace("+", "")) for name in ("d", "low", "high"))
+    up = re.search("higher$|their own", found["what"]) is not None
+    return low <= size <= high and (low > 0 if up else high < 0)
+
+
 def _personas(found: re.Match[str], beside: Beside) -> bool:
     known = beside.estimate("personas")
     low, high, sign = known["low"], known["high"], {"raise": 1, "lower": -1}.get(found["how"], 0)
@@ -319,6 +326,15 @@ RUN: dict[str, Check] = {
     r"(?:; (?P<n>\d+) of (?P<of>\d+) differences? between systems (?:is|are) significant)?\.": (
         _agreement
     ),
+    r"(?P<what>Longer responses score (?:higher|lower)|Judges prefer responses of (?:their own|"
+    rf"other) model famil(?:y|ies)) \((?:correlation with length|own-family bonus) "
+    rf"(?P<d>[+−]{NUMBER}){UNIT}, 95 % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})\)\.": (
+        _bias
+    ),
+    r"(?P<n>[\d,]+) responses? (?:has|have) words that address a judge, as a prompt injection has: "
+    r"(?P<ids>.+)\.": lambda found, _: (
+        min(3, value(found["n"])) == len(found["ids"].removesuffix(", …").split("', '"))
+    ),
     rf"{_PERSONAS}Not known without --plain-judge\.": (
         lambda found, beside: beside.estimate("personas")["reason"] == "no judge without a persona"
     ),
@@ -378,7 +394,8 @@ RUN: dict[str, Check] = {
 
 
 _LIMITS = re.compile(
-    r"(?<=\.) (?=All judges |There is one |[\d,]+ of [\d,]+ judgments are missing)"
+    r"(?<=\.) (?=All judges |There is one |[\d,]+ of [\d,]+ judgments are missing|"
+    r"Longer responses |Judges prefer |[\d,]+ responses? ha)"
 )
 """Where, in an answer, a sentence on what limits it begins."""
 

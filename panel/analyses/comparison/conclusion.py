@@ -156,9 +156,8 @@ def _whole(runs: TwoRuns, main: str, difference: PairedDifference, random: Rando
                 else f"is significantly ahead of {lower}"
             )
         return f"{higher} {what}{on}, by {by}{facts}."
-    open_ = f"No significant difference between {runs.a} and {runs.b}{on}"
     if isnan(difference.value):
-        return f"{open_}: no pair of responses has a score in both."
+        return f"{runs.a} and {runs.b} cannot be compared{on}: no response has a score in both."
     level = abs(difference.value) <= _SAME
     if level and runs.is_ranking:
         return (
@@ -171,9 +170,9 @@ def _whole(runs: TwoRuns, main: str, difference: PairedDifference, random: Rando
         else f"{runs.b} − {runs.a} is {signed(difference.value)}{runs.unit(main)}"
     )
     if difference.reason is not None:
-        return f"{open_}: {what}, and cannot be tested ({difference.reason})."
+        return f"The difference{on} cannot be tested ({difference.reason}): {what}."
     facts = in_brackets(difference.interval(), difference.p_text(), _prompts(difference), over)
-    return f"{open_}: {what}{facts}."
+    return f"No significant difference between {runs.a} and {runs.b}{on}: {what}{facts}."
 
 
 def _by_dimension(runs: TwoRuns, rest: Mapping[str, PairedDifference]) -> str:

@@ -203,7 +203,6 @@ def render(result: Result, to: TextIO, *, full: bool) -> None:
 
 
 @cache
-@cache
 def part(package: str, folder: str, name: str) -> str:
     """Return a style sheet or a script as it is inlined."""
     return files(package).joinpath(folder, name).read_text("utf-8").strip()

@@ -215,7 +215,9 @@ def test_people_on_another_scale_are_at_no_distance(folder: Path, tmp_path: Path
     assert votes_on[0] == pytest.approx(votes_on[1])
     assert beside["ensemble"] is None
     assert beside["difference"] == {"value": None, "n": N // 2, "reason": "not on the same scale"}
-    assert str(found["conclusion"][-1]).endswith("is not known (not on the same scale).")
+    assert str(found["conclusion"][-1]).endswith(
+        "not compared with people (not on the same scale)."
+    )
 
 
 def test_a_run_that_was_stopped_is_said_to_be(folder: Path, tmp_path: Path) -> None:

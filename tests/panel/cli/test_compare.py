@@ -89,7 +89,7 @@ def test_two_panels_and_people_in_the_terminal(command: Command, runs: Path) -> 
         "Agreement of the two panels",
         "Undefined: τ_b within prompts: no prompt has two items.",
         "Which panel is closer to people (τ_b over all responses)",
-        "lower is nearer",
+        "lower is closer",
     ):
         assert expected in done.stdout
 
