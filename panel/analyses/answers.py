@@ -88,13 +88,54 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[RunAnswer, ...]:
             *(RunAnswer(each, f"Not known: {why.reason}.", why) for each in others),
         )
     ranked = ranking_of(run, people)
+    reversed_pairs = [] if people is None else _reversed(by_panel(run.leaderboard()), ranked)
+    personas = do_personas_add(run, people)
+    stand_in = may_stand_in(run, people, reversed_pairs)
     return (
         which_is_best(run, ranked),
-        can_be_trusted(run),
-        do_personas_add(run, people),
-        may_stand_in(run, people),
-        what_would_settle(run, ranked),
+        can_be_trusted(run, reversed_pairs),
+        personas,
+        stand_in,
+        _with_open(what_would_settle(run, ranked), personas, stand_in),
     )
+
+
+def _reversed(panel: Ranked, people: Ranked) -> list[str]:
+    """Return the pairs of systems that the panel puts significantly in one order, and people's
+    ratings in the other."""
+    order = {
+        frozenset((each.a, each.b)): (each.a if each.sign > 0 else each.b, each)
+        for each in panel.differences
+        if each.shown and each.sign
+    }
+    pairs = []
+    for each in people.differences:
+        of_panel = order.get(frozenset((each.a, each.b)))
+        if of_panel is None or not each.shown or not each.sign:
+            continue
+        if of_panel[0] != (each.a if each.sign > 0 else each.b):
+            pairs.append(f"{each.a} and {each.b}")
+    return pairs
+
+
+def _reversal(pairs: Sequence[str]) -> str:
+    more = f", and of {counted(len(pairs) - 1, 'more pair')}" if len(pairs) > 1 else ""
+    return f"People's ratings significantly reverse its order of {pairs[0]}{more}."
+
+
+_OPEN = {
+    "personas": "what personas add",
+    "people": "how the panel compares with people",
+}
+
+
+def _with_open(settle: RunAnswer, *others: RunAnswer) -> RunAnswer:
+    """Return the answer on what would settle what is open, with the other open questions."""
+    names = [_OPEN[each.question] for each in others if not each.is_known]
+    if not names:
+        return settle
+    open_ = f"Also open: {' and '.join(names)}."
+    return replace(settle, sentence=f"{settle.sentence} {open_}", limits=[open_])
 
 
 def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:
@@ -146,9 +187,11 @@ def _alone(run: Run, ranked: Ranked) -> str:
     return f"{name} has a composite of {number(mean)}{facts}; {other} to compare it with."
 
 
-def can_be_trusted(run: Run, *, systems: bool = True) -> RunAnswer:
-    """Return whether the judges agree, see differences beyond noise, and show signs of bias or of
-    injection.
+def can_be_trusted(
+    run: Run, reversed_pairs: Sequence[str] = (), *, systems: bool = True
+) -> RunAnswer:
+    """Return whether people's ratings contradict the panel's ranking, whether its judges agree and
+    see differences beyond noise, and whether there are signs of bias or of injection.
 
     The figure is Krippendorff's α of the composite, or of the only dimension, at the ordinal level
     (nominal of categories), as `agree` has it. `systems`: with what
@@ -161,7 +204,11 @@ def can_be_trusted(run: Run, *, systems: bool = True) -> RunAnswer:
         limits_shown.append("A model is for demonstration only.")
     estimate, sentence = _agreement(run, systems=systems)
     marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
-    whole = " ".join([sentence, *limiting, *limits_shown])
+    first = []
+    if reversed_pairs:
+        first = ["Not its ranking.", _reversal(reversed_pairs)]
+        limits_shown.insert(0, first[1])
+    whole = " ".join([*first, sentence, *limiting, *limits_shown[len(first) // 2 :]])
     return RunAnswer("trust", whole, estimate, command, "α", marks, limits_shown)
 
 
@@ -258,7 +305,7 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
     ratings = ratings_of(run)
     if not ratings.controls:
         why = "no judge without a persona"
-        sentence = "Not known without --plain-judge."
+        sentence = "Not known: no plain judge was asked (--plain-judge)."
         if not any(judge.has_persona for judge in run.judges):
             why = "no judge with a persona"
             sentence = f"Not known: {why}."
@@ -346,22 +393,27 @@ def _more(estimate: Estimate, above: str, below: str, what: str) -> str:
     return f"{above if estimate.sign > 0 else below} {what} by {number(abs(estimate.value))}{facts}"
 
 
-def may_stand_in(run: Run, people: RunWithPeople | None) -> RunAnswer:
+def may_stand_in(
+    run: Run, people: RunWithPeople | None, reversed_pairs: Sequence[str] = ()
+) -> RunAnswer:
     """Return whether the panel may stand in for people here, against people's own disagreement.
 
     The figure is the winning rate of the alternative annotator test; where people are too few for
-    it, how much nearer the panel is to the others than one person is (difference of τ_b).
+    it, how much closer the panel is to the others than one person is (difference of τ_b).
     """
     if people is None:
         why = "no people's ratings"
-        command = command_on(run, "select", {"--n": 30, "--out": "items.csv"})
+        n = min(30, len(run.items))
+        command = command_on(run, "select", {"--n": n, "--out": "items.csv"})
         sentence = f"Not known: {why} (--human)."
         return RunAnswer("people", sentence, Estimate(nan, reason=why), command)
     command = command_on(run, "people correlate", people=True)
     rate = _row(people.rows, "alt_test_winning_rate", people.group)
     tau = _first(people, "tau_b_within_prompts", "tau_b").estimate()
     correlated = tau.value > 0 and (tau.least_p < LEVEL or (isnan(tau.least_p) and tau.sign > 0))
-    goes = "" if isnan(tau.value) else f" τ_b with people {_figure(tau)}."
+    within = _row(people.rows, "tau_b_within_prompts", people.group)
+    where = "" if isnan(within.value) else " within prompts"
+    goes = "" if isnan(tau.value) else f" τ_b with people{where} {_figure(tau)}."
     if not isnan(rate.value):
         passed = rate.value >= PASSED and correlated
         beats = (
@@ -377,6 +429,8 @@ def may_stand_in(run: Run, people: RunWithPeople | None) -> RunAnswer:
             )
         else:
             sentence = f"Not shown: {beats}.{goes}"
+        if reversed_pairs:
+            sentence = f"No. {_reversal(reversed_pairs)} {beats[0].upper()}{beats[1:]}.{goes}"
         marks = {"needed": PASSED}
         return RunAnswer("people", sentence, rate.estimate(), command, "winning rate ω", marks)
     against = _first(
@@ -409,7 +463,11 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
     command = command_line("plan", [], {"--from": folder_named(run)})
     if ranked.winner is not None:
         why = "which system is best is settled"
-        return RunAnswer("settle", "Nothing about first place is open.", Estimate(nan, reason=why))
+        return RunAnswer(
+            "settle",
+            "Nothing more is needed to say which system is best.",
+            Estimate(nan, reason=why),
+        )
     if ranked.to_halve:
         return _more_of_people(run, ranked)
     open_ = [
@@ -446,8 +504,8 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
     n = hardest.n or 0
     many = as_many(needed)
     sentence = (
-        f"{many[0].upper()}{many[1:]} (now {n:,}) would show {which} with {percent(POWER)} power, "
-        f"{size}{_costing(run, needed, n)}."
+        f"{many[0].upper()}{many[1:]} in all (now {n:,}) would show {which} with "
+        f"{percent(POWER)} power, {size}{_costing(run, needed, n)}."
     )
     value = Estimate(
         nan if needed is None else float(needed), n=n, unit="prompts", exact=True,

@@ -26,8 +26,8 @@ _ALPHA = (
     "nominal of categories (K. Krippendorff, 2018, Content analysis, chapter 12)"
 )
 _CORRECTED = (
-    "the panel's mean, less its mean distance from people on what they rated, weighted by λ "
-    f"({_PPI})"
+    "people's mean of what they rated, plus λ times the panel's mean of everything less its mean "
+    f"of what people rated ({_PPI})"
 )
 _DELTA = f"baseline − framed on the same prompts{_DEPARTURE}"
 

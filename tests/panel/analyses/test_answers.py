@@ -79,7 +79,10 @@ def test_a_clear_winner(runs: dict[str, Answered]) -> None:
         r"ash is significantly ahead: (\d\.\d\d) points above birch, the near", said["best"]
     )
     assert lead is not None and 1.4 < float(lead[1]) < 2.2
-    assert said["settle"] == "Nothing about first place is open."
+    assert said["settle"] == (
+        "Nothing more is needed to say which system is best. Also open: what personas add and how "
+        "the panel compares with people."
+    )
     assert check(run, "answer[best] > 0").met
     assert not check(run, "answer[best] > 3").met
 
@@ -88,25 +91,31 @@ def test_a_tie(runs: dict[str, Answered]) -> None:
     """Two systems are equal: none is ahead, and both are named."""
     said = sentences(runs["tie"][0])
     assert said["best"].startswith("No system is significantly ahead: ")
-    assert re.search(r"Not significantly below (ash: birch|birch: ash)\.$", said["best"])
+    assert re.search(r"Tied with (ash: birch|birch: ash)\.$", said["best"])
 
 
 def test_people_lead_where_the_panel_is_biased(runs: dict[str, Answered]) -> None:
     """The panel prefers birch by what people do not: their ratings put ash first, with the panel's
-    own answer beside it, and the panel may not stand in for them."""
+    own answer beside it; the panel is not to be trusted with it, nor may it stand in for them."""
     run, people = runs["biased"]
     said = sentences(run, people)
     assert said["best"].startswith("Corrected by 4 people's ratings of 72 responses: ash is signif")
     assert said["best"].endswith("By the panel alone, birch is significantly ahead.")
     assert sentences(run)["best"].startswith("birch is significantly ahead: ")
-    assert said["people"].startswith("Not shown: winning rate ω 0.00 (alternative annotator")
+    reversal = "People's ratings significantly reverse its order of ash and birch."
+    assert said["trust"].startswith(f"Not its ranking. {reversal} Judges agree enough for ")
+    assert said["people"].startswith(f"No. {reversal} Winning rate ω 0.00 (alternative annotator")
+    assert said["settle"].endswith("which system is best. Also open: what personas add.")
 
 
 def test_personas_that_add_nothing(runs: dict[str, Answered]) -> None:
     """Personas that lean nowhere have no more votes than as many calls to a plain judge; without a
     plain judge that is not known."""
     assert sentences(runs["no-personas"][0])["personas"].startswith("Personas add nothing: at most")
-    assert sentences(runs["winner"][0])["personas"] == "Not known without --plain-judge."
+    assert (
+        sentences(runs["winner"][0])["personas"]
+        == "Not known: no plain judge was asked (--plain-judge)."
+    )
 
 
 def test_few_prompts(runs: dict[str, Answered]) -> None:
@@ -115,7 +124,7 @@ def test_few_prompts(runs: dict[str, Answered]) -> None:
     said = sentences(runs["few"][0])
     assert said["best"].startswith("No system is significantly ahead: ")
     assert said["trust"].startswith("How far judges agree is uncertain: Krippendorff's α ")
-    assert re.match(r"About [\d,]+ prompts \(now 3\) would show ", said["settle"])
+    assert re.match(r"About [\d,]+ prompts in all \(now 3\) would show ", said["settle"])
 
 
 def test_all_failed(runs: dict[str, Answered]) -> None:
