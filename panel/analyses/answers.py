@@ -194,15 +194,19 @@ def can_be_trusted(
     see differences beyond noise, and whether there are signs of bias or of injection.
 
     The figure is Krippendorff's α of the composite, or of the only dimension, at the ordinal level
-    (nominal of categories), as `agree` has it. `systems`: with what
-    concerns the systems: how many differ, and signs of bias.
+    (nominal of categories), as `agree` has it.
+
+    Args:
+        reversed_pairs: systems whose order people's ratings reverse.
+        systems: with what concerns systems: how many differ, the reliability of means, bias.
     """
     command, judged = command_on(run, "agree"), judged_in(run)
     limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
     limits_shown = list(_signs_of_bias(run)) if systems else []
     if demonstration_notice(*(judge.model for judge in run.judges)):
         limits_shown.append("A model is for demonstration only.")
-    estimate, sentence = _agreement(run, systems=systems)
+    # Differences that people reverse are no sign of trust.
+    estimate, sentence = _agreement(run, systems=systems and not reversed_pairs)
     marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
     first = []
     if reversed_pairs:
@@ -255,7 +259,7 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str]:
     if isnan(estimate.value):
         return estimate, f"Agreement cannot be measured: {estimate.reason}."
     parts = [f"{_how_high(estimate)}: Krippendorff's α {_figure(estimate)}"]
-    if not isnan(reliability.value):
+    if systems and not isnan(reliability.value):
         n = len(ratings.raters_by_group()[group])
         parts.append(
             f"the mean of {counted(n, 'judge')} has a reliability of {number(reliability.value)} "
@@ -430,7 +434,7 @@ def may_stand_in(
         else:
             sentence = f"Not shown: {beats}.{goes}"
         if reversed_pairs:
-            sentence = f"No. {_reversal(reversed_pairs)} {beats[0].upper()}{beats[1:]}.{goes}"
+            sentence = f"No: {beats}.{goes}"
         marks = {"needed": PASSED}
         return RunAnswer("people", sentence, rate.estimate(), command, "winning rate ω", marks)
     against = _first(
