@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from benchmarks.coverage_data import Cell, Found, Judges, labelled, of_rows, rated, split_sides
-from persona_panel.experiments.audit.bias import ScaleRange, biases, position
+from persona_panel.analyses.bias import ScaleRange, biases, position
 from persona_panel.experiments.audit.uplift import Rows, Uplift, measure
 from persona_panel.statistics import AnalysisOptions, Row, agree, correlate
 from persona_panel.statistics.revisions import toward_humans

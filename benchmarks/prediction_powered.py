@@ -2,10 +2,10 @@
 
 Three systems answer each prompt. What people would give on average to a response is a system's
 quality, a prompt's difficulty and its own; several people rate a part of the prompts, each with
-noise. The panel's score goes with people's as told, is shifted by two points and uses two thirds of
-their scale; it favours the first system by one more. The true value is the mean over all such
-prompts of what people would give. `met` is how often a requirement that the corrected value be at
-least, or at most, the true one is met: the interval lies on one side of it.
+noise. The panel's score correlates with people's by `r`, is shifted by two points and uses two
+thirds of their scale; it favours the first system by one more. The true value is the mean over all
+such prompts of what people would give. `met` is how often a requirement that the corrected value be
+at least, or at most, the true one is met: the interval lies on one side of it.
 
 Kinds: `plain`; `gaps`, whole ratings from 1 to 5, a tenth of the panel's scores missing, and of a
 rated prompt each system's response is rated in 80 %, by one to four people; `uneven`, two or three

@@ -33,7 +33,7 @@ import numpy as np
 from scipy import special
 
 from benchmarks.harness import add_parts, simulation_parser
-from persona_panel.experiments.audit.bias import self_preference
+from persona_panel.analyses.bias import self_preference
 from persona_panel.statistics.core.arrays import Array, IntArray, Resampled, row_means, unit_weights
 from persona_panel.statistics.core.correlation import resampled_correlation
 from persona_panel.statistics.core.jackknife import jackknife, left_out_variance, left_out_weights

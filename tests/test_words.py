@@ -12,6 +12,8 @@ ROOT = Path(__file__).parents[1]
 REFUSED = (
     r"who is ahead", r"cannot be said", r"told apart", r"judges' spread", r"costume",
     r"sees? it otherwise", r"(?<!well )\bestablished\b", r"first place is open between",
+    r"judges as they are", r"nearer to people", r"goes? with people",
+    r"may be chance", r"cannot be distinguished",
 )  # fmt: skip
 """Phrases of our own that had a standard term: docs/reference/words.md has those."""
 _PATTERN = re.compile("|".join(REFUSED), re.IGNORECASE)

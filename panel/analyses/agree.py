@@ -75,7 +75,7 @@ def agree(
     none), or the reason why there is none: Student's t over what it is without each prompt.
     p-values are those of permutation
     tests within prompts, adjusted by Holm's method over dimensions, and over strata with --by.
-    Strata are compared with each other by Student's t over prompts, with these raters as they are.
+    Strata are compared with each other by Student's t over prompts, raters fixed.
 
     Where ratings have several dimensions on one scale there is their mean, too, the composite, as a
     family of its own: it is tested at half of the level, the dimensions at the other half, and each

@@ -50,7 +50,7 @@ _FIGURES = {"rmse": "RMSE", "mae": "mean absolute error", "tau_b": "τ_b"}
 _HOW_TO_READ = (
     "All figures are of prompts that nothing was learnt from, compared with people's mean; a "
     "prompt counts once. panel: the mean of all judges. change: aligned less panel, with these "
-    "people and judges; an error that falls is nearer to people."
+    "people and judges; an error that falls is closer to people."
 )
 _IN_FULL = (
     "A lower error is a gain only if τ_b of the aligned scores is shown to be above 0, too; p: the "
@@ -425,7 +425,7 @@ def _without_a_gain(alignment_result: Alignment) -> list[str]:
     names = [dimension_called(name) for name in without if name != ALL]
     on = f" on {listed(names, 'dimensions')}" if names else ""
     return [
-        f"Warning: no gain is significant{on}: these scores are not shown to be nearer to people's "
+        f"Warning: no gain is significant{on}: these scores are not shown to be closer to people's "
         "ratings than the panel's own."
     ]
 

@@ -35,13 +35,13 @@ def annotator_test_conclusion(
 
     Where people's ratings are noisy, one score for every item passes the test, too: with a
     reliability of their mean of 0.56 in 95 % of simulated tables. So a panel that passes is said to
-    be fit to take a person's place only where it also goes with people.
+    be fit to take a person's place only where it also correlates with people.
 
     Args:
         correlated: the dimensions on which a correlation, or agreement of labels, with people
             is significant.
-        panel, humans: what was compared. Where the panel goes with people and does not pass, its
-            distance from them says why.
+        panel, humans: what was compared. Where the panel correlates with people and does not pass,
+            its distance from them says why.
         judges: what judges are called, by their names in `rows`.
     """
     rates = by_dimension(rows, group, _RATE)
@@ -133,8 +133,8 @@ def _by_dimension(
 
 
 def _why(name: str, on: str, group: str, panel: Ratings, humans: Ratings) -> list[str]:
-    """Say why a panel that goes with people does not pass: its scores lie elsewhere, or spread
-    otherwise, or differ from theirs text by text. Nothing of labels."""
+    """Say why a panel that correlates with people does not pass: its scores have another mean, or
+    another spread, or differ from theirs text by text. Nothing of labels."""
     result = _distance(name, group, panel, humans)
     if result is None:
         return []

@@ -7,6 +7,7 @@ from dataclasses import replace
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
+from persona_panel.analyses.addressed_judges import addresses_a_judge
 from persona_panel.analyses.ranked_systems import (
     Ranked,
     best_sentence,
@@ -16,8 +17,9 @@ from persona_panel.analyses.ranked_systems import (
     significant,
     untested,
 )
+from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.named_files import shown_folder
-from persona_panel.files.wording import command_line
+from persona_panel.files.wording import command_line, some
 from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.score import declining, few_judged, limits, nothing_judged
 from persona_panel.results.conclusions.wording import as_many, counted, in_brackets, points
@@ -86,13 +88,54 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[RunAnswer, ...]:
             *(RunAnswer(each, f"Not known: {why.reason}.", why) for each in others),
         )
     ranked = ranking_of(run, people)
+    reversed_pairs = [] if people is None else _reversed(by_panel(run.leaderboard()), ranked)
+    personas = do_personas_add(run, people)
+    stand_in = may_stand_in(run, people, reversed_pairs)
     return (
         which_is_best(run, ranked),
-        can_be_trusted(run),
-        do_personas_add(run, people),
-        may_stand_in(run, people),
-        what_would_settle(run, ranked),
+        can_be_trusted(run, reversed_pairs),
+        personas,
+        stand_in,
+        _with_open(what_would_settle(run, ranked), personas, stand_in),
     )
+
+
+def _reversed(panel: Ranked, people: Ranked) -> list[str]:
+    """Return the pairs of systems that the panel puts significantly in one order, and people's
+    ratings in the other."""
+    order = {
+        frozenset((each.a, each.b)): (each.a if each.sign > 0 else each.b, each)
+        for each in panel.differences
+        if each.shown and each.sign
+    }
+    pairs = []
+    for each in people.differences:
+        of_panel = order.get(frozenset((each.a, each.b)))
+        if of_panel is None or not each.shown or not each.sign:
+            continue
+        if of_panel[0] != (each.a if each.sign > 0 else each.b):
+            pairs.append(f"{each.a} and {each.b}")
+    return pairs
+
+
+def _reversal(pairs: Sequence[str]) -> str:
+    more = f", and of {counted(len(pairs) - 1, 'more pair')}" if len(pairs) > 1 else ""
+    return f"People's ratings significantly reverse its order of {pairs[0]}{more}."
+
+
+_OPEN = {
+    "personas": "what personas add",
+    "people": "how the panel compares with people",
+}
+
+
+def _with_open(settle: RunAnswer, *others: RunAnswer) -> RunAnswer:
+    """Return the answer on what would settle what is open, with the other open questions."""
+    names = [_OPEN[each.question] for each in others if not each.is_known]
+    if not names:
+        return settle
+    open_ = f"Also open: {' and '.join(names)}."
+    return replace(settle, sentence=f"{settle.sentence} {open_}", limits=[open_])
 
 
 def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:
@@ -144,22 +187,63 @@ def _alone(run: Run, ranked: Ranked) -> str:
     return f"{name} has a composite of {number(mean)}{facts}; {other} to compare it with."
 
 
-def can_be_trusted(run: Run) -> RunAnswer:
-    """Return whether the judges agree and see differences beyond noise.
+def can_be_trusted(
+    run: Run, reversed_pairs: Sequence[str] = (), *, systems: bool = True
+) -> RunAnswer:
+    """Return whether people's ratings contradict the panel's ranking, whether its judges agree and
+    see differences beyond noise, and whether there are signs of bias or of injection.
 
     The figure is Krippendorff's α of the composite, or of the only dimension, at the ordinal level
     (nominal of categories), as `agree` has it.
+
+    Args:
+        reversed_pairs: systems whose order people's ratings reverse.
+        systems: with what concerns systems: how many differ, the reliability of means, bias.
     """
     command, judged = command_on(run, "agree"), judged_in(run)
     limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
+    limits_shown = list(_signs_of_bias(run)) if systems else []
     if demonstration_notice(*(judge.model for judge in run.judges)):
-        limiting.append("A model is for demonstration only.")
-    estimate, sentence = _agreement(run)
+        limits_shown.append("A model is for demonstration only.")
+    # Differences that people reverse are no sign of trust.
+    estimate, sentence = _agreement(run, systems=systems and not reversed_pairs)
     marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
-    return RunAnswer("trust", " ".join([sentence, *limiting]), estimate, command, "α", marks)
+    first = []
+    if reversed_pairs:
+        first = ["Not its ranking.", _reversal(reversed_pairs)]
+        limits_shown.insert(0, first[1])
+    whole = " ".join([*first, sentence, *limiting, *limits_shown[len(first) // 2 :]])
+    return RunAnswer("trust", whole, estimate, command, "α", marks, limits_shown)
 
 
-def _agreement(run: Run) -> tuple[Estimate, str]:
+def _signs_of_bias(run: Run) -> Iterator[str]:
+    """Yield a sentence for each significant bias of the panel, and on responses that address a
+    judge, where the run's folder has its texts."""
+    try:
+        texts = [response.text for response in run.responses()]
+    except (InputError, RunFolderError):
+        # Other parts of a page say what cannot be read.
+        return
+    from persona_panel.analyses.bias_result import panel_biases
+
+    # The five answers make their claims together.
+    for bias in panel_biases(run, [len(text.split()) for text in texts], 2 * len(QUESTIONS)):
+        yield f"{bias[0].upper()}{bias[1:]}"
+    tops = {float(scale.max) for scale in run.rubric.numeric_scales.values()}
+    addressing = [
+        item.id
+        for item, text in zip(run.items, texts, strict=True)
+        if any(addresses_a_judge(text, top) for top in tops)
+    ]
+    if addressing:
+        n = len(addressing)
+        yield (
+            f"{counted(n, 'response')} {'has' if n == 1 else 'have'} words that address a judge, "
+            f"as a prompt injection has: {some(addressing)}."
+        )
+
+
+def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str]:
     """Return Krippendorff's α and the sentence on it."""
     ratings = _main_ratings(run)
     if ratings is None:
@@ -175,14 +259,14 @@ def _agreement(run: Run) -> tuple[Estimate, str]:
     if isnan(estimate.value):
         return estimate, f"Agreement cannot be measured: {estimate.reason}."
     parts = [f"{_how_high(estimate)}: Krippendorff's α {_figure(estimate)}"]
-    if not isnan(reliability.value):
+    if systems and not isnan(reliability.value):
         n = len(ratings.raters_by_group()[group])
         parts.append(
             f"the mean of {counted(n, 'judge')} has a reliability of {number(reliability.value)} "
             "(ICC(2,k))"
         )
     tested = [each for each in run.leaderboard().differences if not isnan(each.p)]
-    if tested:
+    if systems and tested:
         shown = sum(each.shown for each in tested)
         parts.append(
             f"{shown:,} of {counted(len(tested), 'difference')} between systems "
@@ -225,7 +309,7 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
     ratings = ratings_of(run)
     if not ratings.controls:
         why = "no judge without a persona"
-        sentence = "Not known without --plain-judge."
+        sentence = "Not known: no plain judge was asked (--plain-judge)."
         if not any(judge.has_persona for judge in run.judges):
             why = "no judge with a persona"
             sentence = f"Not known: {why}."
@@ -238,7 +322,6 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
             sentence = f"{_more(gain, 'Personas raise', 'Personas lower', what)}."
             command = command_on(run, "people correlate", people=True)
             return RunAnswer("personas", sentence, gain, command, "gain of τ_b")
-    from persona_panel.files.errors import InputError
     from persona_panel.runs.votes import votes_of
 
     try:
@@ -246,6 +329,41 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
     except InputError as error:
         why = error.faults[0].found
         return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
+
+
+def personas_beside(
+    run: Run, plain: Run, rows: Sequence[tuple[int, int]], humans: Ratings | None = None
+) -> RunAnswer | None:
+    """Return the answer on personas from two runs: one of a panel, one of judges without a persona.
+
+    Args:
+        rows: of each response that both read the place among `run.items` and `plain.items`.
+        humans: people's ratings of the responses.
+
+    Returns:
+        None where the runs are no such two, or have other dimensions.
+    """
+    if not any(judge.has_persona for judge in run.judges):
+        run, plain, rows = plain, run, [(theirs, own) for own, theirs in rows]
+    panel = [judge for judge in run.judges if judge.has_persona]
+    if not panel or any(judge.has_persona for judge in plain.judges):
+        return None
+    if run.dimensions != plain.dimensions:
+        return None
+    items = [run.items[own] for own, _ in rows]
+    both = Run(
+        items, run.titles, [*panel, *plain.judges], run.rubric, prices=run.prices, seed=run.seed
+    )
+    both.random = run.random
+    for source, places in zip((run, plain), zip(*rows, strict=True), strict=True):
+        both.take(source, places)
+    people = None
+    if humans is not None:
+        from persona_panel.analyses.on_page import RunWithPeople
+
+        people = RunWithPeople.of(both, humans)
+    command = command_line("compare", [folder_named(run), folder_named(plain)])
+    return replace(do_personas_add(both, people), command=command)
 
 
 def personas_in_votes(votes: DimensionVotes, command: str = "") -> RunAnswer:
@@ -279,22 +397,27 @@ def _more(estimate: Estimate, above: str, below: str, what: str) -> str:
     return f"{above if estimate.sign > 0 else below} {what} by {number(abs(estimate.value))}{facts}"
 
 
-def may_stand_in(run: Run, people: RunWithPeople | None) -> RunAnswer:
+def may_stand_in(
+    run: Run, people: RunWithPeople | None, reversed_pairs: Sequence[str] = ()
+) -> RunAnswer:
     """Return whether the panel may stand in for people here, against people's own disagreement.
 
     The figure is the winning rate of the alternative annotator test; where people are too few for
-    it, how much nearer the panel is to the others than one person is (difference of τ_b).
+    it, how much closer the panel is to the others than one person is (difference of τ_b).
     """
     if people is None:
         why = "no people's ratings"
-        command = command_on(run, "select", {"--n": 30, "--out": "items.csv"})
+        n = min(30, len(run.items))
+        command = command_on(run, "select", {"--n": n, "--out": "items.csv"})
         sentence = f"Not known: {why} (--human)."
         return RunAnswer("people", sentence, Estimate(nan, reason=why), command)
     command = command_on(run, "people correlate", people=True)
     rate = _row(people.rows, "alt_test_winning_rate", people.group)
     tau = _first(people, "tau_b_within_prompts", "tau_b").estimate()
     correlated = tau.value > 0 and (tau.least_p < LEVEL or (isnan(tau.least_p) and tau.sign > 0))
-    goes = "" if isnan(tau.value) else f" τ_b with people {_figure(tau)}."
+    within = _row(people.rows, "tau_b_within_prompts", people.group)
+    where = "" if isnan(within.value) else " within prompts"
+    goes = "" if isnan(tau.value) else f" τ_b with people{where} {_figure(tau)}."
     if not isnan(rate.value):
         passed = rate.value >= PASSED and correlated
         beats = (
@@ -310,6 +433,8 @@ def may_stand_in(run: Run, people: RunWithPeople | None) -> RunAnswer:
             )
         else:
             sentence = f"Not shown: {beats}.{goes}"
+        if reversed_pairs:
+            sentence = f"No: {beats}.{goes}"
         marks = {"needed": PASSED}
         return RunAnswer("people", sentence, rate.estimate(), command, "winning rate ω", marks)
     against = _first(
@@ -342,7 +467,11 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
     command = command_line("plan", [], {"--from": folder_named(run)})
     if ranked.winner is not None:
         why = "which system is best is settled"
-        return RunAnswer("settle", "Nothing about first place is open.", Estimate(nan, reason=why))
+        return RunAnswer(
+            "settle",
+            "Nothing more is needed to say which system is best.",
+            Estimate(nan, reason=why),
+        )
     if ranked.to_halve:
         return _more_of_people(run, ranked)
     open_ = [
@@ -379,8 +508,8 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
     n = hardest.n or 0
     many = as_many(needed)
     sentence = (
-        f"{many[0].upper()}{many[1:]} (now {n:,}) would show {which} with {percent(POWER)} power, "
-        f"{size}{_costing(run, needed, n)}."
+        f"{many[0].upper()}{many[1:]} in all (now {n:,}) would show {which} with "
+        f"{percent(POWER)} power, {size}{_costing(run, needed, n)}."
     )
     value = Estimate(
         nan if needed is None else float(needed), n=n, unit="prompts", exact=True,

@@ -94,7 +94,7 @@ def calibrate(
     PANEL is a run's folder, or ratings with the system of each item in the column source; RATINGS
     are read as by `people correlate`. The corrected mean estimates what people would give to
     everything on average: a bias of the panel cancels, and the 95 % interval over prompts is the
-    narrower the more the panel goes with people (prediction-powered inference, with its weight λ
+    narrower the more the panel correlates with people (prediction-powered inference, its weight λ
     tuned). Differences between systems are corrected likewise. From 8 prompts rated by people on
     there is a correction. With several dimensions on one scale their mean, the composite, comes
     first. Of a run's folder it is also said which of the differences between systems that the run
@@ -387,7 +387,7 @@ def _to_halve(corrected: Sequence[CorrectedSystem]) -> str:
         )
     return (
         f"About {counted(result.to_halve, 'item')} rated by people (now {result.n_human:,}) would "
-        f"halve {what} if the panel goes with people as here."
+        f"halve {what} if the panel correlates with people as here."
     )
 
 

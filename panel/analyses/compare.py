@@ -11,6 +11,7 @@ import click
 
 from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import analysis
+from persona_panel.results.answer import answers_table
 from persona_panel.results.conclusions.wording import SAMPLES, counted
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
@@ -44,7 +45,7 @@ _STATISTICS = {
     click.Argument(["run_b"], metavar="RUN_B"),
     click.Argument(["more"], metavar="[RUN…]", nargs=-1),
     parameters.people(
-        "Human ratings of the texts, where panels are compared: which panel is nearer to people.",
+        "Human ratings of the texts, where panels are compared: which panel is closer to people.",
         parameters.COLUMNS_OF_RATINGS,
     ),
     parameters.epsilon(
@@ -86,7 +87,7 @@ def compare(
     is a family of its own, tested at half of the level, as in `agree`); with --full also the effect
     size (the mean of the prompts' differences, divided by their standard deviation); and the
     responses that changed most. Of two panels, also how far they rank responses alike and, with
-    --human, which of them is nearer to people: in how it ranks responses, in its scores, and in how
+    --human, which of them is closer to people: in how it ranks responses, in its scores, and in how
     often it is at least as near to the other people as a person is (the advantage `rho` of
     `people correlate`).
 
@@ -96,7 +97,7 @@ def compare(
     Args:
         run_a, run_b, more: runs that were written, or their folders.
         human: people's ratings of the texts, where panels are compared.
-        random: what intervals and tests take as a sample: prompts, with these judges as they are,
+        random: what intervals and tests take as a sample: prompts, judges fixed,
             or judges, too, by the personas and models that both sides have.
         by: also within each `persona`, `axis`, `model`, `prompt` or `dimension`, or each value of a
             column of the responses' metadata, and whether these differ.
@@ -198,6 +199,8 @@ def compare_result(comparison: RunComparison) -> Result:
             ],
         ),
     ]
+    if comparison.personas is not None:
+        tables.append(answers_table([comparison.personas]))
     return Result(
         "compare",
         comparison.conclusion,
@@ -255,7 +258,7 @@ def _apart(
         sides=("b", "a"),
         remarks=[
             "b − a in a stratum less its mean in the others; of two, that in the first less that "
-            "in the second. Over prompts, with these judges as they are. p is adjusted by Holm's "
+            "in the second. Over prompts, judges fixed. p is adjusted by Holm's "
             "method over all lines."
         ],
     )  # fmt: skip
@@ -300,9 +303,9 @@ def _alike(pairs: Sequence[ComparedRuns], runs: tuple[Key, ...], dimension: Key)
 def _people(comparison: RunComparison, runs: tuple[Key, ...], dimension: Key) -> Table:
     every = [nearer for each in comparison.compared for _, nearer in each.people]
     remarks = [
-        "τ_b with the mean human rating: higher is nearer. Distance of a panel's score from it, on "
-        "the panel's scale, if people rated on that: lower is nearer. So b − a above 0 says of τ_b "
-        "that b is nearer, of the distance that b is farther. Differences are paired by prompt; p "
+        "τ_b with the mean human rating: higher is closer. Distance of a panel's score from it, on "
+        "the panel's scale, if people rated on that: lower is closer. So b − a above 0 says of τ_b "
+        "that b is closer, of the distance that b is farther. Differences are paired by prompt; p "
         "is adjusted by Holm's method over them, all figures, dimensions and runs; composites are "
         "a family of their own, as above."
     ]
@@ -311,7 +314,7 @@ def _people(comparison: RunComparison, runs: tuple[Key, ...], dimension: Key) ->
         remarks.append(
             f"By the alternative annotator test{epsilon}: advantage ρ, how often a panel is at "
             "least as near to the other people as a person is, on average over people who share 30 "
-            "items; higher is better, with these people as they are. Winning rate ω (with "
+            "items; higher is better, people fixed. Winning rate ω (with "
             "--epsilon): the share of people over whom it wins; a count of tests, which has no "
             "interval."
         )
@@ -333,7 +336,7 @@ def _people(comparison: RunComparison, runs: tuple[Key, ...], dimension: Key) ->
             for name, nearer in each.people
             for statistic, a, b, of in _nearness(nearer)
         ],
-        "Which panel is nearer to people (τ_b "
+        "Which panel is closer to people (τ_b "
         f"{'within prompts' if within else 'over all responses'})",
         sides=("b", "a"),
         remarks=remarks,

@@ -1,5 +1,5 @@
-"""What a comparison with human ratings shows: where a panel goes with people, and where that is not
-shown."""
+"""What a comparison with human ratings shows: where a panel correlates with people, and where that
+is not shown."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ def correlate_conclusion(
     humans: Ratings,
     judges: Mapping[str, str] | None = None,
 ) -> list[str]:
-    """Say where the panel's mean goes with people's, and more or less so than one person; how many
-    prompts would settle what is open.
+    """Say where the panel's mean correlates with people's, and more or less so than one person; how
+    many     prompts would settle what is open.
 
     The correlation is the mean τ_b within prompts where a prompt has two items, as the difference
     between easy and hard prompts is none between responses; else it is τ_b over all items. It is
@@ -165,7 +165,7 @@ def _correlated(correlations: Mapping[str, Row], n_tests: int) -> list[str]:
     defined = {name: row for name, row in correlations.items() if not row.reason}
     if not defined:
         why = reasons_of(correlations.values())
-        return [f"Whether the panel goes with people is not known: {why}."]
+        return [f"Whether the panel correlates with people is not known: {why}."]
     said = []
     for sign, how in (
         (1, "The panel's mean correlates with people's mean{where}{on}: {figures}."),
@@ -216,8 +216,8 @@ def _figures(names: Sequence[str], correlations: Mapping[str, Row]) -> str:
 def _people(
     differences: Mapping[str, Row], correlations: Mapping[str, Row], n_tests: int
 ) -> list[str]:
-    """Say whether the panel's mean goes with people more or less than one of them does, for so many
-    claims that are made together; nothing where there is one person."""
+    """Say whether the panel's mean correlates with people more or less than one person does, for so
+    many claims that are made together; nothing where there is one person."""
     if not differences:
         return []
     said, rest = [], dict(differences)

@@ -22,7 +22,7 @@ _PERSONAS_SHOWN = 12
 _ALL = "all"
 _INFLUENCE = (
     "How far row personas moved toward (+) or away from (−) column personas: of the changed "
-    "ratings, the share that moved nearer less the share that moved farther, from -1 to 1."
+    "ratings, the share that moved closer less the share that moved farther, from -1 to 1."
 )
 _BEFORE_AFTER = (
     Column("before", "number", "mean before"),
@@ -50,7 +50,7 @@ def deliberation_result(run: Run) -> Result:
 
 def deliberation_tables(report: DeliberationReport, labels: Mapping[str, str]) -> Iterator[Table]:
     """Yield what changed, toward whom, what it did to the rankings, and whether it brought the
-    panel nearer to the human ratings; for programs alone where nobody deliberated.
+    panel closer to the human ratings; for programs alone where nobody deliberated.
 
     Args:
         labels: of dimensions, by their ids.

@@ -272,7 +272,7 @@ def _controls(controls: Sequence[FidelityContrast], several: bool) -> list[str]:
         )
     if exceeding := [row for row in controls if row.exceeds]:
         names = listed([contrast_label(row, several) for row in exceeding], "null controls")
-        said.append(f"On {names} the personas differ otherwise than people: a null control.")
+        said.append(f"On {names} the personas differ in another way than people: a null control.")
     calm = [
         row
         for row in controls

@@ -167,7 +167,7 @@ def random(effect: str) -> Option:
         default="prompts",
         show_default=True,
         hidden=True,
-        help=f"{effect}: the prompts, with these judges as they are, or the judges, too, as a "
+        help=f"{effect}: the prompts, judges fixed, or the judges, too, as a "
         "sample of such judges (personas and models each, where they are crossed).",
     )
 

@@ -128,13 +128,14 @@ def best_sentence(ranked: Ranked, run: Run | None) -> str:
     """
     unit = " points" if run is None else unit_of(run.rubric).after_number
     nearest = nearest_difference(ranked)
+    rated = " rated by people" if ranked.basis else ""
     facts = (
         ""
         if nearest is None
         else in_brackets(
             nearest.interval(),
             nearest.p_text(),
-            "" if nearest.n is None else counted(nearest.n, "prompt"),
+            "" if nearest.n is None else counted(nearest.n, "prompt") + rated,
         )
     )
     if nearest is None:
@@ -156,7 +157,7 @@ def best_sentence(ranked: Ranked, run: Run | None) -> str:
         if len(ranked.systems) > 2:
             open_ = {each.b for each in ranked.of_first() if not significant(each)}
             tied = [name for name, _ in ranked.systems if name in open_]
-            sentence += f" Not significantly below {ranked.first}: {listed(tied, 'systems')}."
+            sentence += f" Tied with {ranked.first}: {listed(tied, 'systems')}."
     if not ranked.basis:
         return " ".join(filter(None, [sentence, ranked.note]))
     sentence = f"{ranked.basis}: {sentence}"

@@ -207,7 +207,7 @@ def _remarks(report: VotesReport) -> list[str]:
 
 def votes_conclusion(report: VotesReport) -> list[str]:
     """Return two to five sentences: the votes of personas, whether these add to a judge without
-    one, whether the panel is nearer to people than its best judge, that one person is not people.
+    one, whether the panel is closer to people than its best judge, that one person is not people.
     """
     from persona_panel.analyses.answers import personas_in_votes
     from persona_panel.runs.votes import MODELS, PERSONAS
@@ -248,7 +248,7 @@ def _nearer(main: DimensionVotes) -> str:
     distance = main.distance
     if distance is None or isnan(distance.ensemble):
         why = f" ({distance.difference.reason})" if distance is not None else ""
-        return f"Whether the panel is nearer to people than its best judge is not known{why}."
+        return f"The panel and its best judge are not compared with people{why}."
     unit = " points" if main.in_points else ""
     prompts = counted(distance.difference.n or 0, "prompt")
     away = (
@@ -258,8 +258,8 @@ def _nearer(main: DimensionVotes) -> str:
     )
     if distance.difference.reason is not None or not distance.difference.sign:
         return (
-            "It is not shown whether the panel is nearer to people than its best judge: the "
+            "Neither the panel nor its best judge is significantly closer to people: the "
             f"panel is {away}."
         )
-    which = "nearer to" if distance.difference.sign > 0 else "farther from"
+    which = "closer to" if distance.difference.sign > 0 else "farther from"
     return f"The panel is {which} people than its best judge: it is {away}."

@@ -373,7 +373,7 @@ def who_differs(run: Run) -> list[str]:
 
 
 def personas_and_systems(cells: Sequence[Departure], unit: str = " points") -> str:
-    """Return which personas see a system otherwise than the panel does, severity taken out."""
+    """Return which personas see a system differently from the panel, severity taken out."""
     tested = [cell for cell in cells if cell.reason is None]
     if not tested:
         reasons = dict.fromkeys(str(cell.reason) for cell in cells if cell.reason is not None)
@@ -381,7 +381,7 @@ def personas_and_systems(cells: Sequence[Departure], unit: str = " points") -> s
     shown = sorted((item for item in tested if item.shown), key=lambda entry: entry.p_adjusted)
     if not shown:
         return (
-            "Personas and systems: no persona is shown to rate a system otherwise than the panel "
+            "Personas and systems: no persona is shown to rate a system differently from the panel "
             f"({counted(len(tested), 'cell')} tested, severity taken out)."
         )
     named = [

@@ -140,8 +140,8 @@ def bias(run: str, output: ResultOutput) -> None:
 
     Exit status: 0; 2, wrong input; 3, a requirement is not met.
     """
-    from persona_panel.experiments.audit.bias import biases
-    from persona_panel.experiments.audit.bias_result import (
+    from persona_panel.analyses.bias import biases
+    from persona_panel.analyses.bias_result import (
         bias_result,
         load_audited_run,
         write_biases,

@@ -36,6 +36,7 @@ class RunAnswer:
             where nothing does.
         measure: what the figure is called, as in `persona_panel.results.definitions`.
         marks: values that it is compared with, by their labels.
+        limits: the sentences of `sentence` that a reader has to see beside the verdict.
     """
 
     question: AnswerTo
@@ -44,6 +45,7 @@ class RunAnswer:
     command: str = ""
     measure: str = ""
     marks: Mapping[str, float] = field(default_factory=dict)
+    limits: Sequence[str] = ()
 
     @property
     def verdict(self) -> str:

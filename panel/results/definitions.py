@@ -26,8 +26,8 @@ _ALPHA = (
     "nominal of categories (K. Krippendorff, 2018, Content analysis, chapter 12)"
 )
 _CORRECTED = (
-    "the panel's mean, less its mean distance from people on what they rated, weighted by λ "
-    f"({_PPI})"
+    "people's mean of what they rated, plus λ times the panel's mean of everything less its mean "
+    f"of what people rated ({_PPI})"
 )
 _DELTA = f"baseline − framed on the same prompts{_DEPARTURE}"
 
@@ -70,7 +70,7 @@ DEFINITIONS: Mapping[str, str] = {
     f"({_KENDALL})",
     "difference of τ_b": "τ_b of the panel with the other people, less that of the person who is "
     f"left out ({_KENDALL})",
-    "winning rate ω": "share of people than whom the panel is nearer to the other people, by a "
+    "winning rate ω": "share of people than whom the panel is closer to the other people, by a "
     f"test with an allowance of ε ({_ALT_TEST})",
     "advantage ρ": "how often the panel is at least as near to the other people as a person is "
     f"({_ALT_TEST})",

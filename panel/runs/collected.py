@@ -175,6 +175,14 @@ class CollectedRatings(RatingsSoFar):
         used = self.usage.get(model)
         self.usage[model] = judgment.usage if used is None else used + judgment.usage
 
+    def take(self, other: CollectedRatings, rows: Sequence[int]) -> None:
+        """Take in the ratings of another batch by judges that both have, of its `rows`, which are
+        these responses in their order."""
+        own = [j for j, judge in enumerate(self.judges) if judge in other._column]
+        columns = [other._column[self.judges[j]] for j in own]
+        self.ratings[:, own] = other.ratings[np.ix_(rows, columns)]
+        self._codes[:, own] = other._codes[np.ix_(rows, columns)]
+
     def _ratings_in(self, judgment: Judgment) -> list[float]:
         scores = judgment.scores
         if not self.categories:

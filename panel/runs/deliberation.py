@@ -131,7 +131,7 @@ def rankings_document(result: Reordering) -> dict[str, Any]:
 
 
 def humans_document(nearness: TowardHumans) -> dict[str, Any]:
-    """Return whether the panel came nearer to people."""
+    """Return whether the panel came closer to people."""
     return {
         "direction": nearness.direction,
         "reason": nearness.reason,
@@ -149,7 +149,7 @@ class DeliberationReport:
     the means before and after of each judge and dimension; by dimension, the spread across judges;
     whether moves went toward the peers, with and without a stated reason; which persona moved
     which; what changed in the order of responses and systems; by dimension (`all` for the mean of
-    several), whether the panel came nearer to people, and how their ratings were read; None where
+    several), whether the panel came closer to people, and how their ratings were read; None where
     none were given."""
 
     n_responses: int

@@ -1,4 +1,4 @@
-"""A panel brought nearer to people by what they rated, and whether that holds on other prompts.
+"""A panel brought closer to people by what they rated, and whether that holds on other prompts.
 
 Rules are learnt from all folds of prompts but one and applied to that one. A gain is a lower
 squared error than that of the judges' mean, with a mean τ_b with people within prompts above 0. The
@@ -644,7 +644,7 @@ def align(
     folds: int = N_FOLDS,
     seed: int = 0,
 ) -> Alignment:
-    """Learn rules from people's ratings, and return a panel's scores brought nearer to people's
+    """Learn rules from people's ratings, and return a panel's scores brought closer to people's
     mean by them, with the figures on prompts that were not learnt from.
 
     Each dimension that both rated by numbers is aligned by itself; first, where both have one, the

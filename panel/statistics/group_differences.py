@@ -275,7 +275,7 @@ def group_difference(
         a, b: `(items, raters of the group)`, NaN where missing.
         signs: `(items,)`, see `PairedGroupDifference`; all 1 without it.
         sampled: whether raters are a sample of their group. Otherwise the interval is over items,
-            with these raters as they are.
+            raters fixed.
         prompts: a label an item; without them items are taken as independent.
 
     >>> found = group_difference([[1.0, 2.0], [3.0, 4.0]], [[2.0], [2.5]])
@@ -606,7 +606,7 @@ class FidelityContrast:
         reason: why it is `not measurable`.
         difference: panel − human.
         exceeds: of a control, whether the interval of the difference, widened, leaves 0 out: the
-            personas differ otherwise than people do.
+            personas differ differently from people.
         split_half: correlation over items of people's difference by two halves of the raters.
         n_items: with ratings by people of both groups and by personas of both.
         n_prompts: of how many prompts these items are; 0 where prompts are not known.

@@ -225,7 +225,7 @@ class NearerToPeople:
     Attributes:
         within: whether correlations are means of those within prompts, or over all responses.
         a_tau, b_tau: τ_b of either panel's scores with people's mean.
-        tau: b_tau − a_tau; above 0, b orders responses more as people do.
+        tau: b_tau − a_tau; above 0, b orders responses more like people.
         a_distance, b_distance: the mean over prompts of the distance of a panel's score from
             people's mean, in points; NaN where they are on other scales.
         distance: b_distance − a_distance; below 0, b's scores are nearer.

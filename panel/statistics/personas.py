@@ -108,7 +108,7 @@ def without_severity(values: Array) -> Array:
 class Departure(Estimate):
     """The difference between a persona and the panel on the same texts, in points, less the
     persona's over all systems (or dimensions) of the prompt; the difference itself where it is of
-    all of them. With its interval over prompts, with these judges as they are.
+    all of them. With its interval over prompts, judges fixed.
 
     Attributes:
         on: the system or the dimension; empty where it is all of them.

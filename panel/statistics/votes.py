@@ -600,7 +600,7 @@ class EnsembleDistance:
         ensemble, best: the root of the mean squared distance from people's mean, in points, on the
             prompts that the judge was not chosen on.
         difference: mean squared distance of the best judge less that of the ensemble there, in
-            squared points: above 0 the ensemble is nearer to people. Student's t over prompts.
+            squared points: above 0 the ensemble is closer to people. Student's t over prompts.
         chosen: the column of the judge; None where none could be chosen.
         n_items: how many the distances are of.
     """

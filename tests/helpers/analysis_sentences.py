@@ -268,7 +268,7 @@ FIDELITY: dict[str, Check] = {
     r"(?P<reason>.+)\.": _unclear,
     r"People differ on (?P<of>.+) \(null control\), where no difference was expected; by chance "
     r"the interval of 1 control in 20 leaves out 0\.": _people_differ,
-    r"On (?P<of>.+) the personas differ otherwise than people: a null control\.": (
+    r"On (?P<of>.+) the personas differ in another way than people: a null control\.": (
         _differ_otherwise
     ),
     r"Neither people nor personas are shown to differ on (?P<of>.+) \(null control\)\.": _calm,

@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,8 @@ class Case:
     """What a run is made of: how good each system is on average, on a scale of 1 to 10.
 
     `panel` is what the judges add to a system that people do not; `persona` and `noise` are
-    standard deviations.
+    standard deviations. `per_word` is how much each word of a text's padding adds for the panel;
+    `added` stands at the end of the text of a system's first response.
     """
 
     quality: Mapping[str, float]
@@ -38,6 +39,8 @@ class Case:
     people: bool = False
     plain_judge: bool = False
     fails: bool = False
+    per_word: float = 0.0
+    added: Mapping[str, str] = field(default_factory=dict)
 
 
 CASES = {
@@ -61,13 +64,16 @@ def responses_of(case: Case) -> list[Response]:
         hardness = rng.normal(0, 0.5)
         for system, quality in case.quality.items():
             level = quality + hardness + rng.normal(0, 0.4)
+            n_words = int(rng.integers(10, 200)) if case.per_word else 0
+            judged = level + added.get(system, 0.0) + case.per_word * (n_words - 105)
+            more = case.added.get(system, "") if prompt == 0 else ""
             made.append(
                 Response(
                     id=f"{system}-{prompt}",
                     prompt_id=f"p{prompt}",
                     prompt=f"Should measure {prompt} be taken?",
                     text=f"An essay on measure {prompt}. [quality {level:.3f}, for the panel "
-                    f"{level + added.get(system, 0.0):.3f}]",
+                    f"{judged:.3f}]{' word' * n_words}{more}",
                     system=system,
                 )
             )
@@ -108,8 +114,12 @@ def model_of(case: Case) -> ScriptedModel:
 
 
 def answered_run(name: str, folder: Path) -> tuple[Run, Ratings | None]:
+    """Score a case of `CASES` into a folder; with people's ratings of it, where it has them."""
+    return scored_case(CASES[name], folder)
+
+
+def scored_case(case: Case, folder: Path) -> tuple[Run, Ratings | None]:
     """Score a case into a folder; with people's ratings of it, where it has them."""
-    case = CASES[name]
     responses = responses_of(case)
     panel = Panel("disciplinary", model_of(case), plain_judge=case.plain_judge)
     run = panel.score(responses, out=folder)

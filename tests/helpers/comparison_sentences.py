@@ -55,19 +55,18 @@ def _is_ahead(found: re.Match[str], beside: Beside) -> bool:
     runs = found["high_run"], found["low_run"]
     row = _whole(beside, *runs)
     figure, sign = row["difference"], 1 if row["b"] == runs[0] else -1
-    verb = "is ahead of"
+    verb = "is significantly ahead of"
     if not _other_texts(beside, *runs):
-        verb = "rates the same texts higher than"
+        verb = "rates the same texts significantly higher than"
     elif _other_panel(beside, *runs):
-        verb = "scores higher than"
-    sample = "with judges as a sample of such judges"
+        verb = "scores significantly higher than"
     return (
         _is_on(found["on"], row)
         and found["verb"] == verb
         and figure["value"] * sign > 0
         and is_shown(figure)
         and leaves_out_0(figure)
-        and (found["how"] == sample) == (figure["over"] == "prompts and judges")
+        and (found["over"] is not None) == (figure["over"] == "prompts and judges")
         and quotes(found.groupdict(), figure, sign)
     )
 
@@ -75,24 +74,31 @@ def _is_ahead(found: re.Match[str], beside: Beside) -> bool:
 def _is_open(found: re.Match[str], beside: Beside) -> bool:
     row = _whole(beside, found["a"], found["b"])
     figure = row["difference"]
-    better = _other_texts(beside, row["a"], row["b"]) and not _other_panel(
-        beside, row["a"], row["b"]
-    )
     same_order = (row["a"], row["b"]) == (found["a"], found["b"])
     if not (same_order and _is_on(found["on"], row) and not is_shown(figure)):
         return False
-    if (found["verb"] == "is better or worse than") != better:
-        return False
-    if found["none"]:
-        return figure["value"] is None and not row["n_pairs"]
     size = value(found["signed"].replace("+", "")) if found["signed"] else 0.0
     if found["equal"] and abs(figure["value"]) > 1e-9:
         return False
     if abs(size - figure["value"]) > 0.0051:
         return False
-    if found["reason"]:
-        return "p" not in figure and figure["reason"] == found["reason"]
     return quotes({name: found[name] for name in ("low", "high", "p", "n")}, figure)
+
+
+def _is_untested(found: re.Match[str], beside: Beside) -> bool:
+    """Of two runs alone a sentence needs no names; of several, any row may be meant."""
+    if found["a"]:
+        row = _whole(beside, found["a"], found["b"])
+        return row["difference"]["value"] is None and not row["n_pairs"]
+    rows = [each for each in _of(beside, "differences") if _is_on(found["on"], each)]
+    size = value(found["signed"].replace("+", "")) if found["signed"] else 0.0
+    return any(
+        "p" not in each["difference"]
+        and each["difference"]["reason"] == found["reason"]
+        and each["difference"]["value"] is not None
+        and abs(size - each["difference"]["value"]) <= 0.0051
+        for each in rows
+    )
 
 
 def _has_no_level(found: re.Match[str], beside: Beside) -> bool:
@@ -185,9 +191,9 @@ def _in_order(found: re.Match[str], beside: Beside) -> bool:
 
 
 _NEARER = {
-    "ranks responses more as people do": ("tau_b", "higher in τ_b", 1),
-    "gives scores nearer to people's": ("distance", "nearer", -1),
-    "takes a person's place better": ("alt_test_advantage", "higher in the advantage ρ", 1),
+    "has a higher rank correlation with people": ("tau_b", "higher in τ_b", 1),
+    "gives scores closer to people's": ("distance", "closer", -1),
+    "represents people better": ("alt_test_advantage", "higher in the advantage ρ", 1),
 }
 
 
@@ -283,16 +289,18 @@ def _untested_strata(found: re.Match[str], beside: Beside) -> bool:
 
 
 _ON = r"(?: on (?P<on>\w+))?"
+FACTS_OVER = FACTS.removesuffix(r"\))?") + r"(?P<over>, over prompts and judges)?\))?"
 
 COMPARE: dict[str, Check] = {
-    r"(?P<high_run>\S+) (?P<verb>is ahead of|scores higher than|rates the same texts higher than) "
-    rf"(?P<low_run>\S+?){_ON}, (?P<how>with these judges as they are|with judges as a sample of "
-    rf"such judges): by {POINTS}{FACTS}\.": _is_ahead,
-    r"Whether (?P<b>\S+) (?P<verb>is better or worse than|rates higher or lower than) "
-    rf"(?P<a>\S+?){_ON} is not known: (?:(?P<none>no pair of responses has a score in both)|"
-    rf"(?:(?P<equal>their mean scores are equal)|the difference \S+ − \S+ is "
-    rf"(?P<signed>{SIGNED}){UNIT})(?:, which cannot be tested \((?P<reason>.+)\)|{FACTS}, which "
-    r"may be chance))\.": _is_open,
+    r"(?P<high_run>\S+) (?P<verb>is significantly ahead of|scores significantly higher than|rates "
+    rf"the same texts significantly higher than) (?P<low_run>\S+?){_ON}, by {POINTS}"
+    rf"{FACTS_OVER}\.": _is_ahead,
+    rf"No significant difference between (?P<a>\S+) and (?P<b>\S+?){_ON}: "
+    rf"(?:(?P<equal>their mean scores are equal)|\S+ − \S+ is (?P<signed>{SIGNED}){UNIT})"
+    rf"{FACTS_OVER}\.": _is_open,
+    rf"(?:The difference{_ON} cannot be tested \((?P<reason>.+)\): (?:their mean scores are equal|"
+    rf"\S+ − \S+ is (?P<signed>{SIGNED}){UNIT})|(?P<a>\S+) and (?P<b>\S+) cannot be compared"
+    r"(?: on \w+)?: no response has a score in both)\.": _is_untested,
     rf"Neither (?P<a>\S+) nor (?P<b>\S+) rates higher{_ON}: a ranking has no level, as the mean "
     r"over the responses to a prompt is the same in each\.": _has_no_level,
     r"By dimension \(adjusted p < 0\.05\), (?P<b>\S+) is (?P<parts>.+)\.": _by_dimension,
@@ -301,27 +309,27 @@ COMPARE: dict[str, Check] = {
     r"with these judges: more judges are needed\.": _to_settle,
     rf"If the difference is as large as observed \({POINTS}\), (?:about (?P<needed>[\d,]+)|more "
     rf"than 10,000) prompts would show it {POWER}\.": _to_settle,
-    r"The runs differ in more than their texts \((?P<panel>.+)\): which of these the difference "
-    r"comes from cannot be distinguished\.": _more_than_texts,
+    r"The runs differ in more than their texts \((?P<panel>.+)\): the difference may come from "
+    r"any of these\.": _more_than_texts,
     r"The two order (?:(?P<within>responses in prompts)|all responses) with a (?(within)mean )τ_b "
     rf"of (?P<signed>{SIGNED})(?: \({CI}\))?(?:; the highest-rated response differs in "
     r"(?P<other>[\d,]+) of (?P<of>[\d,]+) prompts?)?\.": _in_order,
     rf"(?P<better>\S+) (?P<what>{'|'.join(_NEARER)}) than (?P<worse>\S+) on (?P<on>.+?) "
-    rf"\((?:(?P<first>[\w ]+): )?{POINTS} (?P<how>higher in τ_b|nearer|higher in the advantage ρ), "
+    rf"\((?:(?P<first>[\w ]+): )?{POINTS} (?P<how>higher in τ_b|closer|higher in the advantage ρ), "
     rf"{CI}, {P}\)\.": _is_nearer,
-    r"Which of (?P<a>\S+) and (?P<b>\S+) is nearer to people is not shown: (?:τ_b with "
+    r"Neither (?P<a>\S+) nor (?P<b>\S+) is significantly closer to people: (?:τ_b with "
     r"people is undefined \((?P<reason>.+)\)|on (?P<on>.+?), the τ_b of \S+ with people is "
     rf"(?P<first>{NUMBER}), that of \S+ (?P<second>{NUMBER}) \(\S+ − \S+: (?P<signed>{SIGNED})"
     rf"(?:, {CI})?(?:, {P})?(?:, (?P<why>[^)]+))?\))\.": _none_nearer,
     r"(?P<a>\S+) has (?P<n>\d+) judges? and (?P<b>\S+) (?P<m>\d+)(?:, (?P<both>\d+) of them in "
     r"both)?: (?:the mean of more judges (?:(?P<noise>has less noise)|(?P<number>tends to be "
-    r"nearer to people for their number alone)))?(?:; )?(?P<alike>judges in both make the two more "
+    r"closer to people for their number alone)))?(?:; )?(?P<alike>judges in both make the two more "
     r"alike)?\.": _numbers_of_judges,
     r"There is one human rater: what is said of people is of this person, and how far people agree "
     r"with each other is not known\.": lambda found, beside: beside.summary["people_rated"] == 1,
     r"(?P<missing>[\d,]+) of (?P<of>[\d,]+) judgments of (?P<run>\S+) are missing: its scores are "
     r"means of those that are there\.": _missing_in_run,
-    r"All judges are of one model: what they have in common because of it is in no interval\.": (
+    r"All judges are of one model: no interval includes the error that they share\.": (
         lambda found, beside: len(beside.summary["models"]) == 1
     ),
     r"By \w+ the runs have no stratum in common\.": (

@@ -120,7 +120,7 @@ def _seen(found: re.Match[str], beside: Beside) -> bool:
 
 
 DIFFERS: dict[str, Check] = {
-    r"Personas and systems: no persona is shown to rate a system otherwise than the panel "
+    r"Personas and systems: no persona is shown to rate a system differently from the panel "
     r"\((?P<n>\d+) cells? tested, severity taken out\)\.": _no_persona,
     r"Personas and systems: nothing can be tested \(.+\)\.": _not_tested("by_system"),
     r"Personas and systems, severity taken out: (?P<claims>.+)\.": _personas,

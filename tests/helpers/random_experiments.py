@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from persona_panel import Response, Run
+from persona_panel.analyses.bias import ScaleRange, biases
+from persona_panel.analyses.bias_result import bias_result
 from persona_panel.experiments.audit.attacks import Attack
-from persona_panel.experiments.audit.bias import ScaleRange, biases
-from persona_panel.experiments.audit.bias_result import bias_result
 from persona_panel.experiments.audit.injection import AuditPlan, InjectionAudit
 from persona_panel.experiments.audit.uplift import Rows, measure
 from persona_panel.experiments.keypoints.report import (

@@ -205,6 +205,13 @@ def _agreement(found: re.Match[str], beside: Beside) -> bool:
     )
 
 
+def _bias(found: re.Match[str], _: Beside) -> bool:
+    """Whether a bias has the direction of its figure, whose interval leaves 0 out."""
+    size, low, high = (value(found[name].replace("+", "")) for name in ("d", "low", "high"))
+    up = re.search("higher$|their own", found["what"]) is not None
+    return low <= size <= high and (low > 0 if up else high < 0)
+
+
 def _personas(found: re.Match[str], beside: Beside) -> bool:
     known = beside.estimate("personas")
     low, high, sign = known["low"], known["high"], {"raise": 1, "lower": -1}.get(found["how"], 0)
@@ -309,7 +316,7 @@ RUN: dict[str, Check] = {
     rf"{FACTS}\.": _won,
     rf"{_BEST}No system is significantly ahead: (?P<a>\S+) (?P<x>{NUMBER}), (?P<b>\S+) "
     rf"(?P<y>{NUMBER}), difference (?P<signed>{NUMBER}){UNIT}{FACTS}\."
-    r"(?: Not significantly below \S+: (?P<tied>.+)\.)?": _not_won,
+    r"(?: Tied with \S+: (?P<tied>.+)\.)?": _not_won,
     rf"{_BEST}{_NOTHING_SCORED}": _nothing,
     rf"{_TRUST}Agreement cannot be measured: .+\.": (
         lambda found, beside: beside.estimate("trust")["value"] is None
@@ -319,7 +326,22 @@ RUN: dict[str, Check] = {
     r"(?:; (?P<n>\d+) of (?P<of>\d+) differences? between systems (?:is|are) significant)?\.": (
         _agreement
     ),
-    rf"{_PERSONAS}Not known without --plain-judge\.": (
+    r"Also open: (?P<what>.+)\.": lambda found, beside: (
+        found["what"]
+        == " and ".join(
+            what for question, what in _OPEN.items() if beside.estimate(question)["value"] is None
+        )
+    ),
+    r"(?P<what>Longer responses score (?:higher|lower)|Judges prefer responses of (?:their own|"
+    rf"other) model famil(?:y|ies)) \((?:correlation with length|own-family bonus) "
+    rf"(?P<d>[+−]{NUMBER}){UNIT}, 95 % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})\)\.": (
+        _bias
+    ),
+    r"(?P<n>[\d,]+) responses? (?:has|have) words that address a judge, as a prompt injection has: "
+    r"(?P<ids>.+)\.": lambda found, _: (
+        min(3, value(found["n"])) == len(found["ids"].removesuffix(", …").split("', '"))
+    ),
+    rf"{_PERSONAS}Not known: no plain judge was asked \(--plain-judge\)\.": (
         lambda found, beside: beside.estimate("personas")["reason"] == "no judge without a persona"
     ),
     rf"{_PERSONAS}Not known: (?P<why>.+)\.": (
@@ -335,7 +357,7 @@ RUN: dict[str, Check] = {
     r"May the panel stand in for people\? Not known: no people's ratings \(--human\)\.": (
         lambda found, beside: beside.estimate("people")["reason"] == "no people's ratings"
     ),
-    rf"{_SETTLE}Nothing about first place is open\.": (
+    rf"{_SETTLE}Nothing more is needed to say which system is best\.": (
         lambda found, beside: beside.summary["winner"] is not None
     ),
     rf"{_SETTLE}Not known: (?P<why>[^;]+)(?:; .+)?\.": (
@@ -343,7 +365,7 @@ RUN: dict[str, Check] = {
             beside.estimate("settle")["reason"] == found["why"] and beside.summary["winner"] is None
         )
     ),
-    rf"{_SETTLE}(?:About (?P<needed>[\d,]+)|(?P<more>More than) 10,000) prompts \(now "
+    rf"{_SETTLE}(?:About (?P<needed>[\d,]+)|(?P<more>More than) 10,000) prompts in all \(now "
     rf"(?P<now>[\d,]+)\) would show (?P<a>\S+) ahead of (?P<b>\S+) with 80 % power, at the "
     rf"observed difference of {POINTS}(?:; the other [\d,]+ cost about \$[\d.,]+)?\.": (
         _would_show
@@ -377,8 +399,10 @@ RUN: dict[str, Check] = {
 }
 
 
+_OPEN = {"personas": "what personas add", "people": "how the panel compares with people"}
 _LIMITS = re.compile(
-    r"(?<=\.) (?=All judges |There is one |[\d,]+ of [\d,]+ judgments are missing)"
+    r"(?<=\.) (?=All judges |There is one |[\d,]+ of [\d,]+ judgments are missing|"
+    r"Also open|Longer responses |Judges prefer |[\d,]+ responses? ha)"
 )
 """Where, in an answer, a sentence on what limits it begins."""
 

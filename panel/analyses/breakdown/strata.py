@@ -60,7 +60,7 @@ class PairInStratum:
 class StratumContrast:
     """The difference of a stratum above the mean of the others: its texts' composite (`system` is
     `all`), or how far the system is above the others in the prompt. Of two strata there is the
-    first's alone. Intervals and p-values are over prompts, with these judges as they are; see
+    first's alone. Intervals and p-values are over prompts, judges fixed; see
     `persona_panel.statistics.strata`."""
 
     stratum: str

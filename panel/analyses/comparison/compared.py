@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from persona_panel.analyses.answers import personas_beside
 from persona_panel.analyses.comparison.conclusion import (
     TwoRuns,
     compare_conclusion,
@@ -31,6 +32,7 @@ from persona_panel.analyses.inputs import RatingsSource, RunSource, input_name, 
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.ratings import GivenScale
 from persona_panel.files.records import ColumnMapping
+from persona_panel.results.answer import RunAnswer
 from persona_panel.results.conclusions.labels import Called, called_by
 from persona_panel.runs.scale_limits import are_preferences, unit_of
 from persona_panel.statistics.core.arrays import Labels, Random, check_choice
@@ -91,9 +93,11 @@ def compare_runs(
     conclusion = compare_conclusion([pair.two_runs(called) for pair in pairs], random)
     if by is not None:
         conclusion += runs_by_strata(by, result, called if by == "dimension" else str)
+    answers = [answer for pair in pairs if (answer := pair.on_personas(ratings)) is not None]
+    conclusion += [answer.text for answer in answers[:1]]
     return RunComparison(
         tuple(each.name for each in opened), result, random, tuple(conclusion), by, epsilon, labels,
-        pairs[0].origin,
+        pairs[0].origin, answers[0] if answers else None,
     )  # fmt: skip
 
 
@@ -188,10 +192,18 @@ class _RunPair:
         return result
 
     def compare_with(self, people: Ratings, name: str, epsilon: float | None) -> None:
-        """Add which of the panels is nearer to people."""
+        """Add which of the panels is closer to people."""
         self.people, self.origin = nearer_of(
             self.a, self.b, self.matched, self.terms, people, name, epsilon
         )
+
+    def on_personas(self, people: Ratings | None) -> RunAnswer | None:
+        """Return whether personas add anything, where one run has a panel of personas and the other
+        judges without a persona."""
+        if self.matched.compared == "texts":
+            return None
+        rows = [(pair.a_rows[0], pair.b_rows[0]) for pair in self.matched.pairs]
+        return personas_beside(self.a.run, self.b.run, rows, people)
 
     @property
     def same_tests(self) -> list[str]:

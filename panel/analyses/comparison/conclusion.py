@@ -1,4 +1,4 @@
-"""What a comparison of runs shows: which is ahead, how alike two panels rate, which is nearer to
+"""What a comparison of runs shows: which is ahead, how alike two panels rate, which is closer to
 people; and what would settle what is open."""
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class TwoRuns:
         panel: in what panels differ.
         order: τ_b within prompts, and over all, of two panels' composites.
         best: in how many prompts two panels rate the same response highest.
-        people: by dimension, which is nearer to people.
+        people: by dimension, which is closer to people.
         missing: of each run, how many judgments are missing, and of how many.
         one_model: whether all judges of both are of one model.
         repeated: the dimensions that the composite is, whose test is the composite's.
@@ -88,7 +88,7 @@ class TwoRuns:
 def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]:
     """Say of each run that is compared with the first what is significant and what is not.
 
-    A difference is significant, and a panel nearer to people, by a p-value below `LEVEL` that is
+    A difference is significant, and a panel closer to people, by a p-value below `LEVEL` that is
     adjusted by Holm over all dimensions and runs, composites as a family of their own. The number
     of prompts is that with which the same test would find the difference, with the size and the
     variances observed; see `prompts_needed`.
@@ -134,35 +134,30 @@ def _difference(runs: TwoRuns, random: Random, n_tests: int, *, alone: bool) -> 
         said += _to_settle(runs, main, whole, n_tests)
     if runs.compared == "texts" and runs.panel:
         said.append(
-            f"The runs differ in more than their texts ({'; '.join(runs.panel)}): which of these "
-            "the difference comes from cannot be distinguished."
+            f"The runs differ in more than their texts ({'; '.join(runs.panel)}): the difference "
+            "may come from any of these."
         )
     return said
 
 
 def _whole(runs: TwoRuns, main: str, difference: PairedDifference, random: Random) -> str:
     on = "" if main == COMPOSITE else f" on {main}"
-    over = {
-        "prompts": "with these judges as they are",
-        "prompts-and-judges": "with judges as a sample of such judges",
-    }[random]
+    over = {"prompts": "", "prompts-and-judges": "over prompts and judges"}[random]
     higher, lower = (runs.b, runs.a) if difference.value > 0 else (runs.a, runs.b)
     by = points(difference.value, runs.unit(main))
     if difference.shown:
-        facts = _facts(difference, _prompts(difference))
+        facts = _facts(difference, _prompts(difference), over)
+        what = f"rates the same texts significantly higher than {lower}"
         if runs.compared == "texts":
             # Ahead would be for its texts.
-            what = "scores higher than" if runs.panel else "is ahead of"
-            return f"{higher} {what} {lower}{on}, {over}: by {by}{facts}."
-        what = f"rates the same texts higher than {lower}{on}"
-        return f"{higher} {what}, {over}: by {by}{facts}."
-    open_ = (
-        f"Whether {runs.b} is better or worse than {runs.a}{on} is not known"
-        if runs.compared == "texts" and not runs.panel
-        else f"Whether {runs.b} rates higher or lower than {runs.a}{on} is not known"
-    )
+            what = (
+                f"scores significantly higher than {lower}"
+                if runs.panel
+                else f"is significantly ahead of {lower}"
+            )
+        return f"{higher} {what}{on}, by {by}{facts}."
     if isnan(difference.value):
-        return f"{open_}: no pair of responses has a score in both."
+        return f"{runs.a} and {runs.b} cannot be compared{on}: no response has a score in both."
     level = abs(difference.value) <= _SAME
     if level and runs.is_ranking:
         return (
@@ -172,12 +167,12 @@ def _whole(runs: TwoRuns, main: str, difference: PairedDifference, random: Rando
     what = (
         "their mean scores are equal"
         if level
-        else f"the difference {runs.b} − {runs.a} is {signed(difference.value)}{runs.unit(main)}"
+        else f"{runs.b} − {runs.a} is {signed(difference.value)}{runs.unit(main)}"
     )
     if difference.reason is not None:
-        return f"{open_}: {what}, which cannot be tested ({difference.reason})."
-    facts = in_brackets(difference.interval(), difference.p_text(), _prompts(difference))
-    return f"{open_}: {what}{facts}, which may be chance."
+        return f"The difference{on} cannot be tested ({difference.reason}): {what}."
+    facts = in_brackets(difference.interval(), difference.p_text(), _prompts(difference), over)
+    return f"No significant difference between {runs.a} and {runs.b}{on}: {what}{facts}."
 
 
 def _by_dimension(runs: TwoRuns, rest: Mapping[str, PairedDifference]) -> str:
@@ -246,7 +241,7 @@ def _other_judges(runs: TwoRuns) -> list[str]:
     larger, smaller = (1, -1) if b > a else (-1, 1)
     nearer = _sides_shown_nearer(runs.people)
     if a != b and runs.people and (larger in nearer or smaller not in nearer):
-        what = "tends to be nearer to people for their number alone"
+        what = "tends to be closer to people for their number alone"
         facts.append(f"the mean of more judges {what}")
     if runs.n_shared and not a == b == runs.n_shared:
         facts.append("judges in both make the two more alike")
@@ -257,7 +252,7 @@ def _other_judges(runs: TwoRuns) -> list[str]:
 
 
 def _sides_shown_nearer(people: Mapping[str, NearerToPeople]) -> set[int]:
-    """Return which panels any figure shows to be nearer to people: 1 for b, −1 for a."""
+    """Return which panels any figure shows to be closer to people: 1 for b, −1 for a."""
     sides = set()
     for item in people.values():
         # Nearer is a smaller distance, and more of the others.
@@ -269,7 +264,7 @@ def _sides_shown_nearer(people: Mapping[str, NearerToPeople]) -> set[int]:
 
 
 def _people(runs: TwoRuns) -> list[str]:
-    """Say which panel is nearer to people."""
+    """Say which panel is closer to people."""
     result, a, b = runs.people, runs.a, runs.b
     if not result:
         return []
@@ -281,14 +276,14 @@ def _people(runs: TwoRuns) -> list[str]:
         if item.advantages is not None
     }
     said = (
-        _nearer("ranks responses more as people do", "higher in τ_b", 1, runs, tau)
-        + _nearer("gives scores nearer to people's", "nearer", -1, runs, distance, of_scores=True)
-        + _nearer("takes a person's place better", "higher in the advantage ρ", 1, runs, advantage)
+        _nearer("has a higher rank correlation with people", "higher in τ_b", 1, runs, tau)
+        + _nearer("gives scores closer to people's", "closer", -1, runs, distance, of_scores=True)
+        + _nearer("represents people better", "higher in the advantage ρ", 1, runs, advantage)
     )
     if said:
         return said
     name, entry = next(iter(result.items()))
-    text = f"Which of {a} and {b} is nearer to people is not shown"
+    text = f"Neither {a} nor {b} is significantly closer to people"
     if isnan(entry.tau.value):
         return [f"{text}: τ_b with people is undefined ({entry.tau.reason})."]
     facts = in_brackets(
@@ -343,9 +338,7 @@ def _limits(runs: TwoRuns) -> list[str]:
             text = missing_judgments(missing, of, of=name)
             said.append(f"{text}: its scores are means of those that are there.")
     if runs.one_model and runs.compared == "texts":
-        said.append(
-            "All judges are of one model: what they have in common because of it is in no interval."
-        )
+        said.append("All judges are of one model: no interval includes the error that they share.")
     return said
 
 
@@ -359,7 +352,7 @@ def _prompts(difference: PairedDifference) -> str:
 
 
 def runs_by_strata(by: str, compared: Sequence[ComparedRuns], called: Called) -> list[str]:
-    """Return in which strata, as they are called, runs differ otherwise than in the others."""
+    """Return in which strata, as they are called, runs differ differently from the others."""
     every = [(f"{each.b} − {each.a}", item) for each in compared for item in each.apart]
     if not every:
         return [f"By {by} the runs have no stratum in common."]

@@ -1,4 +1,4 @@
-"""Which of two panels is nearer to people's ratings of the same texts."""
+"""Which of two panels is closer to people's ratings of the same texts."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def nearer_of(
     people_name: str,
     epsilon: float | None,
 ) -> tuple[dict[str, NearerToPeople], RatingsOrigin | None]:
-    """Compare by dimension which of two panels is nearer to people's ratings; say how these were
+    """Compare by dimension which of two panels is closer to people's ratings; say how these were
     read, and how many of their items the runs have.
 
     Items and dimensions have the names that `align_ratings` takes; ratings that name no dimension
@@ -45,7 +45,7 @@ def nearer_of(
                 Fault(
                     people_name,
                     f"ratings for runs with other texts, {a.name} and {b.name}",
-                    "two panels on the same texts, to find which is nearer to people; "
+                    "two panels on the same texts, to find which is closer to people; "
                     "`people correlate` compares one run with people",
                 )
             ]

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from persona_panel.analyses.comparison.matching import WhatDiffers
+from persona_panel.results.answer import RunAnswer
 from persona_panel.statistics.core.arrays import Random
 from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.table import RatingsOrigin
@@ -61,11 +62,11 @@ class ComparedRuns:
             several; p adjusted over all systems and runs.
         risen, fallen: the pairs whose composite is most above and below in b, the largest first.
         alike: of two panels, by dimension, the composite first.
-        people: by dimension, which panel is nearer to people; empty without their ratings.
+        people: by dimension, which panel is closer to people; empty without their ratings.
         strata: of each stratum its dimension, or `composite`, and the difference on it; p adjusted
             over all strata and runs.
         apart: of each stratum, side `a`, the excess of b − a over its mean in the others; of two
-            strata, the first's. Over prompts, with these judges as they are; p adjusted likewise.
+            strata, the first's. Over prompts, judges fixed; p adjusted likewise.
     """
 
     a: str
@@ -97,6 +98,7 @@ class RunComparison:
         epsilon: by how much a person may be ahead of a panel that wins; None without winning rates.
         labels: of dimensions, and of the shares of categories, by their ids.
         people: how people's ratings were read, and how many of their items the first two runs have.
+        personas: whether personas add anything, where judges without a persona are compared.
     """
 
     runs: tuple[str, ...]
@@ -107,3 +109,4 @@ class RunComparison:
     epsilon: float | None = None
     labels: Mapping[str, str] = field(default_factory=dict)
     people: RatingsOrigin | None = None
+    personas: RunAnswer | None = None

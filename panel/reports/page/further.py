@@ -45,7 +45,7 @@ def further_results(
         if (audit := read_injection(folder, labels=judges)) is not None:
             yield PageSection("Injection", "Audit of prompt injection", audit, command, leads=True)
     if (folder / "bias.json").is_file():
-        from persona_panel.experiments.audit.bias_result import read_biases
+        from persona_panel.analyses.bias_result import read_biases
 
         if (bias := read_biases(folder)) is not None:
             yield PageSection("Bias", "Audit of bias", bias, command_on(run, "audit bias"))

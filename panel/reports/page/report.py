@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment
 
 from persona_panel.analyses.analysis import analyses_on_page
-from persona_panel.analyses.answers import answers_of, command_on
+from persona_panel.analyses.answers import answers_of, can_be_trusted, command_on, ranking_of
 from persona_panel.analyses.contested import by_disagreement
 from persona_panel.analyses.on_page import EPSILON, RunWithPeople
 from persona_panel.files.errors import InputError, RunFolderError
@@ -132,7 +132,7 @@ def report_of(
     further = list(further_results(run, manifest, summary, judges, titles))
     # A sweep or an audit has its own conclusion, which claims no lead.
     leading = next((entry for entry in reversed(further) if entry.leads), None)
-    answers = answers_of(run, people) if leading is None else ()
+    answers = answers_of(run, people) if leading is None else (can_be_trusted(run, systems=False),)
     systems = systems_result(run, run.leaderboard(), people)
     sections = [*sections_of(run, answers, systems, people, beside, titles), *further]
     if by is not None:
@@ -150,7 +150,10 @@ def report_of(
             read=_read(run, people, coverage),
             sections=sections,
             n_texts=data.n_listed,
-            **_first_screen(run, answers, systems, sections),
+            **_first_screen(
+                run, answers, systems, sections, leads=leading is not None,
+                people_lead=people is not None and bool(ranking_of(run, people).basis),
+            ),
         ),
         script=part(*_OWN, "page.js"),
         data=data.json,
@@ -159,25 +162,36 @@ def report_of(
 
 
 def _first_screen(
-    run: Run, answers: Sequence[RunAnswer], systems: Result, sections: Sequence[PageSection]
+    run: Run,
+    answers: Sequence[RunAnswer],
+    systems: Result,
+    sections: Sequence[PageSection],
+    *,
+    leads: bool,
+    people_lead: bool,
 ) -> dict[str, Any]:
     """What the first screen has below the title: the answer, its picture, what limits it."""
     of = {entry.result.analysis for entry in sections}
-    if not answers:
+    if leads:
         conclusion = sections[0].result.conclusion or [""]
         drawn = picture(sections[0].result, command=sections[0].command)
         return {
             "answer": conclusion[0], "also": conclusion[1:], "picture": drawn,
-            "lines": (), "sections_there": of, "means": "", "contested": (),
+            "lines": answers, "sections_there": of, "means": "", "contested": (),
         }  # fmt: skip
     first, *others = answers
     means = picture(systems, "means", first.command) if run.coverage.scored else ""
+    contested = [each.result for each in sections if each.result.analysis == "contested"]
+    is_known = any(
+        row.get("established") for each in contested for table in each.tables for row in table.rows
+    )
     return {
         "answer": first.sentence, "also": (), "means": means,
         "picture": picture(systems, "systems", first.command),
         "lines": others, "sections_there": of,
-        "contested": [entry.result.conclusion[0] for entry in sections
-                      if entry.result.analysis == "contested" and entry.result.conclusion],
+        "means_title": "Dimensions" + (", by the panel alone" if people_lead else ""),
+        "contested": [each.conclusion[0] for each in contested if each.conclusion],
+        "contested_title": "Most contested text" if is_known else "Text with the widest spread",
     }  # fmt: skip
 
 

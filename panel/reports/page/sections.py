@@ -69,7 +69,7 @@ def sections_of(
     """Yield the sections that any run has.
 
     Args:
-        answers: none where another result concludes in place of the run.
+        answers: that on trust alone where another result concludes in place of the run.
         beside: what there is to say of people beside the panel.
         titles: the beginnings of prompts, by their ids.
     """
@@ -109,7 +109,7 @@ def sections_of(
             name = title = "Systems"
             answered = {each.text for each in answers}
             said += [
-                each for each in conclusion_of(run, people) if answers and each not in answered
+                each for each in conclusion_of(run, people) if "best" in of and each not in answered
             ]
         command = shown if answer is None or question == "settle" else answer.command
         result = Result("systems" if question == "settle" else question, said, tables, remarks)

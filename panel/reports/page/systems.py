@@ -17,7 +17,7 @@ from persona_panel.analyses.score import board_tables
 from persona_panel.graphs import Judge
 from persona_panel.graphs.records import controls_among
 from persona_panel.results.result import Result
-from persona_panel.results.table import Column, Table
+from persona_panel.results.table import Column, Table, one_line
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import mean_limits
 from persona_panel.statistics.core.estimate import Estimate
@@ -44,13 +44,20 @@ def systems_result(run: Run, board: Leaderboard, people: RunWithPeople | None = 
         tables += [replace(table, when="full") for table in own if table.title]
     scales = {mean_limits(run.rubric, [entry.id])[0] for entry in run.rubric.numeric}
     scale = scales.pop() if len(scales) == 1 else None
+    place = {name: n for n, (name, _) in enumerate(ranking_of(run, people).systems)}
     drawn: dict[str, Callable[[Table], Table]] = {
         "systems": lambda table: _with_marks(table, run, people),
         "dimensions": lambda table: _with_judges(table, run),
-        "means": lambda table: replace(table, when="always", scale=scale),
+        "means": lambda table: _in_order(replace(table, when="always", scale=scale), place),
     }
     tables = [drawn[each.name](each) if each.name in drawn else each for each in tables]
     return Result("systems", [], tables)
+
+
+def _in_order(table: Table, place: Mapping[str, int]) -> Table:
+    """Return the means with the columns of systems as these are ranked."""
+    columns = sorted(table.columns, key=lambda column: place.get(one_line(column.head), len(place)))
+    return replace(table, columns=tuple(columns))
 
 
 def _with_marks(table: Table, run: Run, people: RunWithPeople | None) -> Table:
@@ -66,17 +73,22 @@ def _with_marks(table: Table, run: Run, people: RunWithPeople | None) -> Table:
         few = len(prompts[name]) <= _TICKS and len(table.rows) <= _MARKED
         n = {"n_missing": missing[name], "n_asked": missing[name] + n_judged}
         marks = prompts[name] if few else []
-        rows.append({**row, **n, "marks": marks, "people": corrected.get(name)})
+        own = {"people": corrected.get(name), "place": Estimate(place.get(name, nan) + 1)}
+        rows.append({**row, **n, "marks": marks, **own})
     rank, composite, *columns = (
         entry for entry in table.columns if entry.name not in ("n_abstained", "n_judged")
     )
+    by_people = [
+        Column("people", "estimate", "corrected\nby people"),
+        replace(rank, name="place", head="rank", figure=""),
+    ]
     if corrected:
         composite, rank = replace(composite, head="panel"), replace(rank, head="rank by panel")
     return replace(
         table,
         columns=(
             composite,
-            *([Column("people", "estimate", "corrected\nby people")] if corrected else []),
+            *(by_people if corrected else []),
             rank,
             *columns,
             Column("n_abstained", "whole", "abstentions", of="n_judged"),

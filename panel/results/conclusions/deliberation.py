@@ -1,4 +1,4 @@
-"""What a run shows about its deliberation: whether it brought the panel nearer to people, and
+"""What a run shows about its deliberation: whether it brought the panel closer to people, and
 whether judges differ less after it."""
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def deliberation_conclusion(
         return _directions(humans)
     return [
         *_spreads(spread),
-        "Whether deliberation brought the panel nearer to people is not known without ratings "
+        "Whether deliberation brought the panel closer to people is not known without ratings "
         "by people (--human).",
     ]
 

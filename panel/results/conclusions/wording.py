@@ -20,7 +20,7 @@ FEW_VALUES = 5
 """A spread estimated from fewer prompts is too unsure for more than a rough number."""
 
 SAMPLES: Mapping[Random, str] = {
-    "prompts": "over prompts, with these judges as they are",
+    "prompts": "over prompts, judges fixed",
     "prompts-and-judges": "over prompts and judges, as a sample of such judges",
 }
 """What intervals take as a sample."""

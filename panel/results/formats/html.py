@@ -36,7 +36,7 @@ TEMPLATES = ("persona_panel.results", "templates")
 _UNQUOTED = "!~*'()"
 """What JavaScript leaves as it is in an address, too."""
 _TINTS = 3
-_SHADES = 4
+_SHADES = 8
 _UPRIGHT = 8
 """With more columns their heads in a heat map stand upright."""
 _MOST_ROWS = 200
@@ -202,7 +202,6 @@ def render(result: Result, to: TextIO, *, full: bool) -> None:
     to.write(page(f"persona-panel {result.analysis}", f"<main>{body}</main>"))
 
 
-@cache
 @cache
 def part(package: str, folder: str, name: str) -> str:
     """Return a style sheet or a script as it is inlined."""
@@ -437,10 +436,10 @@ def tint(value: float, most: float) -> str:
 
 
 def shade(value: float, scale: tuple[float, float]) -> str:
-    """Return the class of a cell on a scale: `s1` in its lowest quarter to `s4` in its highest.
+    """Return the class of a cell on a scale: `s1` in its lowest eighth to `s8` in its highest.
 
     >>> shade(1.0, (1.0, 10.0)), shade(10.0, (1.0, 10.0)), shade(float("nan"), (1.0, 10.0))
-    ('s1', 's4', '')
+    ('s1', 's8', '')
     """
     low, high = scale
     if isnan(value) or not high > low:

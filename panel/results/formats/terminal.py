@@ -20,7 +20,8 @@ LINES = 24
 """How many lines the short report has at most, on a screen of 80 columns."""
 _COLUMNS = 80
 _ROWS = 3
-"""Of the first table so many rows are shown at least, but beside answers to questions one."""
+"""Of the first table so many rows are shown at least, but beside answers to questions, which stand
+whole."""
 
 
 def render(result: Result, to: TextIO, *, full: bool) -> None:
@@ -50,15 +51,12 @@ def _fitting(
     width = min(console.width, _COLUMNS) if console.is_terminal else _COLUMNS
     rest: list[SmallPrint | ReportTable] = [SmallPrint("--full has the rest, --json every figure.")]
     table = next((part for part in figures if isinstance(part, ReportTable)), None)
-    reserved = {
-        rows: 0 if table is None else _height(_cut(table, 0, width, rows), width)
-        for rows in (1, _ROWS)
-    }
+    reserved = 0 if table is None else _height(_cut(table, 0, width, _ROWS), width)
     kept = list(sentences[:1])
     for sentence in sentences[1:]:
-        # The answer to a question goes before rows.
-        rows = 1 if "? " in str(sentence) else _ROWS
-        if _height([*rest, *kept, sentence, *last], width) + reserved[rows] > LINES:
+        # The answer to a question goes before the table.
+        beside = 0 if "? " in str(sentence) else reserved
+        if _height([*rest, *kept, sentence, *last], width) + beside > LINES:
             break
         kept.append(sentence)
     left = LINES - _height([*rest, *kept, *last], width)
@@ -70,7 +68,11 @@ def _fitting(
         if may_fit and _height([*shown, part], width) <= left:
             shown.append(part)
         elif part is table:
-            shown += _cut(part, left, width)
+            cut = _cut(part, left, width)
+            if _height(cut, width) > left:
+                # How to read a table helps nobody without it.
+                break
+            shown += cut
     more = result.has_more or len(kept) < len(sentences) or len(shown) < len(figures)
     return [*shown, *(rest if more else [])], kept
 

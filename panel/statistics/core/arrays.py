@@ -456,7 +456,7 @@ MeasurementLevel = Literal["nominal", "ordinal", "interval", "ratio"]
 distance with a true zero."""
 
 Random = Literal["prompts", "prompts-and-judges"]
-"""The sample behind an interval: the prompts, with these judges as they are; or the judges, too, as
+"""The sample behind an interval: the prompts, judges fixed; or the judges, too, as
 a sample of such judges (their personas and their models, where these are crossed)."""
 
 Target = Literal["score", "rank"]

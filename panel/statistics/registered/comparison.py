@@ -613,7 +613,7 @@ ANNOTATOR_TEST = StatisticTable(
     "Alternative annotator test, by judge; first the panel",
     all_raters_only=True,
     remark=(
-        "Each person is left out in turn: who is nearer to the other people, the judge or that "
+        "Each person is left out in turn: who is closer to the other people, the judge or that "
         "person? Winning rate ω: the share of people over whom the judge wins, with an allowance "
         "of epsilon; at 0.5 or more it may take the place of a person, by this test. Advantage ρ: "
         "how often it is at least as near as a person. Items needed: how many items each person "

@@ -73,8 +73,8 @@ def test_first_place_may_be_open() -> None:
         pairs = (pair(*two, 1.0, p) for two, p in zip(names, p_values, strict=True))
         return calibrate_conclusion(Calibration(systems, tuple(pairs)))[0]
 
-    assert first(0.2, 0.01, 0.3).endswith(" Not significantly below a: b.")
-    assert first(0.2, 0.3, 0.3).endswith(" Not significantly below a: b and c.")
+    assert first(0.2, 0.01, 0.3).endswith(" Tied with a: b.")
+    assert first(0.2, 0.3, 0.3).endswith(" Tied with a: b and c.")
     assert "a is significantly ahead: 1.00 points above b, the nearest" in first(0.01, 0.01, 0.3)
 
 
@@ -126,7 +126,7 @@ def test_what_halves_the_widest_interval() -> None:
     systems = (CorrectedSystem("a", "depth", MEAN), CorrectedSystem("b", "depth", wide))
     assert calibrate_conclusion(Calibration(systems, ()))[-1] == (
         "About 58 items rated by people (now 15) would halve the widest interval, of b on depth, "
-        "if the panel goes with people as here."
+        "if the panel correlates with people as here."
     )
     whole = CorrectedSystem("a", "composite", MEAN)
     assert calibrate_conclusion(Calibration((whole, *systems), ()))[-1].startswith(

@@ -51,7 +51,7 @@ def test_a_winner_is_named_with_its_lead() -> None:
     found = board([[9, 5.1], [8.5, 4.2], [9.2, 5], [8.8, 5.3], [9, 4.9]])
     assert best(found).startswith("A is significantly ahead: 4.00 points above B (95 % interval ")
     assert best(found).endswith("adjusted p < 0.001, 5 prompts).")
-    assert settled(found) == "Nothing about first place is open."
+    assert settled(found) == "Nothing more is needed to say which system is best."
 
 
 def test_a_winner_of_three_is_ahead_of_the_nearest() -> None:
@@ -68,7 +68,7 @@ def test_ties_are_all_named() -> None:
     and all that are not significantly below the first are named."""
     found = board([[5, 7, 5.5], [7, 5, 5.9], [6, 6, 6.1]])
     assert best(found).startswith("No system is significantly ahead: A 6.00, B 6.00, difference ")
-    assert best(found).endswith(" Not significantly below A: B and C.")
+    assert best(found).endswith(" Tied with A: B and C.")
     assert settled(found) == "Not known: the difference between A and B is 0.00."
 
 
@@ -90,7 +90,7 @@ def test_nothing_significant_says_what_would_settle_it() -> None:
     needed = TTestPower().solve_power(0.2 / 1.2**0.5, power=0.8, alpha=0.05)
     assert 230 < needed < 240
     assert settled(found) == (
-        "About 240 prompts (now 5) would show A ahead of B with 80 % power, at the observed "
+        "About 240 prompts in all (now 5) would show A ahead of B with 80 % power, at the observed "
         "difference of 0.20 points."
     )
 
@@ -143,7 +143,7 @@ def test_systems_that_share_no_prompt_are_not_compared_and_the_reason_is_that() 
 def test_those_significantly_below_are_left_out_of_the_tie() -> None:
     """A and B, which win in turn, are both far ahead of C: it is not among those tied."""
     table = [[9, 8.9, 2.1], [8, 8.2, 2], [9, 8.8, 1.7], [8, 8.1, 2.2], [8.5, 8.4, 2]]
-    assert best(board(table)).endswith(" Not significantly below A: B.")
+    assert best(board(table)).endswith(" Tied with A: B.")
 
 
 def test_a_difference_that_only_its_own_p_shows_is_not_claimed() -> None:

@@ -157,7 +157,7 @@ def test_differences_are_explained() -> None:
     told = " ".join(printed(board([[9, 5.1], [8.5, 4.2], [9.2, 5], [8.8, 5.3], [9, 4.9]])).split())
     assert "A − B" in told
     assert "4.00" in told
-    assert "over prompts, with these judges as they are" in told
+    assert "over prompts, judges fixed" in told
     assert "the mean of the prompts' differences, divided by their standard deviation" in told
     assert "leave out a place only where p, adjusted, is below 0.05" in told
     assert "may leave out 0 where the adjusted p is above 0.05" in told

@@ -154,7 +154,7 @@ def test_people_show_whether_the_panel_is_nearer_than_its_best_judge(
     people.write_text("\n".join(["item,rater,value", *lines]) + "\n")
     given = [str(folder), "--human", str(people), "--map-human", "score=value"]
     result = CliRunner().invoke(command, ["people", "votes", *given])
-    assert "The panel is nearer to people than its best judge" in result.stdout
+    assert "The panel is closer to people than its best judge" in result.stdout
     half = "10 prompts; the best judge was chosen on the other prompts, every second one)"
     assert half in " ".join(result.stdout.split())
     (beside,) = tables(*given)["people"]
@@ -215,7 +215,9 @@ def test_people_on_another_scale_are_at_no_distance(folder: Path, tmp_path: Path
     assert votes_on[0] == pytest.approx(votes_on[1])
     assert beside["ensemble"] is None
     assert beside["difference"] == {"value": None, "n": N // 2, "reason": "not on the same scale"}
-    assert str(found["conclusion"][-1]).endswith("is not known (not on the same scale).")
+    assert str(found["conclusion"][-1]).endswith(
+        "not compared with people (not on the same scale)."
+    )
 
 
 def test_a_run_that_was_stopped_is_said_to_be(folder: Path, tmp_path: Path) -> None:

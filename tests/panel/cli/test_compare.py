@@ -67,14 +67,14 @@ def test_columns_of_peoples_ratings_are_mapped_by_map_human(command: Command, ru
     assert "or use --map-human item=" in " ".join(done.stderr.split())
     done = command(*given, "--map-human", "item=text_id")
     assert done.returncode == 0, done.stderr
-    assert "Which panel is nearer to people" in done.stdout
+    assert "Which panel is closer to people" in done.stdout
     done = command("compare", "--full", "old", "one", "--map-human", "item=text_id")
     assert done.returncode == 2
     assert "--map-human works only with --human" in done.stderr
 
 
 def test_two_panels_and_people_in_the_terminal(command: Command, runs: Path) -> None:
-    """The same texts by another panel: agreement of the panels, and which is nearer to people, with
+    """The same texts by another panel: agreement of the panels, and which is closer to people, with
     reasons where prompts are too few."""
     lines = [
         "item,rater,score",
@@ -88,8 +88,8 @@ def test_two_panels_and_people_in_the_terminal(command: Command, runs: Path) -> 
         "The panels differ in: personas (only old has bob).",
         "Agreement of the two panels",
         "Undefined: τ_b within prompts: no prompt has two items.",
-        "Which panel is nearer to people (τ_b over all responses)",
-        "lower is nearer",
+        "Which panel is closer to people (τ_b over all responses)",
+        "lower is closer",
     ):
         assert expected in done.stdout
 

@@ -141,7 +141,7 @@ def test_what_differences_take_as_a_sample(command: Command, batch: Path, tmp_pa
                 **at(server),
             )
             assert done.returncode == 0, done.stderr
-            assert ("with these judges as they are" in words(done.stdout)) is (random == "prompts")
+            assert ("judges fixed" in words(done.stdout)) is (random == "prompts")
             found.append(read_json(tmp_path / random / "summary.json"))
     assert [summary["random"] for summary in found] == ["prompts", "prompts-and-judges"]
     for name in ("ci_low", "ci_high", "judges_ci_low", "judges_ci_high"):

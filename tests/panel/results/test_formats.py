@@ -251,7 +251,7 @@ def test_a_scale_shades_means() -> None:
     table = Table("m", (Key("system", "system"),), columns, [row], "M", scale=(1.0, 9.0))
     picture, _, closed = Result("sample", (), [table]).text("html").partition("<details>")
     assert re.findall(r'class="(c [^"]*)" data-label="\w+">([^<]*)', picture) == [
-        ("c s1", "1.2"), ("c s4", "9.0"), ("c ", "–"),
+        ("c s1", "1.2"), ("c s8", "9.0"), ("c ", "–"),
     ]  # fmt: skip
     assert "<table" not in closed
 

@@ -166,7 +166,7 @@ def test_an_order_over_all_texts_without_spread_shows_nothing() -> None:
 
 
 def test_a_lower_error_in_the_contrary_order_is_no_gain() -> None:
-    """The judge who is chosen is much nearer to people than the other, and orders texts contrary to
+    """The judge who is chosen is much closer to people than the other, and orders texts contrary to
     them."""
     _, people = views()
     target = people.mean(axis=1)

@@ -10,7 +10,7 @@ from persona_panel.statistics import correlation, ensembles_on_other_items
 
 def test_the_better_judges_are_found_and_measured_without_them() -> None:
     """Two judges follow people and two do not: each half is as a reader would put it together by
-    hand, wherever the folds lie; the mean of two noisy judges is nearer to people than one."""
+    hand, wherever the folds lie; the mean of two noisy judges is closer to people than one."""
     rng = np.random.default_rng(0)
     people = rng.normal(size=120)
     good = people[:, None] + rng.normal(size=(120, 2))

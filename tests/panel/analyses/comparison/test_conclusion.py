@@ -45,13 +45,11 @@ def test_what_is_ahead_is_named_with_its_lead() -> None:
     """One point on each of five prompts, about: new is ahead, with interval, p and prompts; the
     other way round, old is, and the interval is seen from it."""
     assert said({"composite": LARGE}) == [
-        "new is ahead of old, with these judges as they are: by 1.00 points (95 % interval 0.80 to "
-        "1.20, adjusted p < 0.001, 5 prompts)."
+        "new is significantly ahead of old, by 1.00 points (95 % interval 0.80 to 1.20, adjusted "
+        "p < 0.001, 5 prompts)."
     ]
     turned = said({"composite": [-value for value in LARGE]})
-    assert turned[0].startswith(
-        "old is ahead of new, with these judges as they are: by 1.00 points"
-    )
+    assert turned[0].startswith("old is significantly ahead of new, by 1.00 points")
     assert "interval 0.80 to 1.20" in turned[0]
 
 
@@ -70,14 +68,12 @@ def test_systems_that_differ_are_named() -> None:
 
 
 def test_a_difference_that_may_be_chance_is_no_lead() -> None:
-    """A mean of 0.06 on five prompts: it is not known who is better, and the prompts that would
-    show it are those of the test at the level of one."""
+    """A mean of 0.06 on five prompts: the difference is not significant, and the prompts that
+    would show it are those of the test at the level of one."""
     first, last = said({"composite": NONE})
-    assert first.startswith(
-        "Whether new is better or worse than old is not known: the difference new − old is "
-    )
+    assert first.startswith("No significant difference between old and new: new − old is ")
     assert "is +0.06 points (95 % interval −0.87 to 0.99, adj" in first
-    assert first.endswith("adjusted p 0.87, 5 prompts), which may be chance.")
+    assert first.endswith("adjusted p 0.87, 5 prompts).")
     needed = prompts_needed(difference(NONE).sampled, 0.05)
     assert needed is not None
     assert last == (
@@ -105,16 +101,13 @@ def test_a_tie_and_what_cannot_be_tested_are_said() -> None:
     """Equal scores on every prompt, a single prompt, and no score at all: no claim, each with its
     reason, and no number of prompts."""
     (tie,) = said({"composite": [0.0, 0.0, 0.0]})
-    assert tie.startswith(
-        "Whether new is better or worse than old is not known: their mean scores are equal, "
-        "which cannot be tested (no spread over prompts"
-    )
+    assert tie.startswith("The difference cannot be tested (no spread over prompts")
+    assert tie.endswith("): their mean scores are equal.")
     (one,) = said({"composite": [2.0]})
-    assert (
-        "the difference new − old is +2.00 points, which cannot be tested (an interval needs" in one
-    )
+    assert one.startswith("The difference cannot be tested (an interval needs")
+    assert one.endswith("): new − old is +2.00 points.")
     (nothing,) = said({"composite": [np.nan]})
-    assert nothing.endswith("is not known: no pair of responses has a score in both.")
+    assert nothing == "old and new cannot be compared: no response has a score in both."
     (even, *rest) = said({"composite": [1.0, -1.0, 0.5, -0.5]})
     assert "their mean scores are equal (95" in even
     assert rest == []
@@ -132,17 +125,17 @@ def test_dimensions_that_differ_are_named() -> None:
 def test_without_a_composite_the_first_dimension_is_named() -> None:
     """A rubric of categories has shares alone: the first one is said to be it."""
     (first, *_) = said({"kind:joke": LARGE, "kind:claim": NONE})
-    assert first.startswith("new is ahead of old on kind:joke, with")
+    assert first.startswith("new is significantly ahead of old on kind:joke, by")
 
 
 def test_panels_that_differ_make_a_difference_of_texts_ambiguous() -> None:
     """Other texts by another panel: the score is higher, nobody is ahead, and what the panels
     differ in is named."""
     first, last = said({"composite": LARGE}, panel=["model (x; y)"])
-    assert first.startswith("new scores higher than old, with")
+    assert first.startswith("new scores significantly higher than old, by")
     assert last == (
-        "The runs differ in more than their texts (model (x; y)): which of these the difference "
-        "comes from cannot be distinguished."
+        "The runs differ in more than their texts (model (x; y)): the difference may come from "
+        "any of these."
     )
 
 
@@ -155,7 +148,7 @@ def test_judges_as_a_sample_may_be_what_is_lacking() -> None:
     )
     shown = TwoRuns("old", "new", "texts", {"composite": difference([9.0, 9.1, 9.2, 9.0], 5)})
     (first,) = compare_conclusion([shown], "prompts-and-judges")
-    assert "with judges as a sample of such judges: by 9.07 points" in first
+    assert "by 9.07 points" in first and "over prompts and judges" in first
 
 
 def test_gaps_and_a_single_model_limit_the_answer() -> None:
@@ -163,7 +156,7 @@ def test_gaps_and_a_single_model_limit_the_answer() -> None:
     found = said({"composite": LARGE}, missing=((4, 100), (5, 100)), one_model=True)
     assert found[1:] == [
         "5 of 100 judgments of new are missing: its scores are means of those that are there.",
-        "All judges are of one model: what they have in common because of it is in no interval.",
+        "All judges are of one model: no interval includes the error that they share.",
     ]
 
 
@@ -176,14 +169,13 @@ NOISE = RNG.permuted(np.tile(np.arange(4.0), (6, 1)), axis=1).ravel()
 
 
 def test_panels_rate_higher_or_lower() -> None:
-    """Of panels nobody is ahead: one rates the same texts higher, or that is not known."""
+    """Of panels nobody is ahead: one rates the same texts significantly higher, or does not."""
     assert said({"composite": LARGE}, "panels")[0].startswith(
-        "new rates the same texts higher than old, with these judges as they are: by 1.00 points"
+        "new rates the same texts significantly higher than old, by 1.00 points"
     )
     assert said({"composite": NONE}, "panels") == [
-        "Whether new rates higher or lower than old is not known: the difference new − old is "
-        "+0.06 points (95 % interval −0.87 to 0.99, adjusted p 0.87, 5 prompts), which may be "
-        "chance."
+        "No significant difference between old and new: new − old is +0.06 points (95 % interval "
+        "−0.87 to 0.99, adjusted p 0.87, 5 prompts)."
     ]
 
 
@@ -204,8 +196,8 @@ def test_order_and_best_responses_of_two_panels_are_said() -> None:
 
 
 def test_the_panel_nearer_to_people_is_named() -> None:
-    """New rates as people do and old at random: new ranks responses more as people do and gives
-    scores nearer to theirs; with sides changed, old does."""
+    """New rates as people do and old at random: new has a higher rank correlation with people and
+    gives scores closer to theirs; with sides changed, old does."""
     for sides, better in (((NOISE, PEOPLE), "new"), ((PEOPLE, NOISE), "old")):
         found = nearer_to_people(*sides, PEOPLE, PROMPTS)
         figures = holm_adjusted([found.tau, found.distance])
@@ -213,12 +205,12 @@ def test_the_panel_nearer_to_people_is_named() -> None:
         *_, tau, distance = said({"composite": LARGE}, "panels", people=people)
         worse = "old" if better == "new" else "new"
         assert tau.startswith(
-            f"{better} ranks responses more as people do than {worse} on the composite ("
+            f"{better} has a higher rank correlation with people than {worse} on the composite ("
             f"{abs(found.tau.value):.2f} higher in τ_b, 95 % interval "
         )
         assert distance.startswith(
-            f"{better} gives scores nearer to people's than {worse} on the composite ("
-            f"{abs(found.distance.value):.2f} points nearer, 95 % interval "
+            f"{better} gives scores closer to people's than {worse} on the composite ("
+            f"{abs(found.distance.value):.2f} points closer, 95 % interval "
         )
 
 
@@ -229,7 +221,7 @@ def test_that_no_panel_is_shown_to_be_nearer_is_said() -> None:
     people = {"composite": found.with_figures(*figures)}
     *_, last = said({"composite": LARGE}, "panels", people=people)
     assert last.startswith(
-        f"Which of old and new is nearer to people is not shown: on the composite, the τ_b "
+        f"Neither old nor new is significantly closer to people: on the composite, the τ_b "
         f"of old with people is {number(found.a_tau)}, that of new {number(found.b_tau)} "
         f"(new − old: {signed(found.tau.value)}, 95 % interval "
     )
@@ -243,13 +235,13 @@ def test_that_no_panel_is_shown_to_be_nearer_is_said() -> None:
     [
         (
             (10, 5), 0,
-            "old has 10 judges and new 5: the mean of more judges tends to be nearer to people for "
+            "old has 10 judges and new 5: the mean of more judges tends to be closer to people for "
             "their number alone.",
         ),
         (
             (10, 5), 5,
             "old has 10 judges and new 5, 5 of them in both: the mean of more judges tends to be "
-            "nearer to people for their number alone; judges in both make the two more alike.",
+            "closer to people for their number alone; judges in both make the two more alike.",
         ),
         (
             (5, 5), 2,
@@ -284,7 +276,7 @@ def test_what_the_numbers_of_judges_bring_about_is_no_merit(
 def test_more_judges_are_no_reason_where_fewer_are_nearer(
     better: str, is_said: bool, unshown: str
 ) -> None:
-    """Old has more judges: that this brings it nearer to people is said where it is shown to be
+    """Old has more judges: that this brings it closer to people is said where it is shown to be
     nearer, by either figure, not where new, with fewer, is."""
     sides = (PEOPLE, NOISE) if better == "old" else (NOISE, PEOPLE)
     found = nearer_to_people(*sides, PEOPLE, PROMPTS)
@@ -295,8 +287,8 @@ def test_more_judges_are_no_reason_where_fewer_are_nearer(
     )
     people = {"composite": found}
     told = " ".join(said({"composite": NONE}, "panels", people=people, n_judges=(10, 5)))
-    assert f" {better} ranks" in told or f" {better} gives" in told
-    assert ("the mean of more judges tends to be nearer" in told) == is_said
+    assert f" {better} has a higher rank" in told or f" {better} gives" in told
+    assert ("the mean of more judges tends to be closer" in told) == is_said
 
 
 def test_a_ranking_has_no_level() -> None:
@@ -307,12 +299,12 @@ def test_a_ranking_has_no_level() -> None:
         "Neither old nor new rates higher: a ranking has no level, as the mean over the responses "
         "to a prompt is the same in each."
     )
-    assert "is not known" in said({"composite": [0.0, 0.0, 0.0]}, "panels")[0]
+    assert "cannot be tested" in said({"composite": [0.0, 0.0, 0.0]}, "panels")[0]
 
 
 def test_shares_are_no_points() -> None:
     """A difference of composites that are shares of preferences has no unit, nor has how much
-    nearer to people's a panel's are; beside them a dimension is in points."""
+    closer to people's a panel's are; beside them a dimension is in points."""
     units = {"composite": ""}
     [ahead, *_] = said({"composite": LARGE}, units=units)
     assert "by 1.00 (95 %" in ahead
@@ -321,7 +313,7 @@ def test_shares_are_no_points() -> None:
     nearer = found.with_figures(*holm_adjusted([found.tau, found.distance]))
     for name, expected in (("composite", ""), ("clarity", " points")):
         *_, distance = said({"composite": LARGE}, "panels", people={name: nearer}, units=units)
-        assert f"({abs(found.distance.value):.2f}{expected} nearer, 95 % interval " in distance
+        assert f"({abs(found.distance.value):.2f}{expected} closer, 95 % interval " in distance
 
 
 def test_each_of_several_runs_has_its_sentences() -> None:
@@ -332,8 +324,8 @@ def test_each_of_several_runs_has_its_sentences() -> None:
         for name, one in zip(("new", "newer"), first, strict=True)
     ]
     found = compare_conclusion(runs, "prompts")
-    assert [sentence.split()[0] for sentence in found] == ["new", "Whether"]
-    assert "newer is better or worse than old is not known" in found[1]
+    assert [sentence.split()[0] for sentence in found] == ["new", "No"]
+    assert "difference between old and newer" in found[1]
 
 
 @pytest.mark.parametrize(("p", "shown"), [(0.0499, True), (0.05, False)])
@@ -341,4 +333,4 @@ def test_a_claim_needs_an_adjusted_p_below_the_level(p: float, shown: bool) -> N
     """At 0.05 nothing is claimed."""
     one = replace(difference(LARGE), p_adjusted=p)
     (first, *_) = compare_conclusion([TwoRuns("a", "b", "texts", {"composite": one})], "prompts")
-    assert first.startswith("b is ahead of a") is shown
+    assert first.startswith("b is significantly ahead of a") is shown

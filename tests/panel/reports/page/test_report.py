@@ -17,17 +17,17 @@ import pytest
 
 from persona_panel import InputError, Run, load_ratings, load_run
 from persona_panel.analyses.answers import answers_of, conclusion_of
-from persona_panel.analyses.contested import by_disagreement, contested_result
-from persona_panel.analyses.who_differs import who_differs_result
-from persona_panel.calls.budget import CallCounts, Spending
-from persona_panel.cli.report import report_at_the_end
-from persona_panel.experiments.audit.bias import biases
-from persona_panel.experiments.audit.bias_result import (
+from persona_panel.analyses.bias import biases
+from persona_panel.analyses.bias_result import (
     bias_conclusion,
     load_audited_run,
     read_biases,
     write_biases,
 )
+from persona_panel.analyses.contested import by_disagreement, contested_result
+from persona_panel.analyses.who_differs import who_differs_result
+from persona_panel.calls.budget import CallCounts, Spending
+from persona_panel.cli.report import report_at_the_end
 from persona_panel.files.pages import content_source
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judgment

@@ -23,9 +23,9 @@ from persona_panel import (
     Response,
     load_ratings,
 )
+from persona_panel.analyses.bias import biases
+from persona_panel.analyses.bias_result import load_audited_run
 from persona_panel.analyses.run_summary import run_summary
-from persona_panel.experiments.audit.bias import biases
-from persona_panel.experiments.audit.bias_result import load_audited_run
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.rubrics import Usage
 from persona_panel.statistics import Reason, Row

@@ -5,7 +5,7 @@ from __future__ import annotations
 from math import nan
 from typing import Any
 
-from persona_panel.experiments.audit.bias_result import bias_conclusion
+from persona_panel.analyses.bias_result import bias_conclusion
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.table import Row
 

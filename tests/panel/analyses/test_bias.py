@@ -9,14 +9,14 @@ from math import isnan, log2
 import numpy as np
 import pytest
 
-from persona_panel.experiments.audit.bias import (
+from persona_panel.analyses.bias import (
     ScaleRange,
     biases,
     leniency,
     position,
     self_preference,
 )
-from persona_panel.experiments.audit.bias_result import bias_conclusion, bias_result
+from persona_panel.analyses.bias_result import bias_conclusion, bias_result
 from persona_panel.files.judgments import Compared
 from persona_panel.rubrics.comparison import Outcome
 from persona_panel.statistics import Ratings, Reason, Row

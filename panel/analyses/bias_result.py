@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from hashlib import file_digest
 from math import isnan, nan
@@ -15,8 +15,13 @@ import orjson
 from pydantic import ConfigDict, TypeAdapter, ValidationError, with_config
 from typing_extensions import TypedDict
 
+from persona_panel.analyses.bias import (
+    REAL_BINS,
+    ScaleRange,
+    biases_of_panel,
+    unknown_families,
+)
 from persona_panel.analyses.inputs import rescaling_of
-from persona_panel.experiments.audit.bias import REAL_BINS, ScaleRange, unknown_families
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.judgments import Compared, read_comparisons
 from persona_panel.files.limits import json_of
@@ -31,7 +36,9 @@ from persona_panel.results.result import Result
 from persona_panel.results.statistic_tables import StatisticTables
 from persona_panel.results.table import Table
 from persona_panel.rubrics import CategoryScale, Dimension, Scale
+from persona_panel.runs.collected import ratings_of
 from persona_panel.runs.kept import require_folder
+from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import (
     POINTS,
     SHARES_OF_RESPONSES,
@@ -80,11 +87,30 @@ def _spans(path: Path) -> dict[str, ScaleRange]:
     except (OSError, ValueError, LookupError, TypeError, AttributeError, ValidationError):
         fault = Fault(str(path), "no rubric with dimensions", "a rubric, as a run writes it")
         raise InputError([fault]) from None
+    return _ranges(dimensions)
+
+
+def _ranges(dimensions: Iterable[Dimension]) -> dict[str, ScaleRange]:
     return {
         each.id: ScaleRange(each.scale.min, each.scale.max, isinstance(each.scale, Scale))
         for each in dimensions
         if not isinstance(each.scale, CategoryScale)
     }
+
+
+def panel_biases(run: Run, lengths: Sequence[float], n_tests: int) -> list[str]:
+    """Return a sentence for each bias of a panel's mean over dimensions that is significant: with
+    length, and for its own model family.
+
+    Args:
+        lengths: of the responses, in words, shape (items,).
+        n_tests: for how many claims the intervals are widened; two of them are made here.
+    """
+    ratings = ratings_of(run)
+    judges = [rater for rater in ratings.raters if rater not in ratings.controls]
+    rows = biases_of_panel(ratings.by(judges), _ranges(run.rubric.dimensions), lengths)
+    panel = {row.statistic: row for row in rows if not row.reason}
+    return list(_significant(panel, n_tests, _unit_of(ratings).after_number))
 
 
 def _lengths(path: Path) -> dict[str, float]:
@@ -154,7 +180,7 @@ class _KeptBias(TypedDict):
 
 
 def bias_result(rows: Sequence[Row], ratings: Ratings, *, source: str = "") -> Result:
-    """Return the result of rows of `persona_panel.experiments.audit.bias.biases` of these ratings;
+    """Return the result of rows of `persona_panel.analyses.bias.biases` of these ratings;
     `source` is what the run is called."""
     made = StatisticTables()
     left_out = []
@@ -334,17 +360,8 @@ def are_of_comparisons(rows: Iterable[tuple[str, str | None]]) -> bool:
 
 def _of_the_panel(panel: Mapping[str, Row], n_tests: int, unit: str) -> list[str]:
     measured = {name: row for name, row in panel.items() if not row.reason}
-    signs = {name: _sign(row, n_tests) for name, row in measured.items()}
-    said = []
-    for name, sign in signs.items():
-        if sign:
-            bias = _OF_THE_PANEL[name][sign < 0]
-            its = unit if name == "self_preference" else ""
-            said.append(
-                f"Significant: {bias} ({_NAMES[name]} {signed(measured[name].value)}{its}, 95 % "
-                f"interval {number(measured[name].ci_low)} to {number(measured[name].ci_high)})."
-            )
-    if open_ := [name for name, sign in signs.items() if not sign]:
+    said = [f"Significant: {bias}" for bias in _significant(measured, n_tests, unit)]
+    if open_ := [name for name, row in measured.items() if not _sign(row, n_tests)]:
         # The p-value of a row is not adjusted for these biases.
         open_biases = "; ".join(
             f"{_NAMES[name]} {figure(replace(measured[name], p_value=nan))}" for name in open_
@@ -354,6 +371,16 @@ def _of_the_panel(panel: Mapping[str, Row], n_tests: int, unit: str) -> list[str
     if without := [_NAMES[name] for name, row in panel.items() if row.reason]:
         said.append(f"Not measured: {listed(without)}.")
     return said
+
+
+def _significant(measured: Mapping[str, Row], n_tests: int, unit: str) -> Iterator[str]:
+    for name, row in measured.items():
+        if sign := _sign(row, n_tests):
+            its = unit if name == "self_preference" else ""
+            yield (
+                f"{_OF_THE_PANEL[name][sign < 0]} ({_NAMES[name]} {signed(row.value)}{its}, 95 % "
+                f"interval {number(row.ci_low)} to {number(row.ci_high)})."
+            )
 
 
 def _of_judges(

@@ -247,19 +247,9 @@ def biases(
     width of its scale. `lengths` are in words `(items,)`, NaN where not known. Raises ValueError
     where the ratings name no sources or personas, or lengths are not one an item.
     """
-    if ratings.sources is None or ratings.personas is None:
-        raise ValueError("the ratings of a run are needed, with sources and personas")
+    by_name = _scores_by_name(ratings, scales)
     known = np.full(len(ratings.items), np.nan) if lengths is None else as_scores(lengths)
-    names = [name for name in ratings.dimensions if name in scales]
-    by_name = {name: ratings.scores[:, :, ratings.dimensions.index(name)] for name in names}
-    if len(names) > 1:
-        ends = [(scales[name].low, scales[name].high) for name in names]
-        one_scale = len(set(ends)) == 1
-        shares = [
-            scores if one_scale else (scores - low) / (high - low)
-            for scores, (low, high) in zip(by_name.values(), ends, strict=True)
-        ]
-        by_name[ALL] = np.mean(shares, axis=0)
+    names = [name for name in by_name if name != ALL]
     clusters: list[Hashable] = list(ratings.prompts or ratings.items)
     rows = position_of(comparisons, options)
     are_compared = names == [PREFERRED.id]
@@ -275,6 +265,46 @@ def biases(
         for group, statistic, result in parts:
             rows += rows_of(statistic, [result], group, name, clusters, options)
     return rows
+
+
+def biases_of_panel(
+    ratings: Ratings,
+    scales: Mapping[str, ScaleRange],
+    lengths: ArrayLike,
+    options: AnalysisOptions = DEFAULT_OPTIONS,
+) -> list[Row]:
+    """Compute, of the rows of `biases`, those of the panel as a whole on all dimensions together:
+    length, and its own families."""
+    by_name = _scores_by_name(ratings, scales)
+    if not by_name:
+        return []
+    *_, (name, scores) = by_name.items()
+    length = _length(row_means(scores), as_scores(lengths), ratings, scores.shape[1])
+    *_, (_, _, families) = _of_families(scores, ratings)
+    clusters: list[Hashable] = list(ratings.prompts or ratings.items)
+    return [
+        row
+        for statistic, result in (("length_correlation", length), ("self_preference", families))
+        for row in rows_of(statistic, [result], ALL, name, clusters, options)
+    ]
+
+
+def _scores_by_name(ratings: Ratings, scales: Mapping[str, ScaleRange]) -> dict[str, Array]:
+    """Return the scores `(items, judges)` by dimension, last their mean where there are several, as
+    shares of the width of each scale where these differ."""
+    if ratings.sources is None or ratings.personas is None:
+        raise ValueError("the ratings of a run are needed, with sources and personas")
+    names = [name for name in ratings.dimensions if name in scales]
+    by_name = {name: ratings.scores[:, :, ratings.dimensions.index(name)] for name in names}
+    if len(names) > 1:
+        ends = [(scales[name].low, scales[name].high) for name in names]
+        one_scale = len(set(ends)) == 1
+        shares = [
+            scores if one_scale else (scores - low) / (high - low)
+            for scores, (low, high) in zip(by_name.values(), ends, strict=True)
+        ]
+        by_name[ALL] = np.mean(shares, axis=0)
+    return by_name
 
 
 _Figure = tuple[str, str, BlockResult]

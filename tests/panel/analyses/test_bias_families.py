@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from persona_panel.experiments.audit.bias import family_of
+from persona_panel.analyses.bias import family_of
 
 
 @pytest.mark.parametrize(
