@@ -89,14 +89,12 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[RunAnswer, ...]:
         )
     ranked = ranking_of(run, people)
     reversed_pairs = [] if people is None else _reversed(by_panel(run.leaderboard()), ranked)
-    personas = do_personas_add(run, people)
-    stand_in = may_stand_in(run, people, reversed_pairs)
     return (
         which_is_best(run, ranked),
         can_be_trusted(run, reversed_pairs),
-        personas,
-        stand_in,
-        _with_open(what_would_settle(run, ranked), personas, stand_in),
+        do_personas_add(run, people),
+        may_stand_in(run, people, reversed_pairs),
+        what_would_settle(run, ranked),
     )
 
 
@@ -121,21 +119,6 @@ def _reversed(panel: Ranked, people: Ranked) -> list[str]:
 def _reversal(pairs: Sequence[str]) -> str:
     more = f", and of {counted(len(pairs) - 1, 'more pair')}" if len(pairs) > 1 else ""
     return f"People's ratings significantly reverse its order of {pairs[0]}{more}."
-
-
-_OPEN = {
-    "personas": "what personas add",
-    "people": "how the panel compares with people",
-}
-
-
-def _with_open(settle: RunAnswer, *others: RunAnswer) -> RunAnswer:
-    """Return the answer on what would settle what is open, with the other open questions."""
-    names = [_OPEN[each.question] for each in others if not each.is_known]
-    if not names:
-        return settle
-    open_ = f"Also open: {' and '.join(names)}."
-    return replace(settle, sentence=f"{settle.sentence} {open_}", limits=[open_])
 
 
 def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:

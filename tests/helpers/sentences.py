@@ -326,12 +326,6 @@ RUN: dict[str, Check] = {
     r"(?:; (?P<n>\d+) of (?P<of>\d+) differences? between systems (?:is|are) significant)?\.": (
         _agreement
     ),
-    r"Also open: (?P<what>.+)\.": lambda found, beside: (
-        found["what"]
-        == " and ".join(
-            what for question, what in _OPEN.items() if beside.estimate(question)["value"] is None
-        )
-    ),
     r"(?P<what>Longer responses score (?:higher|lower)|Judges prefer responses of (?:their own|"
     rf"other) model famil(?:y|ies)) \((?:correlation with length|own-family bonus) "
     rf"(?P<d>[+−]{NUMBER}){UNIT}, 95 % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})\)\.": (
@@ -399,10 +393,9 @@ RUN: dict[str, Check] = {
 }
 
 
-_OPEN = {"personas": "what personas add", "people": "how the panel compares with people"}
 _LIMITS = re.compile(
     r"(?<=\.) (?=All judges |There is one |[\d,]+ of [\d,]+ judgments are missing|"
-    r"Also open|Longer responses |Judges prefer |[\d,]+ responses? ha)"
+    r"Longer responses |Judges prefer |[\d,]+ responses? ha)"
 )
 """Where, in an answer, a sentence on what limits it begins."""
 

@@ -85,10 +85,7 @@ def test_a_clear_winner(runs: dict[str, Answered]) -> None:
         r"ash is significantly ahead: (\d\.\d\d) points above birch, the near", said["best"]
     )
     assert lead is not None and 1.4 < float(lead[1]) < 2.2
-    assert said["settle"] == (
-        "Nothing more is needed to say which system is best. Also open: what personas add and how "
-        "the panel compares with people."
-    )
+    assert said["settle"] == "Nothing more is needed to say which system is best."
     assert check(run, "answer[best] > 0").met
     assert not check(run, "answer[best] > 3").met
 
@@ -111,7 +108,6 @@ def test_people_lead_where_the_panel_is_biased(runs: dict[str, Answered]) -> Non
     reversal = "People's ratings significantly reverse its order of ash and birch."
     assert said["trust"].startswith(f"Not its ranking. {reversal} Judges agree enough for ")
     assert said["people"].startswith("No: winning rate ω 0.00 (alternative annotator test")
-    assert said["settle"].endswith("which system is best. Also open: what personas add.")
 
 
 def test_personas_that_add_nothing(runs: dict[str, Answered]) -> None:
