@@ -12,8 +12,6 @@ from persona_panel.analyses.ranked_systems import (
     best_sentence,
     by_panel,
     by_people,
-    nearest_difference,
-    significant,
     untested,
 )
 from persona_panel.files.named_files import shown_folder
@@ -30,10 +28,7 @@ from persona_panel.statistics.core.arrays import AnalysisOptions
 from persona_panel.statistics.core.display import COMPOSITE, number, percent
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.levels import LEVEL, PASSED, POWER, RELIABLE, TENTATIVE
-from persona_panel.statistics.core.ranking import (
-    prompts_needed,
-    takes_more_judges,
-)
+from persona_panel.statistics.core.ranking import is_ahead, prompts_needed, takes_more_judges
 from persona_panel.statistics.core.table import Ratings, Row, on_composite
 
 if TYPE_CHECKING:
@@ -112,8 +107,8 @@ def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:
 def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
     """Return which system is best, and which are tied with it.
 
-    The figure is the difference between the best system and the nearest other that it is not
-    significantly better than, or the nearest of all where it is better than every other.
+    The figure is the difference between the first system and the one from which it is the hardest
+    to tell, with the p-value that decides (`persona_panel.statistics.core.ranking.winner_among`).
     """
     command = command_on(run, "report")
     if not ranked.systems:
@@ -122,11 +117,10 @@ def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
     if len(ranked.systems) < 2:
         why = "fewer than two systems are ranked"
         return RunAnswer("best", _alone(run, ranked), Estimate(nan, reason=why), command)
-    nearest = nearest_difference(ranked)
-    if nearest is None:
+    if (decisive := ranked.decisive) is None:
         estimate = Estimate(nan, reason=untested(ranked))
         return RunAnswer("best", best_sentence(ranked, run), estimate, command)
-    return RunAnswer("best", best_sentence(ranked, run), nearest, command, "difference")
+    return RunAnswer("best", best_sentence(ranked, run), decisive, command, "difference")
 
 
 def _alone(run: Run, ranked: Ranked) -> str:
@@ -186,7 +180,7 @@ def _agreement(run: Run) -> tuple[Estimate, str]:
         shown = sum(each.shown for each in tested)
         parts.append(
             f"{shown:,} of {counted(len(tested), 'difference')} between systems "
-            f"{'is' if shown == 1 else 'are'} significant"
+            f"{'is' if shown == 1 else 'are'} significant after adjustment for all pairs"
         )
     return estimate, f"{'; '.join(parts)}."
 
@@ -348,18 +342,17 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
     open_ = [
         (each, each.sampled)
         for each in (ranked.of_first() if len(ranked.systems) > 1 else [])
-        if not significant(each) and each.sampled is not None and each.sampled.errors
+        if not is_ahead(each) and each.sampled is not None and each.sampled.errors
     ]
     if not open_:
         why = "no difference between systems has a standard error"
         sentence = f"Not known: {why}; two systems that answered several of the same prompts have."
         return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
-    level = LEVEL / max(1, sum(not isnan(each.p) for each in ranked.differences))
     # Needs judges, not prompts; else the smallest in its standard errors.
     hardest, sampled = min(
         open_,
         key=lambda each: (
-            not takes_more_judges(each[1], level),
+            not takes_more_judges(each[1], LEVEL),
             abs(each[0].value) / (each[1].errors[0][0] or 1.0),
         ),
     )
@@ -371,11 +364,11 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
         return RunAnswer("settle", f"Not known: {why}.", Estimate(nan, reason=why), command)
     unit = unit_of(run.rubric).after_number
     size = f"at the observed difference of {points(hardest.value, unit)}"
-    if takes_more_judges(sampled, level):
+    if takes_more_judges(sampled, LEVEL):
         why = "more judges are needed"
         sentence = f"No number of prompts would show {which} {size}: {why}."
         return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
-    needed = prompts_needed(sampled, level)
+    needed = prompts_needed(sampled, LEVEL)
     n = hardest.n or 0
     many = as_many(needed)
     sentence = (
@@ -393,17 +386,17 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
 def _more_of_people(run: Run, ranked: Ranked) -> RunAnswer:
     """Return how many responses people would have to rate."""
     command = command_on(run, "select", {"--n": 30, "--out": "items.csv"})
-    nearest = nearest_difference(ranked)
-    needed = None if nearest is None else ranked.to_halve.get(frozenset((nearest.a, nearest.b)))
-    if nearest is None or needed is None:
+    decisive = ranked.decisive
+    needed = decisive and ranked.to_halve.get(frozenset((decisive.a, decisive.b)))
+    if decisive is None or needed is None:
         why = "more ratings by people than there are responses"
         sentence = "Another batch of prompts, rated by the panel and by people."
         return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
     sentence = (
         f"People's ratings of about {counted(needed, 'response')} would halve the interval of the "
-        f"difference between {nearest.a} and {nearest.b}."
+        f"difference between {decisive.a} and {decisive.b}."
     )
-    value = Estimate(float(needed), n=nearest.n, unit="responses", exact=True)
+    value = Estimate(float(needed), n=decisive.n, unit="responses", exact=True)
     return RunAnswer("settle", sentence, value, command, "responses to rate")
 
 

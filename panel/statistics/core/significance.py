@@ -1,6 +1,7 @@
 """Tests of shares, means and paired differences, and p-values adjusted for one another.
 
-Sources: S. Holm (1979), "A simple sequentially rejective multiple test procedure"; F. Bretz et al.
+Sources: S. Holm (1979), "A simple sequentially rejective multiple test procedure"; J. P. Shaffer
+(1986), "Modified sequentially rejective multiple test procedures" (all pairs); F. Bretz et al.
 (2009), "A graphical approach to sequentially rejective multiple test procedures" (two families);
 Y. Benjamini & D. Yekutieli (2001), "The control of the false discovery rate in multiple testing
 under dependency"; C. J. Clopper & E. S. Pearson (1934), "The use of confidence or fiducial limits
@@ -16,13 +17,18 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
+from operator import or_
+from typing import TypeVar
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from persona_panel.statistics.core.arrays import ROUNDING, Array, as_ratings, as_scores
-from persona_panel.statistics.core.estimate import EstimateT
+from persona_panel.statistics.core.estimate import Difference, EstimateT
+
+DifferenceT = TypeVar("DifferenceT", bound=Difference)
 
 
 def holm(p_values: ArrayLike) -> Array:
@@ -41,6 +47,55 @@ def holm(p_values: ArrayLike) -> Array:
     return adjusted_stepwise(
         p_values, lambda p: np.maximum.accumulate(p * np.arange(len(p), 0, -1))
     )
+
+
+def shaffer(p_values: ArrayLike, n_groups: int) -> Array:
+    """Adjust the p-values of comparisons of two of `n_groups` groups by Shaffer's procedure S1, in
+    the given order.
+
+    It is Holm's procedure, in which a p-value is multiplied by the largest number of comparisons
+    that can still be of equal groups: of three groups, once two are known to differ, by 1. It holds
+    for any dependence of the tests and for unequal variances.
+
+    Args:
+        p_values: `(tests,)` of all pairs, as for `holm`; a pair without a test has NaN or is not
+            there.
+
+    Raises:
+        ValueError: a p-value outside [0, 1].
+
+    >>> shaffer([0.01, 0.03, 0.04], 3).round(4).tolist()
+    [0.03, 0.03, 0.04]
+    """
+
+    def adjust(p: Array) -> Array:
+        possible, n_pairs = _numbers_of_equal_pairs(n_groups), math.comb(n_groups, 2)
+        # Bit s of `possible` is set where s pairs can be equal.
+        most = [
+            (possible & ((1 << (n_pairs - place + 1)) - 1)).bit_length() - 1
+            for place in range(len(p))
+        ]
+        return np.maximum.accumulate(p * np.minimum(most, np.arange(len(p), 0, -1)))
+
+    return adjusted_stepwise(p_values, adjust)
+
+
+def _numbers_of_equal_pairs(n_groups: int) -> int:
+    """Return the numbers of pairs that can be equal as set bits: 0, 1 and 3 of three groups."""
+    possible = [1]
+    for n in range(1, n_groups + 1):
+        sizes = range(1, n + 1)
+        possible.append(reduce(or_, (possible[n - i] << math.comb(i, 2) for i in sizes)))
+    return possible[n_groups]
+
+
+def pairs_adjusted(differences: Sequence[DifferenceT]) -> list[DifferenceT]:
+    """Return the differences of every two systems with their p-values adjusted by `shaffer`."""
+    systems = {name for each in differences for name in (each.a, each.b)}
+    adjusted = shaffer([each.p for each in differences], len(systems))
+    return [
+        replace(each, p_adjusted=float(p)) for each, p in zip(differences, adjusted, strict=True)
+    ]
 
 
 def holm_of_two(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
