@@ -17,7 +17,7 @@ from __future__ import annotations
 import argparse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,7 +108,7 @@ def product(scores: Table, means: Table) -> dict[str, tuple[bool, bool]]:
     places = [each.system for each in board.systems[: _fixed(board.systems)]]
     order = [mean[name] for name in places]
     left = [mean[name] for name in names if name not in places]
-    ordered = all(a > b for a, b in zip(order, order[1:], strict=False))
+    ordered = all(a > b for a, b in pairwise(order))
     verified = not order or (ordered and all(order[-1] > each for each in left))
     return {
         "named": (named is not None and best == [named], named is not None and best != [named]),

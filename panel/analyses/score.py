@@ -578,12 +578,13 @@ def _cached_tokens(run: Run) -> Iterator[str]:
 def _facts(run: Run, board: Leaderboard) -> Table:
     """What the run was, for programs."""
     columns: tuple[Column, ...] = (
-        Column("winner", "text"), Column("winner_p", "number"), Column("random", "text"), Column("seed", "whole"),
-        Column("version", "text"), Column("elapsed_s", "number"),
+        Column("winner", "text"), Column("winner_p", "number"), Column("random", "text"),
+        Column("seed", "whole"), Column("version", "text"), Column("elapsed_s", "number"),
     )  # fmt: skip
     winner = board.winner
     facts = {
-        "winner": winner and winner.system, "winner_p": winner and winner.p, "random": board.random, "seed": run.seed,
-        "version": version("persona-panel"), "elapsed_s": round(run.elapsed_s, 3),
+        "winner": winner and winner.system, "winner_p": winner and winner.p,
+        "random": board.random, "seed": run.seed, "version": version("persona-panel"),
+        "elapsed_s": round(run.elapsed_s, 3),
     }  # fmt: skip
     return Table("run", (), columns, [facts])

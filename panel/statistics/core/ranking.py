@@ -328,9 +328,7 @@ def winner_among(systems: Sequence[str], differences: Sequence[Difference]) -> W
     return Winner(systems[0], max(each.p for each in _from_first(systems, differences)))
 
 
-def _from_first(
-    systems: Sequence[str], differences: Sequence[Difference]
-) -> Sequence[Difference]:
+def _from_first(systems: Sequence[str], differences: Sequence[Difference]) -> Sequence[Difference]:
     """Return the differences of the first system from the others, from its side."""
     own = (each for each in differences if systems[0] in (each.a, each.b))
     turned = (each if each.a == systems[0] else -each for each in own)

@@ -58,7 +58,7 @@ def test_a_clear_winner(runs: dict[str, Answered]) -> None:
     run, _ = runs["winner"]
     said = sentences(run)
     lead = re.match(
-        r"ash is significantly ahead: (\d\.\d\d) points above birch, the near", said["best"]
+        r"ash is significantly ahead: (\d\.\d\d) points above birch, the leas", said["best"]
     )
     assert lead is not None and 1.4 < float(lead[1]) < 2.2
     assert said["settle"] == "Nothing about first place is open."
