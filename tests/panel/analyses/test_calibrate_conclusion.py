@@ -27,10 +27,9 @@ MEAN = CorrectedMean(
 )  # fmt: skip
 
 
-def pair(a: str, b: str, difference: float, p_adjusted: float) -> CorrectedPair:
-    found = Difference(
-        difference, difference - 0.5, difference + 0.5, p_adjusted=p_adjusted, a=a, b=b
-    )
+def pair(a: str, b: str, difference: float, p: float) -> CorrectedPair:
+    low, high = difference - 0.5, difference + 0.5
+    found = Difference(difference, low, high, p=p, p_adjusted=p, a=a, b=b)
     return CorrectedPair("all", replace(MEAN, corrected=found))
 
 
@@ -42,14 +41,13 @@ def systems_of(**means: float) -> tuple[CorrectedSystem, ...]:
     )
 
 
-def test_only_adjusted_p_values_make_a_system_best() -> None:
-    """A difference below 0 is an advantage of the second system; one whose adjusted p is 0.05 is
-    none."""
+def test_only_p_values_below_5_percent_make_a_system_best() -> None:
+    """A difference below 0 is an advantage of the second system; one whose p is 0.05 is none."""
     systems = systems_of(a=4.3, b=5.2)
     first, *_ = calibrate_conclusion(Calibration(systems, (pair("a", "b", -0.9, 0.049),)))
     assert first == (
         "Which system is best? Corrected by 0 people's ratings of 30 responses: b is significantly "
-        "ahead: 0.90 points above a (95 % interval 0.40 to 1.40, adjusted p 0.049)."
+        "ahead: 0.90 points above a (95 % interval 0.40 to 1.40, p 0.049)."
     )
     first, *_ = calibrate_conclusion(Calibration(systems, (pair("a", "b", -0.9, 0.05),)))
     assert "No system is significantly ahead: b 5.20, a 4.30, difference 0.90 points" in first
@@ -75,7 +73,9 @@ def test_first_place_may_be_open() -> None:
 
     assert first(0.2, 0.01, 0.3).endswith(" Not significantly below a: b.")
     assert first(0.2, 0.3, 0.3).endswith(" Not significantly below a: b and c.")
-    assert "a is significantly ahead: 1.00 points above b, the nearest" in first(0.01, 0.01, 0.3)
+    assert "a is significantly ahead: 1.00 points above b, the least certain difference" in first(
+        0.01, 0.01, 0.3
+    )
 
 
 def test_one_person_is_not_people() -> None:
@@ -155,7 +155,7 @@ def test_people_who_rated_everything_leave_nothing_to_correct() -> None:
     found = Calibration(systems, (pair("a", "b", 0.9, 0.01),), n_people=3)
     assert calibrate_conclusion(found) == [
         "Which system is best? By the ratings of 3 people: a is significantly ahead: 0.90 points "
-        "above b (95 % interval 0.40 to 1.40, adjusted p 0.01).",
+        "above b (95 % interval 0.40 to 1.40, p 0.01).",
         "People rated everything that the panel scored: these are people's means; the panel adds "
         "nothing to them.",
         "To halve the widest interval, of a, more ratings by people of what the panel scored (60 "
