@@ -139,7 +139,7 @@ def _alone(run: Run, ranked: Ranked) -> str:
 
 
 def can_be_trusted(run: Run) -> RunAnswer:
-    """Return whether the judges agree and see differences beyond noise.
+    """Return whether the judges agree.
 
     The figure is Krippendorff's α of the composite, or of the only dimension, at the ordinal level
     (nominal of categories), as `agree` has it.
@@ -174,13 +174,6 @@ def _agreement(run: Run) -> tuple[Estimate, str]:
         parts.append(
             f"the mean of {counted(n, 'judge')} has a reliability of {number(reliability.value)} "
             "(ICC(2,k))"
-        )
-    tested = [each for each in run.leaderboard().differences if not isnan(each.p)]
-    if tested:
-        shown = sum(each.shown for each in tested)
-        parts.append(
-            f"{shown:,} of {counted(len(tested), 'difference')} between systems "
-            f"{'is' if shown == 1 else 'are'} significant after adjustment for all pairs"
         )
     return estimate, f"{'; '.join(parts)}."
 
