@@ -50,8 +50,8 @@ RUBRIC = Rubric(
 
 @dataclass(frozen=True)
 class Kind:
-    """Standard deviations of what all judges see in a response and of what all people see in it, and
-    how many judges there are, with a persona and without, through each of the models."""
+    """Standard deviations of what all judges, and of what all people, see in a response; and how many
+    judges there are, with a persona and without, through each of the models."""
 
     judges: float
     people: float
