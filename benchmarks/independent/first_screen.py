@@ -50,7 +50,7 @@ RUBRIC = Rubric(
 
 @dataclass(frozen=True)
 class Kind:
-    """Standard deviations of what all judges, and of what all people, see in a response; and how many
+    """Standard deviations of what all judges, and all people, see in a response; and how many
     judges there are, with a persona and without, through each of the models."""
 
     judges: float

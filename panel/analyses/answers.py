@@ -17,6 +17,7 @@ from persona_panel.analyses.ranked_systems import (
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.wording import command_line
 from persona_panel.results.answer import QUESTIONS, RunAnswer
+from persona_panel.results.conclusions.rows import adjusted_ends, sign_of
 from persona_panel.results.conclusions.score import declining, few_judged, limits, nothing_judged
 from persona_panel.results.conclusions.wording import as_many, counted, in_brackets, points
 from persona_panel.runs.collected import ratings_of
@@ -39,6 +40,9 @@ MUCH_OFF_SCALE = 0.5
 """From which mean share of probability off the scale on a model's scores are warned of."""
 NOTHING = 0.5
 """Half a vote: personas that are shown to add less add nothing that a panel is built for."""
+TOGETHER = 2
+"""For how many claims the interval of what personas add to the agreement with people is widened:
+this and that a system is the best shall err in at most `LEVEL` of runs; other answers seldom do."""
 _EQUAL = 1e-9
 
 
@@ -219,12 +223,9 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
         command = "persona-panel score RESPONSES --plain-judge"
         return RunAnswer("personas", sentence, Estimate(nan, reason=why), command)
     if people is not None:
-        gain = _row(people.rows, "persona_gain_tau_b", people.group).estimate()
-        if not isnan(gain.value):
-            what = "agreement with people (τ_b with the mean of their ratings)"
-            sentence = f"{_more(gain, 'Personas raise', 'Personas lower', what)}."
-            command = command_on(run, "people correlate", people=True)
-            return RunAnswer("personas", sentence, gain, command, "gain of τ_b")
+        row = _row(people.rows, "persona_gain_tau_b", people.group)
+        if not isnan(row.value):
+            return personas_beside_people(row, command_on(run, "people correlate", people=True))
     from persona_panel.files.errors import InputError
     from persona_panel.runs.votes import votes_of
 
@@ -233,6 +234,17 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
     except InputError as error:
         why = error.faults[0].found
         return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
+
+
+def personas_beside_people(gain: Row, command: str = "") -> RunAnswer:
+    """Return whether personas change the correlation with people, by what they add to it."""
+    estimate, sign = gain.estimate(), sign_of(adjusted_ends(gain, TOGETHER))
+    what = "agreement with people (τ_b with the mean of their ratings)"
+    sentence = f"{_more(estimate, sign, what)}."
+    if estimate.sign and not sign:
+        level = f"{100 - 100 * LEVEL / TOGETHER:g} %"
+        sentence += f" At {level}, which a claim takes here, the interval contains 0."
+    return RunAnswer("personas", sentence, estimate, command, "gain of τ_b")
 
 
 def personas_in_votes(votes: DimensionVotes, command: str = "") -> RunAnswer:
@@ -248,7 +260,7 @@ def personas_in_votes(votes: DimensionVotes, command: str = "") -> RunAnswer:
         return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
     pair = pair if pair.a == PERSONAS else -pair
     what = "the effective number of votes over as many calls to a plain judge"
-    sentence = f"{_more(pair, 'Personas raise', 'Personas lower', what)}."
+    sentence = f"{_more(pair, pair.sign, what)}."
     if pair.high < NOTHING:
         sentence = (
             f"Personas add nothing: at most {number(pair.high)} effective votes over as many calls "
@@ -257,13 +269,14 @@ def personas_in_votes(votes: DimensionVotes, command: str = "") -> RunAnswer:
     return RunAnswer("personas", sentence, pair, command, "effective votes more")
 
 
-def _more(estimate: Estimate, above: str, below: str, what: str) -> str:
+def _more(estimate: Estimate, sign: int, what: str) -> str:
     """Return a change in words: `Personas raise X by 0.4 (…)`, or that none is significant."""
     facts = in_brackets(estimate.interval())
-    if not estimate.sign:
+    if not sign:
         value = f"{estimate.number(with_sign=True)}{facts}"
-        return f"{above.split()[0]} do not significantly change {what}: {value}"
-    return f"{above if estimate.sign > 0 else below} {what} by {number(abs(estimate.value))}{facts}"
+        return f"Personas do not significantly change {what}: {value}"
+    how = "raise" if sign > 0 else "lower"
+    return f"Personas {how} {what} by {number(abs(estimate.value))}{facts}"
 
 
 def may_stand_in(run: Run, people: RunWithPeople | None) -> RunAnswer:

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from persona_panel import Ratings, Run, RunWithPeople, answers_of, check, score_result
+from persona_panel.analyses.answers import personas_beside_people
 from persona_panel.results.answer import QUESTIONS
+from persona_panel.statistics import Row
 from tests.helpers.answered_runs import CASES, answered_run
 
 Answered = tuple[Run, Ratings | None]
@@ -120,3 +123,32 @@ def test_the_short_report_is_a_screen_with_the_answers_last(
             assert "".join(lines[:1]).startswith(("Systems", "Means over prompts"))
             text = " ".join(" ".join(lines).split())
             assert all(question in text for question in QUESTIONS.values())
+
+
+GAIN = "agreement with people (τ_b with the mean of their ratings)"
+
+
+@pytest.mark.parametrize(
+    ("reach", "said"),
+    [
+        (0.15, f"Personas raise {GAIN} by 0.20 (95 % interval 0.05 to 0.35)."),
+        (0.19, f"Personas do not significantly change {GAIN}: +0.20 (95 % interval 0.01 to 0.39). "
+         "At 97.5 %, which a claim takes here, the interval contains 0."),
+        (0.25, f"Personas do not significantly change {GAIN}: +0.20 (95 % interval −0.05 to "
+         "0.45)."),
+    ],
+)  # fmt: skip
+def test_what_personas_add_beside_people_is_claimed_at_half_of_the_level(
+    reach: float, said: str
+) -> None:
+    """At 11 degrees of freedom t is 2.201 at 95 % and 2.593 at 97.5 %: reaches of 0.15 and 0.19
+    become 0.177 and 0.224, and 0.2 is farther from 0 than the first alone."""
+    gain = Row(
+        "persona_gain_tau_b", "all", "composite", value=0.2, ci_low=0.2 - reach,
+        ci_high=0.2 + reach, ci_df=11, ci_over="prompts", n_clusters=12,
+    )  # fmt: skip
+    found = personas_beside_people(gain)
+    assert found.sentence == said
+    assert found.estimate.ends == (0.2 - reach, 0.2 + reach)
+    below = replace(gain, value=-0.2, ci_low=-0.2 - reach, ci_high=-0.2 + reach)
+    assert ("Personas lower" in personas_beside_people(below).sentence) == (reach == 0.15)
