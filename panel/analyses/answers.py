@@ -393,7 +393,8 @@ def _more_of_people(run: Run, ranked: Ranked) -> RunAnswer:
     """Return how many responses people would have to rate."""
     command = command_on(run, "select", {"--n": 30, "--out": "items.csv"})
     decisive = ranked.decisive
-    needed = decisive and ranked.to_halve.get(frozenset((decisive.a, decisive.b)))
+    sides = () if decisive is None else (decisive.a, decisive.b)
+    needed = ranked.to_halve.get(frozenset(sides))
     if decisive is None or needed is None:
         why = "more ratings by people than there are responses"
         sentence = "Another batch of prompts, rated by the panel and by people."
