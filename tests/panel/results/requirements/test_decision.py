@@ -186,10 +186,13 @@ def test_another_level_takes_the_parts_of_the_figure() -> None:
     cut = replace(FIGURE, high=7.0, limits=(1.0, 7.0))
     assert cut.at(0.9).low == pytest.approx(6.5 - stats.t.ppf(0.95, 11) / 12**0.5, abs=1e-6)
     assert (cut.at(0.9).high, cut.at(0.99).high, cut.at(0.9).level) == (7.0, 7.0, 0.9)
+    below = replace(FIGURE, low=6.0, limits=(6.0, 10.0)).at(0.9)
+    assert (below.low, below.high) == (6.0, pytest.approx(7.01843, abs=1e-5))
     skewed = replace(FIGURE, high=8.0)
     assert why("composite[a] >= 3", skewed) == (True, "interval")
     for other in (skewed, replace(FIGURE, df=nan)):
         assert why("composite[a] >= 3 level=0.9", other) == (False, "no interval")
+        assert other.at(0.9).reason == "its interval is known at 95 % alone"
     said = sentence(decide(parse_requirement("composite[a] >= 3 level=0.9"), skewed))
     assert "which decides (its interval is known at 95 % alone)" in said
 

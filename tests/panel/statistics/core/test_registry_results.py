@@ -51,5 +51,6 @@ def test_over_strata_the_composites_are_one_family_and_the_dimensions_another() 
         *[(2, "strata")] * 2,
         *[(4, "strata and dimensions")] * 4,
     ]
+    assert adjust_over_dimensions(found[2:], found[:2], over_strata=True) == found
     within = adjust_over_dimensions(dimensions, composites)
     assert [one.p_value for one in within] == [one.p_value for one in [*composites, *dimensions]]
