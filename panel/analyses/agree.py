@@ -78,10 +78,9 @@ def agree(
     Strata are compared with each other by Student's t over prompts, raters fixed.
 
     Where ratings have several dimensions on one scale there is their mean, too, the composite, as a
-    family of its own: it is tested at half of the level, the dimensions at the other half, and each
-    at the whole level once all of the other is shown. Printed are the conclusion and the main
-    statistics of all raters together, one line a dimension, or with --by one a stratum; with --full
-    all tables. --json always has all.
+    family of its own: it is tested at 5 %, the dimensions together at another 5 %. Printed are the
+    conclusion and the main statistics of all raters together, one line a dimension, or with --by
+    one a stratum; with --full all tables. --json always has all.
 
     Args:
         ratings: a run's folder, a file of ratings, a run that has a folder, or ratings.

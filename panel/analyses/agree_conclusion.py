@@ -19,7 +19,6 @@ from persona_panel.results.conclusions.rows import (
     reasons_of,
     split_composite,
     spread_of,
-    tests_of_two,
 )
 from persona_panel.results.conclusions.strata import range_over, strata_differ
 from persona_panel.results.conclusions.wording import (
@@ -47,7 +46,7 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str
     What is said of α rests on intervals that are widened for the number of dimensions. The number
     of prompts is that of a t-test on the jackknife's pseudovalues of α, with the value and the
     spread that were observed. The composite, where there is one, comes first: it is a family of its
-    own, which shares the level with that of the dimensions (`holm_of_two`).
+    own.
     """
     rows, (ratings,) = labelled_rows(rows, ratings)
     *_, group = ratings.raters_by_group()
@@ -77,13 +76,10 @@ _Ends = Mapping[str, tuple[float, float]]
 @dataclass(frozen=True, slots=True)
 class _Family:
     """The statistics that are tested together, of the composite or the dimensions: α of each, its
-    interval widened for their number, where it is asked on which side of `TENTATIVE` and (`lows`)
-    whether above 0; and the tests of agreement. `n_tests` is the number for the former."""
+    interval widened for their number; and the tests of agreement."""
 
     alphas: Mapping[str, Row]
     ends: _Ends
-    n_tests: int
-    lows: Mapping[str, float]
     tests: Mapping[str, Row]
 
 
@@ -94,26 +90,13 @@ def _families(composite: Sequence[Row], rows: Sequence[Row], group: str) -> list
         alphas = by_dimension(those, group, "krippendorff_alpha")
         parts.append(alphas if any(not row.reason for row in alphas.values()) else {})
         tests.append(_tests(those, group))
-    first, second = parts
-    levels = tests_of_two(first, second, _is_decided)
-    above = tests_of_two(first, second, lambda row, n: adjusted_ends(row, n)[0] > 0)
     return [
         _Family(
-            alphas,
-            {name: adjusted_ends(row, n) for name, row in alphas.items()},
-            n,
-            {name: adjusted_ends(row, n_above)[0] for name, row in alphas.items()},
-            own,
+            alphas, {name: adjusted_ends(row, len(alphas)) for name, row in alphas.items()}, own
         )
-        for alphas, n, n_above, own in zip(parts, levels, above, tests, strict=True)
+        for alphas, own in zip(parts, tests, strict=True)
         if alphas
     ]
-
-
-def _is_decided(row: Row, n_tests: int) -> bool:
-    """Return whether α is shown to be on either side of `TENTATIVE`."""
-    low, high = adjusted_ends(row, n_tests)
-    return low >= TENTATIVE or high < TENTATIVE
 
 
 _TESTS = {"kendall_w": "Kendall W", "kendall_w_incomplete": "W of incomplete rankings"}
@@ -155,7 +138,8 @@ def _beyond_chance(families: Sequence[_Family], word: str) -> str:
 def _agreeing(family: _Family, before: str = "") -> str:
     """Say on which of a family raters agree beyond chance, and by what; by intervals only where
     that was not said `before`."""
-    alphas, lows, tests = family.alphas, family.lows, family.tests
+    alphas, tests = family.alphas, family.tests
+    lows = {name: low for name, (low, _) in family.ends.items()}
     names = [
         name
         for name in alphas
@@ -259,7 +243,7 @@ def _to_settle(family: _Family, ratings: Ratings) -> list[str]:
         row = alphas[name]
         # The lower half: the upper one may be cut at 1.
         spread = spread_of(row, row.ci_low, 2 * row.value - row.ci_low)
-        needed[name] = values_needed(row.value, spread, TENTATIVE, LEVEL / family.n_tests)
+        needed[name] = values_needed(row.value, spread, TENTATIVE, LEVEL / len(alphas))
     if not needed:
         return []
     hardest = max(needed, key=lambda name: needed[name] or float("inf"))

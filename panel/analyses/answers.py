@@ -13,14 +13,13 @@ from persona_panel.analyses.ranked_systems import (
     best_sentence,
     by_panel,
     by_people,
-    nearest_difference,
-    significant,
     untested,
 )
 from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.wording import command_line, some
 from persona_panel.results.answer import QUESTIONS, RunAnswer
+from persona_panel.results.conclusions.rows import adjusted_ends, sign_of
 from persona_panel.results.conclusions.score import declining, few_judged, limits, nothing_judged
 from persona_panel.results.conclusions.wording import as_many, counted, in_brackets, points
 from persona_panel.runs.collected import ratings_of
@@ -32,10 +31,7 @@ from persona_panel.statistics.core.arrays import AnalysisOptions
 from persona_panel.statistics.core.display import COMPOSITE, number, percent
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.levels import LEVEL, PASSED, POWER, RELIABLE, TENTATIVE
-from persona_panel.statistics.core.ranking import (
-    prompts_needed,
-    takes_more_judges,
-)
+from persona_panel.statistics.core.ranking import is_ahead, prompts_needed, takes_more_judges
 from persona_panel.statistics.core.table import Ratings, Row, on_composite
 
 if TYPE_CHECKING:
@@ -46,6 +42,9 @@ MUCH_OFF_SCALE = 0.5
 """From which mean share of probability off the scale on a model's scores are warned of."""
 NOTHING = 0.5
 """Half a vote: personas that are shown to add less add nothing that a panel is built for."""
+TOGETHER = 2
+"""For how many claims the interval of what personas add to the agreement with people is widened:
+this and that a system is the best shall err in at most `LEVEL` of runs; other answers seldom do."""
 _EQUAL = 1e-9
 
 
@@ -138,8 +137,8 @@ def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:
 def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
     """Return which system is best, and which are tied with it.
 
-    The figure is the difference between the best system and the nearest other that it is not
-    significantly better than, or the nearest of all where it is better than every other.
+    The figure is the difference between the first system and the one from which it is the hardest
+    to tell, with the p-value that decides (`persona_panel.statistics.core.ranking.winner_among`).
     """
     command = command_on(run, "report")
     if not ranked.systems:
@@ -148,11 +147,10 @@ def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
     if len(ranked.systems) < 2:
         why = "fewer than two systems are ranked"
         return RunAnswer("best", _alone(run, ranked), Estimate(nan, reason=why), command)
-    nearest = nearest_difference(ranked)
-    if nearest is None:
+    if (decisive := ranked.decisive) is None:
         estimate = Estimate(nan, reason=untested(ranked))
         return RunAnswer("best", best_sentence(ranked, run), estimate, command)
-    return RunAnswer("best", best_sentence(ranked, run), nearest, command, "difference")
+    return RunAnswer("best", best_sentence(ranked, run), decisive, command, "difference")
 
 
 def _alone(run: Run, ranked: Ranked) -> str:
@@ -173,8 +171,8 @@ def _alone(run: Run, ranked: Ranked) -> str:
 def can_be_trusted(
     run: Run, reversed_pairs: Sequence[str] = (), *, systems: bool = True
 ) -> RunAnswer:
-    """Return whether people's ratings contradict the panel's ranking, whether its judges agree and
-    see differences beyond noise, and whether there are signs of bias or of injection.
+    """Return whether people's ratings contradict the panel's ranking, whether its judges agree, and
+    whether there are signs of bias or of injection.
 
     The figure is Krippendorff's α of the composite, or of the only dimension, at the ordinal level
     (nominal of categories), as `agree` has it.
@@ -248,13 +246,6 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str]:
             f"the mean of {counted(n, 'judge')} has a reliability of {number(reliability.value)} "
             "(ICC(2,k))"
         )
-    tested = [each for each in run.leaderboard().differences if not isnan(each.p)]
-    if systems and tested:
-        shown = sum(each.shown for each in tested)
-        parts.append(
-            f"{shown:,} of {counted(len(tested), 'difference')} between systems "
-            f"{'is' if shown == 1 else 'are'} significant"
-        )
     return estimate, f"{'; '.join(parts)}."
 
 
@@ -299,12 +290,9 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
         command = "persona-panel score RESPONSES --plain-judge"
         return RunAnswer("personas", sentence, Estimate(nan, reason=why), command)
     if people is not None:
-        gain = _row(people.rows, "persona_gain_tau_b", people.group).estimate()
-        if not isnan(gain.value):
-            what = "agreement with people (τ_b with the mean of their ratings)"
-            sentence = f"{_more(gain, 'Personas raise', 'Personas lower', what)}."
-            command = command_on(run, "people correlate", people=True)
-            return RunAnswer("personas", sentence, gain, command, "gain of τ_b")
+        row = _row(people.rows, "persona_gain_tau_b", people.group)
+        if not isnan(row.value):
+            return personas_beside_people(row, command_on(run, "people correlate", people=True))
     from persona_panel.runs.votes import votes_of
 
     try:
@@ -349,6 +337,17 @@ def personas_beside(
     return replace(do_personas_add(both, people), command=command)
 
 
+def personas_beside_people(gain: Row, command: str = "") -> RunAnswer:
+    """Return whether personas change the correlation with people, by what they add to it."""
+    estimate, sign = gain.estimate(), sign_of(adjusted_ends(gain, TOGETHER))
+    what = "agreement with people (τ_b with the mean of their ratings)"
+    sentence = f"{_more(estimate, sign, what)}."
+    if estimate.sign and not sign:
+        level = f"{100 - 100 * LEVEL / TOGETHER:g} %"
+        sentence += f" At {level}, which a claim takes here, the interval contains 0."
+    return RunAnswer("personas", sentence, estimate, command, "gain of τ_b")
+
+
 def personas_in_votes(votes: DimensionVotes, command: str = "") -> RunAnswer:
     """Return whether personas have more effective votes than replicates of a plain judge."""
     from persona_panel.runs.votes import PERSONAS, REPLICATES
@@ -362,7 +361,7 @@ def personas_in_votes(votes: DimensionVotes, command: str = "") -> RunAnswer:
         return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
     pair = pair if pair.a == PERSONAS else -pair
     what = "the effective number of votes over as many calls to a plain judge"
-    sentence = f"{_more(pair, 'Personas raise', 'Personas lower', what)}."
+    sentence = f"{_more(pair, pair.sign, what)}."
     if pair.high < NOTHING:
         sentence = (
             f"Personas add nothing: at most {number(pair.high)} effective votes over as many calls "
@@ -371,13 +370,14 @@ def personas_in_votes(votes: DimensionVotes, command: str = "") -> RunAnswer:
     return RunAnswer("personas", sentence, pair, command, "effective votes more")
 
 
-def _more(estimate: Estimate, above: str, below: str, what: str) -> str:
+def _more(estimate: Estimate, sign: int, what: str) -> str:
     """Return a change in words: `Personas raise X by 0.4 (…)`, or that none is significant."""
     facts = in_brackets(estimate.interval())
-    if not estimate.sign:
+    if not sign:
         value = f"{estimate.number(with_sign=True)}{facts}"
-        return f"{above.split()[0]} do not significantly change {what}: {value}"
-    return f"{above if estimate.sign > 0 else below} {what} by {number(abs(estimate.value))}{facts}"
+        return f"Personas do not significantly change {what}: {value}"
+    how = "raise" if sign > 0 else "lower"
+    return f"Personas {how} {what} by {number(abs(estimate.value))}{facts}"
 
 
 def may_stand_in(
@@ -460,18 +460,17 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
     open_ = [
         (each, each.sampled)
         for each in (ranked.of_first() if len(ranked.systems) > 1 else [])
-        if not significant(each) and each.sampled is not None and each.sampled.errors
+        if not is_ahead(each) and each.sampled is not None and each.sampled.errors
     ]
     if not open_:
         why = "no difference between systems has a standard error"
         sentence = f"Not known: {why}; two systems that answered several of the same prompts have."
         return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
-    level = LEVEL / max(1, sum(not isnan(each.p) for each in ranked.differences))
     # Needs judges, not prompts; else the smallest in its standard errors.
     hardest, sampled = min(
         open_,
         key=lambda each: (
-            not takes_more_judges(each[1], level),
+            not takes_more_judges(each[1], LEVEL),
             abs(each[0].value) / (each[1].errors[0][0] or 1.0),
         ),
     )
@@ -483,11 +482,11 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
         return RunAnswer("settle", f"Not known: {why}.", Estimate(nan, reason=why), command)
     unit = unit_of(run.rubric).after_number
     size = f"at the observed difference of {points(hardest.value, unit)}"
-    if takes_more_judges(sampled, level):
+    if takes_more_judges(sampled, LEVEL):
         why = "more judges are needed"
         sentence = f"No number of prompts would show {which} {size}: {why}."
         return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
-    needed = prompts_needed(sampled, level)
+    needed = prompts_needed(sampled, LEVEL)
     n = hardest.n or 0
     many = as_many(needed)
     sentence = (
@@ -505,17 +504,18 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
 def _more_of_people(run: Run, ranked: Ranked) -> RunAnswer:
     """Return how many responses people would have to rate."""
     command = command_on(run, "select", {"--n": 30, "--out": "items.csv"})
-    nearest = nearest_difference(ranked)
-    needed = None if nearest is None else ranked.to_halve.get(frozenset((nearest.a, nearest.b)))
-    if nearest is None or needed is None:
+    decisive = ranked.decisive
+    sides = () if decisive is None else (decisive.a, decisive.b)
+    needed = ranked.to_halve.get(frozenset(sides))
+    if decisive is None or needed is None:
         why = "more ratings by people than there are responses"
         sentence = "Another batch of prompts, rated by the panel and by people."
         return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
     sentence = (
         f"People's ratings of about {counted(needed, 'response')} would halve the interval of the "
-        f"difference between {nearest.a} and {nearest.b}."
+        f"difference between {decisive.a} and {decisive.b}."
     )
-    value = Estimate(float(needed), n=nearest.n, unit="responses", exact=True)
+    value = Estimate(float(needed), n=decisive.n, unit="responses", exact=True)
     return RunAnswer("settle", sentence, value, command, "responses to rate")
 
 

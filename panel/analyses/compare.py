@@ -84,7 +84,7 @@ def compare(
 
     For the composite and each dimension it prints the mean difference over prompts, with a 95 %
     confidence interval and p adjusted by Holm's method over all dimensions and runs (the composite
-    is a family of its own, tested at half of the level, as in `agree`); with --full also the effect
+    is a family of its own); with --full also the effect
     size (the mean of the prompts' differences, divided by their standard deviation); and the
     responses that changed most. Of two panels, also how far they rank responses alike and, with
     --human, which of them is closer to people: in how it ranks responses, in its scores, and in how
@@ -408,9 +408,8 @@ def _how_to_read(comparison: RunComparison) -> list[str]:
     return [
         f"a: {comparison.runs[0]}; b: the run compared with it. Intervals and tests are "
         f"{SAMPLES[comparison.random]}; a prompt counts once. p: Student's t, adjusted by Holm's "
-        "method over all dimensions and runs; composites are a family of their own, and each "
-        "family has half of the level, and all of it once the other is shown (by system: over all "
-        "systems and runs). Intervals are each at 95 %, not widened for their number. Effect size: "
-        "the mean of the prompts' differences, divided by their standard deviation. The largest "
-        "changes are partly chance: in other runs they would be smaller."
+        "method over all dimensions and runs; composites are a family of their own (by system: "
+        "over all systems and runs). Intervals are each at 95 %, not widened for their number. "
+        "Effect size: the mean of the prompts' differences, divided by their standard deviation. "
+        "The largest changes are partly chance: in other runs they would be smaller."
     ]

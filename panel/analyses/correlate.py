@@ -90,10 +90,9 @@ def correlate(
     Strata are compared with each other by Student's t over prompts.
 
     Where there are several dimensions on one scale there is their mean, too, the composite, as a
-    family of its own: it is tested at half of the level, the dimensions at the other half, and each
-    at the whole level once all of the other is shown. Printed are the conclusion and the main
-    statistics of all judges together, one line a dimension, or with --by one a stratum; with --full
-    all tables. --json always has all.
+    family of its own: it is tested at 5 %, the dimensions together at another 5 %. Printed are the
+    conclusion and the main statistics of all judges together, one line a dimension, or with --by
+    one a stratum; with --full all tables. --json always has all.
 
     With --epsilon, whether the panel and each of its judges may take the place of a person, by the
     alternative annotator test: the winning rate (`omega` in --require), and how often each is at

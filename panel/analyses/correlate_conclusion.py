@@ -18,7 +18,6 @@ from persona_panel.results.conclusions.rows import (
     reasons_of,
     sign_of,
     spread_of,
-    tests_of_two,
 )
 from persona_panel.results.conclusions.strata import range_over, strata_differ
 from persona_panel.results.conclusions.wording import (
@@ -62,7 +61,7 @@ def correlate_conclusion(
     (where the widened interval has half of the degrees of freedom). The number of
     prompts is that of a t-test of Fisher's z, with the value and the spread that were observed,
     for the dimension that needs most. The composite, where there is one, comes first: a family of
-    its own, which shares the level with that of the dimensions (`holm_of_two`).
+    its own.
 
     Args:
         judges: what sentences call judges, by their names; else those of a run by what they differ
@@ -78,26 +77,22 @@ def correlate_conclusion(
     result = _tested(by_dimension(rows, group, _MAIN), by_dimension(rows, group, _WITHIN))
     labels = by_dimension(rows, group, _LABELS)
     primary = {name: result.pop(name) for name in [COMPOSITE] if _is_composite(name, result, panel)}
-    n_tests = tests_of_two(primary, result, lambda row, n: bool(_sign(row, n)))
     said, over = list[str](), _over(panel, humans)
     differences = _differences(rows, group, primary), _differences(rows, group, result)
-    n_of_people = tests_of_two(*differences, lambda row, n: bool(sign_of(_claimed_ends(row, n))))
-    for family, n, apart, n_apart in zip(
-        (primary, result), n_tests, differences, n_of_people, strict=True
-    ):
+    for family, apart in zip((primary, result), differences, strict=True):
         if family:
-            said += _correlated(family, n)
-            said += _people(apart, family, n_apart)
-            said += _to_settle(family, n, over)
+            said += _correlated(family)
+            said += _people(apart, family)
+            said += _to_settle(family, over)
     if labels:
         said.append(_labelled(labels))
     if (primary or result or labels) and humans.n_raters_of(panel) == 1:
         said.append(ONE_PERSON)
     correlated = [
         name
-        for family, n in zip((primary, result), n_tests, strict=True)
+        for family in (primary, result)
         for name, row in family.items()
-        if _sign(row, n) == 1
+        if _sign(row, len(family)) == 1
     ]
     correlated += _beyond_chance(labels)
     said += annotator_test_conclusion(rows, group, correlated, panel, humans, called)
@@ -161,7 +156,7 @@ def _sign(row: Row, n_tests: int) -> int:
     return 1 if row.value > 0 else -1
 
 
-def _correlated(correlations: Mapping[str, Row], n_tests: int) -> list[str]:
+def _correlated(correlations: Mapping[str, Row]) -> list[str]:
     defined = {name: row for name, row in correlations.items() if not row.reason}
     if not defined:
         why = reasons_of(correlations.values())
@@ -176,7 +171,7 @@ def _correlated(correlations: Mapping[str, Row], n_tests: int) -> list[str]:
             names = [
                 name
                 for name, row in defined.items()
-                if row.statistic == statistic and _sign(row, n_tests) == sign
+                if row.statistic == statistic and _sign(row, len(correlations)) == sign
             ]
             if names:
                 every = all_dimensions(len(correlations)) if sign else "any dimension"
@@ -213,27 +208,25 @@ def _figures(names: Sequence[str], correlations: Mapping[str, Row]) -> str:
     return f"{what} from {number(low)} ({least}) to {number(high)} ({most})"
 
 
-def _people(
-    differences: Mapping[str, Row], correlations: Mapping[str, Row], n_tests: int
-) -> list[str]:
+def _people(differences: Mapping[str, Row], correlations: Mapping[str, Row]) -> list[str]:
     """Say whether the panel's mean correlates with people more or less than one person does, for so
     many claims that are made together; nothing where there is one person."""
     if not differences:
         return []
     said, rest = [], dict(differences)
     for sign, how in ((1, "more"), (-1, "less")):
-        if names := _on_side(sign, differences, n_tests):
+        if names := _on_side(sign, differences):
             on = on_dimensions(names, correlations, "all dimensions")
             said.append(
                 f"The panel's mean correlates {how} with the other people than one person does"
-                f"{on}: {_where_they_differ(names, differences, n_tests)}."
+                f"{on}: {_where_they_differ(names, differences, len(differences))}."
             )
             rest = {name: row for name, row in rest.items() if name not in names}
     if rest:
         on = on_dimensions(list(rest), correlations, "any dimension")
         said.append(
             "That the panel's mean correlates more or less with the other people than one person "
-            f"does is not shown{on}: {_where_they_differ(list(rest), rest, n_tests)}."
+            f"does is not shown{on}: {_where_they_differ(list(rest), rest, len(differences))}."
         )
     return said
 
@@ -291,18 +284,20 @@ def _where_they_differ(names: Sequence[str], differences: Mapping[str, Row], n_t
     return "; ".join(text)
 
 
-def _to_settle(correlations: Mapping[str, Row], n_tests: int, what: str) -> list[str]:
+def _to_settle(correlations: Mapping[str, Row], what: str) -> list[str]:
     """Say how many prompts would show each correlation that is open to be other than 0."""
     needed = {}
     for name, row in correlations.items():
-        if row.reason or _sign(row, n_tests) or isnan(row.ci_low) or abs(row.value) >= 1:
+        if row.reason or _sign(row, len(correlations)) or isnan(row.ci_low) or abs(row.value) >= 1:
             continue
         # An end at a limit is infinite on Fisher's scale: half of the interval is enough.
         z, inner = atanh(row.value), row.ci_low if row.value > 0 else row.ci_high
         if abs(inner) >= 1:
             continue
         reach = abs(z - atanh(inner))
-        needed[name] = values_needed(z, spread_of(row, -reach, reach), 0.0, LEVEL / n_tests)
+        needed[name] = values_needed(
+            z, spread_of(row, -reach, reach), 0.0, LEVEL / len(correlations)
+        )
     if not needed:
         return []
     hardest = max(needed, key=lambda name: needed[name] or float("inf"))
@@ -339,10 +334,12 @@ def _beyond_chance(labels: Mapping[str, Row]) -> list[str]:
     return [name for name, row in labels.items() if adjusted_ends(row, n)[0] > 0]
 
 
-def _on_side(sign: int, differences: Mapping[str, Row], n_tests: int) -> list[str]:
+def _on_side(sign: int, differences: Mapping[str, Row]) -> list[str]:
     """Return the dimensions whose difference, adjusted for so many claims, is on this side of 0."""
     return [
-        name for name, row in differences.items() if sign_of(_claimed_ends(row, n_tests)) == sign
+        name
+        for name, row in differences.items()
+        if sign_of(_claimed_ends(row, len(differences))) == sign
     ]
 
 

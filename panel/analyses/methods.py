@@ -14,7 +14,8 @@ from persona_panel.statistics.core.table import on_composite
 if TYPE_CHECKING:
     from persona_panel.analyses.on_page import RunWithPeople
 
-HOLM = "Holm, S. (1979). Scandinavian Journal of Statistics, 6, 65-70."
+HUNG = "Hung, K. and Fithian, W. (2019). Annals of Statistics, 47, 758-782."
+SHAFFER = "Shaffer, J. P. (1986). Journal of the American Statistical Association, 81, 826-831."
 KRIPPENDORFF = "Krippendorff, K. (2004). Content Analysis, 2nd ed. Sage."
 SHROUT = "Shrout, P. E. and Fleiss, J. L. (1979). Psychological Bulletin, 86, 420-428."
 PREDICTION = (
@@ -26,10 +27,11 @@ KENDALL = "Kendall, M. G. (1945). Biometrika, 33, 239-251."
 
 def methods_of(run: Run, people: RunWithPeople | None = None) -> list[str]:
     """Return the paragraph, and the references that it cites, one each."""
-    sentences, cited = [_texts(run), _judges(run), _rubric(run)], [HOLM]
+    sentences, cited = [_texts(run), _judges(run), _rubric(run)], [HUNG, SHAFFER]
     sentences.append(
-        "Systems were compared by two-sided paired t-tests over prompts, adjusted by Holm's method "
-        "over all pairs (Holm 1979); 95 % intervals are Student's t over prompts"
+        "Systems were compared by two-sided paired t-tests over prompts: the first with each other "
+        "one without adjustment (Hung and Fithian 2019), all pairs adjusted by Shaffer's procedure "
+        "(Shaffer 1986); 95 % intervals are Student's t over prompts"
         + (" and judges." if run.random == "prompts-and-judges" else ", with the judges as fixed.")
     )
     if len(run.judges) > 1:

@@ -11,7 +11,12 @@ from persona_panel.results.conclusions.wording import counted, in_brackets, list
 from persona_panel.runs.scale_limits import unit_of
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.core.ranking import Leaderboard
+from persona_panel.statistics.core.ranking import (
+    Leaderboard,
+    Winner,
+    decisive_difference,
+    winner_among,
+)
 
 if TYPE_CHECKING:
     from persona_panel.runs.run import Run
@@ -51,19 +56,20 @@ class Ranked(NamedTuple):
         return [each if each.a == self.first else -each for each in own]
 
     @property
-    def winner(self) -> str | None:
+    def winner(self) -> Winner | None:
         """Return the system that is significantly better than every other; None where none is."""
-        own = self.of_first()
-        every = len(own) == len(self.systems) - 1 > 0
-        return self.first if every and all(significant(each) for each in own) else None
+        return winner_among(self._names, self.differences)
 
+    @property
+    def decisive(self) -> Difference | None:
+        """Return the difference of the first system from the one from which it is the hardest to
+        tell, with the unadjusted p-value that decides whether the first is the best; None where
+        nothing is tested."""
+        return decisive_difference(self._names, self.differences)
 
-def significant(difference: Difference) -> bool:
-    """Return whether side `a` is significantly above: by the adjusted p-value and the interval,
-    where there is one. Where means are over other prompts than the difference, it may be below."""
-    if difference.has_interval:
-        return difference.shown and difference.sign > 0
-    return difference.shown and difference.value > 0
+    @property
+    def _names(self) -> list[str]:
+        return [name for name, _ in self.systems]
 
 
 def by_panel(board: Leaderboard) -> Ranked:
@@ -101,14 +107,6 @@ def by_people(calibrated: Calibration) -> Ranked | None:
     )
 
 
-def nearest_difference(ranked: Ranked) -> Difference | None:
-    """Return the smallest difference of the first system from one that it is not significantly
-    ahead of, or from all; None where nothing is tested."""
-    tested = [each for each in ranked.of_first() if not isnan(each.least_p)]
-    open_ = [each for each in tested if not significant(each)]
-    return min(open_ or tested, key=lambda each: abs(each.value), default=None)
-
-
 def untested(ranked: Ranked) -> str:
     if any(each.n for each in ranked.differences):
         return "; ".join(
@@ -127,50 +125,50 @@ def best_sentence(ranked: Ranked, run: Run | None) -> str:
         run: that the panel's ratings are of; its own answer stands beside that of people.
     """
     unit = " points" if run is None else unit_of(run.rubric).after_number
-    nearest = nearest_difference(ranked)
-    rated = " rated by people" if ranked.basis else ""
-    facts = (
-        ""
-        if nearest is None
-        else in_brackets(
-            nearest.interval(),
-            nearest.p_text(),
-            "" if nearest.n is None else counted(nearest.n, "prompt") + rated,
-        )
-    )
-    if nearest is None:
-        any_tested = any(not isnan(each.least_p) for each in ranked.differences)
+    decisive = ranked.decisive
+    if decisive is None:
+        any_tested = any(not isnan(each.p) for each in ranked.differences)
         which = f"of {ranked.first} from another system" if any_tested else "between systems"
         sentence = f"No difference {which} can be tested ({untested(ranked)})"
         sentence += f": {_means(ranked)}."
-    elif ranked.winner is not None:
-        which = f"{nearest.b}, the nearest" if len(ranked.systems) > 2 else nearest.b
-        sentence = (
-            f"{ranked.first} is significantly ahead: {points(nearest.value, unit)} above "
-            f"{which}{facts}."
-        )
     else:
-        sentence = (
-            f"No system is significantly ahead: {_means(ranked, nearest)}, difference "
-            f"{number(nearest.value)}{unit}{facts}."
-        )
-        if len(ranked.systems) > 2:
-            open_ = {each.b for each in ranked.of_first() if not significant(each)}
-            tied = [name for name, _ in ranked.systems if name in open_]
-            sentence += f" Tied with {ranked.first}: {listed(tied, 'systems')}."
+        rated = " rated by people" if ranked.basis else ""
+        prompts = "" if decisive.n is None else counted(decisive.n, "prompt") + rated
+        facts = in_brackets(decisive.interval(), decisive.p_text(), prompts)
+        sentence = _ahead(ranked, decisive, unit, facts)
     if not ranked.basis:
         return " ".join(filter(None, [sentence, ranked.note]))
     sentence = f"{ranked.basis}: {sentence}"
     if run is None:
         return sentence
     own = by_panel(run.leaderboard())
-    alone = own.winner or (own.first if own.systems else "no system")
+    alone = own.first if own.systems else "no system"
     how = "is significantly ahead" if own.winner else "is first, not significantly"
     return f"{sentence} By the panel alone, {alone} {how}."
 
 
-def _means(ranked: Ranked, nearest: Difference | None = None) -> str:
+def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
+    """Return whether the first system is significantly ahead, by its decisive difference."""
+    several = len(ranked.systems) > 2
+    if ranked.winner is not None:
+        which = f"{decisive.b}, the least certain difference" if several else decisive.b
+        return (
+            f"{ranked.first} is significantly ahead: {points(decisive.value, unit)} above "
+            f"{which}{facts}."
+        )
+    sentence = (
+        f"No system is significantly ahead: {_means(ranked, decisive)}, difference "
+        f"{number(decisive.value)}{unit}{facts}."
+    )
+    if several:
+        open_ = {each.b for each in ranked.of_first() if not (each.shown and each.value > 0)}
+        tied = [name for name, _ in ranked.systems if name in open_]
+        sentence += f" Tied with {ranked.first}: {listed(tied, 'systems')}."
+    return sentence
+
+
+def _means(ranked: Ranked, of: Difference | None = None) -> str:
     """Return the first systems, or the two of a difference, with their means."""
-    names = (ranked.first, nearest.b) if nearest is not None else dict(ranked.systems[:_NAMED])
+    names = (ranked.first, of.b) if of is not None else dict(ranked.systems[:_NAMED])
     means = dict(ranked.systems)
     return ", ".join(f"{name} {number(means[name])}" for name in names)

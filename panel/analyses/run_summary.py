@@ -36,7 +36,7 @@ def run_summary(run: Run) -> dict[str, Any]:
         "answers": [answer.document() for answer in answers_of(run, people)],
         "conclusion": conclusion_of(run, people),
         "ranking": systems_document(board),
-        "winner": board.winner,
+        "winner": board.winner and record_document(board.winner),
         "differences": [
             difference_document(entry, effect_size=json_number(entry.effect_size))
             for entry in board.differences

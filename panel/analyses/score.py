@@ -74,10 +74,11 @@ _SAME = (
     "interval over prompts and judges is never narrower than that over prompts."
 )
 _ON_DIFFERENCES = (
-    "p: paired t-tests, adjusted by Holm's method over all pairs. Effect size: the mean of the "
-    "prompts' differences, divided by their standard deviation. Ranges of ranks, in brackets, "
-    f"leave out a place only where p, adjusted, is below {LEVEL}. Intervals are not widened for "
-    f"the number of pairs: one may leave out 0 where the adjusted p is above {LEVEL}."
+    "p: paired t-tests, adjusted by Shaffer's procedure over all pairs; the best system is decided "
+    "by its own differences, unadjusted. Effect size: the mean of the prompts' differences, "
+    "divided by their standard deviation. Ranges of ranks, in brackets, leave out a place only "
+    f"where p, adjusted, is below {LEVEL}, or a first place is verified. Intervals are not widened "
+    f"for the number of pairs: one may leave out 0 where the adjusted p is above {LEVEL}."
 )
 
 
@@ -588,11 +589,13 @@ def _cached_tokens(run: Run) -> Iterator[str]:
 def _facts(run: Run, board: Leaderboard) -> Table:
     """What the run was, for programs."""
     columns: tuple[Column, ...] = (
-        Column("winner", "text"), Column("random", "text"), Column("seed", "whole"),
-        Column("version", "text"), Column("elapsed_s", "number"),
+        Column("winner", "text"), Column("winner_p", "number"), Column("random", "text"),
+        Column("seed", "whole"), Column("version", "text"), Column("elapsed_s", "number"),
     )  # fmt: skip
+    winner = board.winner
     facts = {
-        "winner": board.winner, "random": board.random, "seed": run.seed,
-        "version": version("persona-panel"), "elapsed_s": round(run.elapsed_s, 3),
+        "winner": winner and winner.system, "winner_p": winner and winner.p,
+        "random": board.random, "seed": run.seed, "version": version("persona-panel"),
+        "elapsed_s": round(run.elapsed_s, 3),
     }  # fmt: skip
     return Table("run", (), columns, [facts])

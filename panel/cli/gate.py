@@ -139,7 +139,8 @@ def _with_gate(command: Command, examples: Sequence[str]) -> Command:
         metavar="EXPRESSION",
         multiple=True,
         help=f"What a figure has to be: {examples[0]}. Repeatable. Exit status 3 if it is "
-        "not met, by the unfavourable end of its 95 % interval. "
+        "not met, by the unfavourable end of its 95 % interval, a one-sided test at 2.5 %; "
+        "`level=0.9` at its end makes it 90 % and 5 %. "
         + (f"Others are {' and '.join(examples[1:])}. " if examples[1:] else "")
         + "Names with commas or brackets stand in quotes; a wrong name is answered by the nearest "
         "ones.",

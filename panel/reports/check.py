@@ -30,8 +30,9 @@ def check(
         result: of an analysis, `score`, `load_run` or `sweep`, or the rows of `agree` or
             `people correlate`.
         requirements: each a figure's name, a comparison and a number, or of a verdict a word;
-            docs/how-to/gate.md lists the figures.
-        by_point: decide by estimates, not by the unfavourable ends of 95 % intervals.
+            docs/how-to/gate.md lists the figures. The unfavourable end of the 95 % interval
+            decides, a one-sided test at 2.5 %; with `level=0.9` behind the number, of the 90 %.
+        by_point: decide by estimates instead.
 
     Raises:
         InputError: a requirement cannot be read, or names no figure; lists all such.

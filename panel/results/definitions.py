@@ -30,15 +30,20 @@ _CORRECTED = (
     f"of what people rated ({_PPI})"
 )
 _DELTA = f"baseline − framed on the same prompts{_DEPARTURE}"
+_SHAFFER = "J. P. Shaffer (1986), Modified sequentially rejective multiple test procedures"
+_RANK = (
+    f"; in brackets what neither the tests of all pairs ({_SHAFFER}) nor the verified first places "
+    "(K. Hung, W. Fithian, 2019, Rank verification for exponential families) rule out"
+)
 
 DEFINITIONS: Mapping[str, str] = {
-    "rank": f"place by the composite; in brackets what no paired t-test rules out ({_HOLM})",
-    "rank by panel": f"place by the panel; in brackets what no paired t-test rules out ({_HOLM})",
+    "rank": f"place by the composite{_RANK}",
+    "rank by panel": f"place by the panel{_RANK}",
     "composite": f"mean over judges of their means over the dimensions, then over prompts{_T}",
     "over prompts and judges": "interval with judges as a sample, too: their variance is added to "
     "that of prompts (A. B. Owen, 2007, The pigeonhole bootstrap)",
     "difference": "mean over prompts of the difference of the two sides; paired Student's t over "
-    f"prompts; p adjusted for all pairs ({_HOLM})",
+    f"prompts; p adjusted for all pairs ({_SHAFFER})",
     "effect size": "mean of the prompts' differences by their standard deviation (J. Cohen, 1988, "
     "Statistical power analysis, d of paired values)",
     "mean": _MEAN,

@@ -170,7 +170,7 @@ def agree(
     Intervals are over prompts, or items where there are none, and over raters where
     `options.random` says so. p-values are those of permutation tests, adjusted by Holm over
     dimensions, and over strata where there are any; those of the composite are a family of their
-    own (`holm_of_two`). `on_step` is called with the share that is done; `only` names the
+    own. `on_step` is called with the share that is done; `only` names the
     statistics to compute.
 
     Raises:

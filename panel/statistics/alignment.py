@@ -51,7 +51,7 @@ from persona_panel.statistics.core.display import COMPOSITE
 from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
 from persona_panel.statistics.core.means import critical_t, two_sided_p
-from persona_panel.statistics.core.significance import holm, holm_of_two
+from persona_panel.statistics.core.significance import holm
 from persona_panel.statistics.core.table import Ratings, on_composite
 from persona_panel.statistics.human_raters import mean_reliability, resampled_mean_reliability
 from persona_panel.statistics.votes import resampled_correlation_gain
@@ -648,7 +648,7 @@ def align(
     mean by them, with the figures on prompts that were not learnt from.
 
     Each dimension that both rated by numbers is aligned by itself; first, where both have one, the
-    `composite`, whose p-values are a family of their own (`holm_of_two`). Judges without a persona
+    `composite`, whose p-values are a family of their own. Judges without a persona
     are left out. Prompts are the panel's (items, where it names none).
 
     Args:
@@ -698,11 +698,11 @@ def align(
 
 def _adjusted(aligned: Sequence[AlignedDimension], n_primary: int) -> tuple[AlignedDimension, ...]:
     """Adjust p over methods and dimensions; the first `n_primary` are a family of their own."""
-    families = [
-        [method.p for each in those for method in each.learnt.methods]
+    p_values = iter(
+        p
         for those in (aligned[:n_primary], aligned[n_primary:])
-    ]
-    p_values = iter(np.concatenate(holm_of_two(*families)).tolist())
+        for p in holm([method.p for each in those for method in each.learnt.methods]).tolist()
+    )
 
     def of(each: AlignedDimension) -> tuple[MethodAlignment, ...]:
         return tuple(replace(method, p_adjusted=next(p_values)) for method in each.learnt.methods)

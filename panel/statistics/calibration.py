@@ -51,7 +51,7 @@ from persona_panel.statistics.core.display import (
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.jackknife import jackknife_variance
 from persona_panel.statistics.core.means import critical_t, two_sided_p
-from persona_panel.statistics.core.significance import holm_of_two
+from persona_panel.statistics.core.significance import holm
 from persona_panel.statistics.core.table import Ratings, on_composite
 
 LEAST_OFF = 3
@@ -547,7 +547,7 @@ def calibrate(
     Systems are the panel's sources (`all`, where it names none); intervals are over its prompts
     (items, where it names none). Scores are means of raters, judges without a persona left out; of
     categories, each one's share is estimated. First comes the `composite`, where both have one; its
-    p-values are a family of their own (`holm_of_two`).
+    p-values are a family of their own.
 
     Args:
         panel, humans: under the same names, as `load_aligned_ratings` gives them; the part that
@@ -618,7 +618,7 @@ def calibrate(
             )
     n_primary = sum(pair.dimension == COMPOSITE for pair in pairs)
     p_values = [pair.corrected.p for pair in pairs]
-    adjusted = np.concatenate(holm_of_two(p_values[:n_primary], p_values[n_primary:])).tolist()
+    adjusted = [*holm(p_values[:n_primary]).tolist(), *holm(p_values[n_primary:]).tolist()]
     over = "items" if panel.prompts is None else "prompts"
     return Calibration(
         tuple(replace(system, mean=_over(system.mean, over)) for system in systems),

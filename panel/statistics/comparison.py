@@ -173,8 +173,7 @@ def correlate(
     `only` names the comparisons to compute; by default all are.
 
     Rows of the dimension `composite` come first, where the panel's composite is the mean of several
-    dimensions and people rated each of them. Its p-values are a family beside those of the
-    dimensions: see `persona_panel.statistics.core.significance.holm_of_two`.
+    dimensions and people rated each of them. Its p-values are a family of their own.
 
     On dimensions of categories the labels are compared, by majority and each judge.
 

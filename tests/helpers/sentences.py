@@ -16,6 +16,8 @@ CI = rf"(?:95 % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER}))"
 P = r"(?:adjusted p (?P<p><? ?[\d.e-]+))"
 _N = r"(?:(?P<n>[\d,]+) prompts?)"
 FACTS = rf"(?: \({CI}?(?:, )?{P}?(?:, )?{_N}?\))?"
+DECIDING_FACTS = FACTS.replace("adjusted p", "p")
+"""Of the difference that decides which system is the best: its p is not adjusted."""
 UNIT = r"(?: points| percentage points| of the scale's width)?"
 POINTS = rf"(?P<d>{NUMBER}){UNIT}"
 POWER = (
@@ -116,15 +118,23 @@ def _own(beside: Beside, name: str) -> list[Table]:
     return [beside.difference(name, other) for other in others]
 
 
+def _decides(found: re.Match[str], row: Table, own: list[Table]) -> bool:
+    """Whether size, interval, p and prompts are those of the row, p unadjusted, and no difference
+    of the first system is harder to tell."""
+    p_values = [one["p"] if one["difference"] > 0 else 2 - one["p"] for one in own]
+    decides = max(p_values) in (row["p"], 2 - row["p"])
+    return decides and figures(found, {**row, "p_adjusted": row["p"]})
+
+
 def _won(found: re.Match[str], beside: Beside) -> bool:
-    own = _own(beside, found["a"])
-    nearest = min(own, key=lambda row: abs(row["difference"]))
+    own, row = _own(beside, found["a"]), beside.difference(found["a"], found["b"])
     return (
-        beside.summary["winner"] == found["a"] == beside.ranked[0]["system"]
-        and all(claimed(row) and row["difference"] > 0 for row in own)
-        and all(one["rank_low"] > 1 for one in beside.ranked if one["system"] != found["a"])
-        and abs(abs(nearest["difference"]) - value(found["d"])) < 0.006
-        and _ahead(found, beside)
+        beside.summary["winner"] == {"system": found["a"], "p": row["p"]}
+        and found["a"] == beside.ranked[0]["system"]
+        and all(one["p"] < LEVEL and one["difference"] > 0 for one in own)
+        and [one["rank_low"] == 1 for one in beside.ranked].count(True) == 1
+        and (beside.ranked[0]["rank_low"], beside.ranked[0]["rank_high"]) == (1, 1)
+        and _decides(found, row, own)
     )
 
 
@@ -135,12 +145,11 @@ def _mean_of(beside: Beside, name: str) -> float:
 
 
 def _not_won(found: re.Match[str], beside: Beside) -> bool:
-    """The first system, the nearest one that it is not significantly above, and all such."""
+    """The first system, the one from which it is the hardest to tell, and all that it is not
+    significantly above after adjustment."""
     first = beside.ranked[0]["system"]
-    tied = [
-        row for row in _own(beside, first) if not (claimed(row) and row["difference"] > 0)
-    ]  # fmt: skip
-    nearest = min(abs(row["difference"]) for row in tied if row["p_adjusted"] is not None)
+    own = _own(beside, first)
+    tied = [row for row in own if not (shown(row) and row["difference"] > 0)]
     row = beside.difference(found["a"], found["b"])
     named = found["tied"]
     if named is None:
@@ -153,11 +162,10 @@ def _not_won(found: re.Match[str], beside: Beside) -> bool:
         found["a"] == first
         and beside.summary["winner"] is None
         and is_named
-        and abs(row["difference"]) == nearest
         and close(found["x"], _mean_of(beside, found["a"]))
         and close(found["y"], _mean_of(beside, found["b"]))
         and close(found["signed"], row["difference"])
-        and figures(found, row)
+        and _decides(found, row, [each for each in own if each["p"] is not None])
     )
 
 
@@ -187,7 +195,7 @@ _HOW_HIGH: dict[str, Callable[[float, float], bool]] = {
 
 
 def _agreement(found: re.Match[str], beside: Beside) -> bool:
-    alpha, tested = beside.estimate("trust"), beside.tested
+    alpha = beside.estimate("trust")
     low, high = alpha.get("low"), alpha.get("high")
     if low is None or high is None:
         is_so = found["how"] == "How far judges agree is uncertain" and found["low"] is None
@@ -199,9 +207,6 @@ def _agreement(found: re.Match[str], beside: Beside) -> bool:
         and close(found["low"], low)
         and close(found["high"], high)
         and (found["judges"] is None or int(found["judges"]) == len(beside.judges))
-        and (found["of"] is None) == (not tested)
-        and (found["of"] is None or value(found["of"]) == len(tested))
-        and (found["n"] is None or value(found["n"]) == sum(map(shown, tested)))
     )
 
 
@@ -233,7 +238,7 @@ def _would_show(found: re.Match[str], beside: Beside) -> bool:
     needed, known = found["needed"], beside.estimate("settle")["value"]
     return (
         beside.ranked[0]["system"] == found["a"]
-        and not (claimed(row) and row["difference"] > 0)
+        and not (row["p"] < LEVEL and row["difference"] > 0)
         and close(found["d"], abs(row["difference"]))
         and value(found["now"]) == row["n_prompts"]
         and (known is None) == (found["more"] is not None)
@@ -312,18 +317,17 @@ RUN: dict[str, Check] = {
     r"is ranked|there is no other system with a composite) to compare it with\.": _alone,
     rf"{_BEST}No difference (?:between systems|of (?P<a>\S+) from another system) can be tested "
     r"\(.+\): (?P<means>.+)\.": _means,
-    rf"{_BEST}(?P<a>\S+) is significantly ahead: {POINTS} above (?P<b>\w+)(?:, the nearest)?"
-    rf"{FACTS}\.": _won,
+    rf"{_BEST}(?P<a>\S+) is significantly ahead: {POINTS} above (?P<b>\w+)"
+    rf"(?:, the least certain difference)?{DECIDING_FACTS}\.": _won,
     rf"{_BEST}No system is significantly ahead: (?P<a>\S+) (?P<x>{NUMBER}), (?P<b>\S+) "
-    rf"(?P<y>{NUMBER}), difference (?P<signed>{NUMBER}){UNIT}{FACTS}\."
+    rf"(?P<y>{NUMBER}), difference (?P<signed>{NUMBER}){UNIT}{DECIDING_FACTS}\."
     r"(?: Tied with \S+: (?P<tied>.+)\.)?": _not_won,
     rf"{_BEST}{_NOTHING_SCORED}": _nothing,
     rf"{_TRUST}Agreement cannot be measured: .+\.": (
         lambda found, beside: beside.estimate("trust")["value"] is None
     ),
     rf"{_TRUST}(?P<how>[^:]+): Krippendorff's α (?P<d>{NUMBER})(?: \({CI}\))?"
-    rf"(?:; the mean of (?P<judges>\d+) judges? has a reliability of {NUMBER} \(ICC\(2,k\)\))?"
-    r"(?:; (?P<n>\d+) of (?P<of>\d+) differences? between systems (?:is|are) significant)?\.": (
+    rf"(?:; the mean of (?P<judges>\d+) judges? has a reliability of {NUMBER} \(ICC\(2,k\)\))?\.": (
         _agreement
     ),
     r"(?P<what>Longer responses score (?:higher|lower)|Judges prefer responses of (?:their own|"

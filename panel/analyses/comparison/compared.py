@@ -71,7 +71,7 @@ def compare_runs(
     Of other texts, systems of the same name are paired, or the only ones of two runs; responses by
     prompt, and by their metadata column `pair` where all have one; ratings by judge. Of other
     panels, scores are paired by response. A prompt counts once. p-values are adjusted by Holm over
-    all dimensions and runs; composites are a family of their own beside them (`holm_of_two`).
+    all dimensions and runs; composites are a family of their own.
 
     Args and errors are those of `persona_panel.analyses.compare.compare`.
     """
@@ -303,7 +303,7 @@ class _RunPair:
 
 def _adjust(pairs: Sequence[_RunPair]) -> None:
     """Adjust all p-values of a family: differences, systems, strata, nearness to people. Composites
-    are a family of their own beside dimensions (`holm_of_two`)."""
+    are a family of their own."""
     every = list(chain.from_iterable(pair.differences.items() for pair in pairs))
     places: list[int] = []
     for pair in pairs:

@@ -111,16 +111,14 @@ def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]
 
 def _n_tests(compared: Sequence[TwoRuns]) -> int:
     """Return by how many the level of the first difference is divided in Holm's first step: as many
-    as there are composites, and twice as many where there are dimensions beside them; else as many
-    as there are dimensions."""
+    as there are composites; without one, as there are dimensions."""
     tested = [
         name == COMPOSITE
         for item in compared
         for name, difference in item.differences.items()
         if not isnan(difference.p) and name not in item.repeated
     ]
-    n_composites = sum(tested)
-    return 2 * n_composites if 0 < n_composites < len(tested) else len(tested)
+    return sum(tested) or len(tested)
 
 
 def _difference(runs: TwoRuns, random: Random, n_tests: int, *, alone: bool) -> list[str]:

@@ -131,7 +131,7 @@ class RunPlots:
 
     def differences(self, reference: str | None = None, *, columns: PageColumns = 1) -> PaperFigure:
         """Draw each other system's difference from one, with its 95 % interval; the marker is
-        filled where p, adjusted by Holm's method over all pairs of systems, is below 0.05.
+        filled where p, adjusted by Shaffer's procedure over all pairs of systems, is below 0.05.
 
         Args:
             reference: the system that is taken from the others, the best unless named.
@@ -182,7 +182,7 @@ class RunPlots:
             [
                 f"Differences of the composite from {shown}, of {self._sizes(board.systems)}; "
                 f"lines: {sample}, not widened for the number of pairs; p: paired t-tests, "
-                "adjusted by Holm's method over all pairs of systems.",
+                "adjusted by Shaffer's procedure over all pairs of systems.",
                 *_untested(result),
             ]
         )

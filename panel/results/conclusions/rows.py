@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from math import atanh, isnan, nan, tanh
 
 from persona_panel.results.conclusions.wording import (
@@ -89,23 +89,6 @@ def adjusted_ends(row: Row, n_tests: int, *, fisher: bool = False) -> tuple[floa
     value, low, high = map(atanh, ends)
     low, high = widened(value, low, high, row.ci_df, n_tests)
     return tanh(low), tanh(high)
-
-
-def tests_of_two(
-    first: Mapping[str, Row], second: Mapping[str, Row], shown: Callable[[Row, int], bool]
-) -> tuple[int, int]:
-    """For how many claims the intervals of two families are widened, those of a composite and those
-    of its dimensions, as `holm_of_two` has it: each has half of the level and, where all of the
-    other are shown there, the whole.
-
-    Args:
-        shown: whether a row is, where its interval is widened for so many claims.
-    """
-    families = first, second
-    if not first or not second:
-        return len(first), len(second)
-    whole = [all(shown(row, 2 * len(of)) for row in of.values()) for of in families]
-    return len(first) * (1 if whole[1] else 2), len(second) * (1 if whole[0] else 2)
 
 
 def sign_of(ends: tuple[float, float]) -> int:

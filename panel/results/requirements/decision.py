@@ -1,7 +1,8 @@
-"""Whether a figure meets a requirement: by the unfavourable end of its 95 % interval.
+"""Whether a figure meets a requirement: by the unfavourable end of its 95 % interval, or of that at
+the level that the requirement names.
 
-Where the figure is in truth on the wrong side of the bound, an interval that covers in 95 % of the
-cases lies wholly on the right side in at most 5 % of them (2.5 % where it misses either way alike).
+That is a one-sided test at 2.5 %: where the figure is in truth on the wrong side of the bound, an
+interval that misses in 5 % of the cases, either way alike, lies wholly on the right side in 2.5 %.
 Near the end of a scale Student's interval of a mean does not cover so often; there the end of
 Wilson's decides, where it is less favourable: see `persona_panel.statistics.core.means`. That
 holds of each requirement; that all of several are met although one of them is not in truth is no
@@ -16,7 +17,6 @@ from typing import Literal
 
 from persona_panel.results.requirements.figures import Figure
 from persona_panel.results.requirements.requirement import Requirement
-from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import (
     scaled_interval,
     spread_at,
@@ -69,6 +69,7 @@ def decide(requirement: Requirement, figure: Figure, *, by_point: bool = False) 
         return Decision(requirement, figure, met, "value")
     if isnan(figure.value):
         return Decision(requirement, figure, False, "undefined")
+    figure = figure.at(requirement.level)
     right = requirement.holds_for(figure.value)
     if figure.is_exact:
         return Decision(requirement, figure, right, "value")
@@ -100,7 +101,7 @@ def _careful(figure: Figure) -> tuple[float, float]:
         errors = ()
     if not errors:
         return figure.low, figure.high
-    low, high = scaled_interval(figure.value, errors, figure.limits)
+    low, high = scaled_interval(figure.value, errors, figure.limits, figure.level)
     return min(low, figure.low), max(high, figure.high)
 
 
@@ -109,21 +110,22 @@ def spread_of(figure: Figure) -> float:
     # An end that was cut at a limit is nearer than it would be; of an interval that is longer on
     # one side the longer side errs toward more prompts.
     reach = max(figure.value - figure.low, figure.high - figure.value)
-    return spread_of_interval(-reach, reach, figure.n_prompts or 0, figure.df)
+    return spread_of_interval(-reach, reach, figure.n_prompts or 0, figure.df, figure.level)
 
 
 def _open(open_: Decision) -> Decision:
     """With how many prompts it would be settled."""
     requirement, figure = open_.requirement, open_.figure
+    level = 1 - figure.level
     more = spread_at(figure.value, requirement.bound, figure.limits)
     if figure.sampled is not None and figure.sampled.errors:
         beyond = _spread(figure.sampled, figure.sampled.mean - requirement.bound, more)
-        if takes_more_judges(beyond, LEVEL):
+        if takes_more_judges(beyond, level):
             return replace(open_, takes_judges=True)
-        return replace(open_, needed=prompts_needed(beyond, LEVEL), has_forecast=True)
+        return replace(open_, needed=prompts_needed(beyond, level), has_forecast=True)
     if figure.n_prompts is None or isnan(figure.df):
         return open_
-    needed = values_needed(figure.value, more * spread_of(figure), requirement.bound, LEVEL)
+    needed = values_needed(figure.value, more * spread_of(figure), requirement.bound, level)
     return replace(open_, needed=needed, has_forecast=True)
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from heapq import nlargest
-from math import inf, isnan, nan
+from math import inf, isclose, isnan, nan
 
 from persona_panel.results.requirements.requirement import (
     Requirement,
@@ -15,6 +15,8 @@ from persona_panel.results.requirements.requirement import (
     same_name,
     written,
 )
+from persona_panel.statistics.core.jackknife import reach_of
+from persona_panel.statistics.core.means import critical_t
 from persona_panel.statistics.core.ranking import SampledMean
 
 _NAMES_SHOWN = 6
@@ -63,7 +65,7 @@ class Figure:
         name, label: what it is; two names of the same.
         keys: what it is of.
         value: NaN where it is undefined; `reason` says why.
-        low, high: its 95 % interval, NaN where there is none; `reason` says why.
+        low, high: its interval, NaN where there is none; `reason` says why.
         over: what the interval is over, such as `prompts`.
         limits: the ends of the scale that it lies on; infinite where it has none.
         is_exact: whether it is known without error, as a count is: it is then decided by its value.
@@ -74,6 +76,7 @@ class Figure:
         sampled: the mean over prompts that it is, where it is one that is known.
         detail: what else is to be said of it, such as `39 of 40 judgments`.
         word, words: of a figure that is a word, such as a verdict: which, and which there are.
+        level: the confidence of the interval.
     """
 
     name: str
@@ -94,11 +97,30 @@ class Figure:
     detail: str = ""
     word: str = ""
     words: tuple[str, ...] = ()
+    level: float = 0.95
 
     @property
     def has_interval(self) -> bool:
         """Return whether there is an interval."""
         return not isnan(self.low)
+
+    def at(self, level: float) -> Figure:
+        """Return the figure with its interval at this level of confidence; without one where it is
+        no Student's around the value, which alone is known at other levels."""
+        if level == self.level or not self.has_interval:
+            return self
+        low, high = self.limits
+        below, above = self.value - self.low, self.high - self.value
+        reach = max(below, above)
+        if self.sampled is not None and self.sampled.errors:
+            reach = reach_of(self.sampled.errors, level)
+        elif not isnan(self.df) and (isclose(below, above) or self.low == low or self.high == high):
+            reach *= critical_t(self.df, level) / critical_t(self.df, self.level)
+        else:
+            why = f"its interval is known at {100 * self.level:g} % alone"
+            return replace(self, low=nan, high=nan, reason=why)
+        low, high = max(self.value - reach, low), min(self.value + reach, high)
+        return replace(self, low=low, high=high, level=level)
 
     def __str__(self) -> str:
         """Return it as a requirement names it."""

@@ -80,6 +80,7 @@ def _of_estimate(about: Figure, column: Column, cell: Estimate) -> Figure:
         value=cell.value,
         low=cell.low,
         high=cell.high,
+        level=cell.level,
         over=f"over {cell.over}" if cell.over else "",
         limits=cell.limits,
         is_exact=cell.exact,

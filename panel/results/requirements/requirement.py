@@ -1,6 +1,6 @@
 """Requirements as they are written: `composite[my-model] >= 6`.
 
-    requirement = figure comparison number | figure ( "==" | "!=" ) word
+    requirement = figure comparison number [ "level=" number ] | figure ( "==" | "!=" ) word
     figure      = name [ "[" name { "," name } "]" ]
     comparison  = ">=" | ">" | "<=" | "<"
     name        = plain | '"' … '"' | "'" … "'"
@@ -12,7 +12,7 @@ it do not count. Within quotes everything is the name's, a quote of the same kin
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isfinite, nan
 from typing import Literal, cast, get_args
 from unicodedata import normalize
@@ -42,6 +42,7 @@ class Requirement:
         name: of the figure.
         keys: what it is of, in the order written: systems, dimensions, ….
         comparison, bound: the figure has to be on this side of the bound.
+        level: of the interval whose end decides; 0.95 is a one-sided test at 2.5 %.
         word: what a figure that is a word, such as a verdict, has to be (`==`) or not to be (`!=`);
             empty of the others.
     """
@@ -51,6 +52,7 @@ class Requirement:
     comparison: Comparator
     bound: float
     word: str = ""
+    level: float = 0.95
 
     @property
     def at_least(self) -> bool:
@@ -76,6 +78,7 @@ class Requirement:
         # Without quotes it would be compared as a number, which is no verdict.
         word = f'"{word}"' if _NUMBER.fullmatch(word) else word
         of = word if self.word else f"{self.bound:.12g}"
+        of += "" if self.level == 0.95 else f" level={self.level!r}"
         return f"{written(self.name, self.keys)} {self.comparison} {of}"
 
 
@@ -106,10 +109,13 @@ def parse_requirement(text: str) -> Requirement:
         if after:
             raise WrongRequirement(_found(after), "the end of the requirement")
         return Requirement(name, tuple(keys), cast(Comparator, comparison), nan, word)
-    number = rest[len(comparison) :].strip()
+    number, at, level = (part.strip() for part in rest[len(comparison) :].partition("level="))
     if _NUMBER.fullmatch(number) is None or not isfinite(float(number)):
         raise WrongRequirement(_found(number), "a number, such as 6, -0.2 or 1e-3")
-    return Requirement(name, tuple(keys), cast(Comparator, comparison), float(number))
+    if at and (_NUMBER.fullmatch(level) is None or not 0.5 <= float(level) < 1):
+        raise WrongRequirement(f"level={level}", "a level of confidence from 0.5 to below 1")
+    found = Requirement(name, tuple(keys), cast(Comparator, comparison), float(number))
+    return replace(found, level=float(level)) if at else found
 
 
 def written(name: str, keys: tuple[str, ...]) -> str:

@@ -101,7 +101,8 @@ def _settled(decision: Decision) -> str:
 
 def _interval(figure: Figure, requirement: Requirement) -> str:
     low, high = (_number(end, requirement, figure) for end in (figure.low, figure.high))
-    return f"95 % interval {figure.over + ' ' if figure.over else ''}{low} to {high}"
+    over = f"{figure.over} " if figure.over else ""
+    return f"{100 * figure.level:g} % interval {over}{low} to {high}"
 
 
 def _what(figure: Figure) -> str:

@@ -4,14 +4,15 @@ Student's t over the prompts' scores; judges as a sample add the variance of eac
 (personas and models, or judges), with Satterthwaite's degrees of freedom. Sources as in
 `persona_panel.statistics.core.jackknife`: the jackknife's figure, from judges' influences.
 Ranks: M. Mogstad et al. (2024), "Inference for ranks with applications to mobility across
-neighbourhoods and academic achievement across countries".
+neighbourhoods and academic achievement across countries"; the first places: K. Hung and W. Fithian
+(2019), "Rank verification for exponential families".
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import inf, isnan, nan
 from typing import Any
@@ -34,9 +35,9 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.estimate import OVER, Difference, EstimateT
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES, reach_of, standard_errors
-from persona_panel.statistics.core.levels import MOST, POWER
+from persona_panel.statistics.core.levels import LEVEL, MOST, POWER
 from persona_panel.statistics.core.means import two_sided_p, values_needed
-from persona_panel.statistics.core.significance import holm_adjusted
+from persona_panel.statistics.core.significance import pairs_adjusted
 
 Limits = tuple[float, float]
 UNLIMITED: Limits = (-inf, inf)
@@ -217,8 +218,10 @@ class SystemRank:
         judges_ci_low, judges_ci_high: its 95 % interval over prompts and judges, NaN as well
             where `judges_ci_reason` says why; all without reason where no judges are known.
         rank: 1 for the best; ties share the better rank; None without a composite.
-        rank_low, rank_high: the lowest and highest rank that the differences from the others do not
-            rule out, for all systems at once; None where none of them could be tested.
+        rank_low, rank_high: the lowest and highest rank that neither the adjusted tests of all
+            pairs nor the verified places (`verified_places`) rule out; each of the two errs in at
+            most 5 % of the cases, for all systems at once. None where no difference could be
+            tested.
         dimensions: the mean over prompts by dimension.
         dimension_intervals: their 95 % intervals over prompts, NaN where there is none.
         n_abstained, n_judged: how many judgments find that its responses decline to answer, and
@@ -255,14 +258,81 @@ class SystemRank:
 @dataclass(frozen=True, slots=True)
 class SystemDifference(Difference):
     """The difference of two systems over the prompts that both answered, in points of the
-    composite, with the p-value of a t-test by prompt, adjusted by Holm over all pairs of the
-    leaderboard.
+    composite, with the p-value of a t-test by prompt, adjusted by Shaffer's procedure over all
+    pairs of the leaderboard.
 
     Attributes:
         effect_size: the difference over the standard deviation of the prompts' differences.
     """
 
     effect_size: float = nan
+
+
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """The system that is shown to be the best.
+
+    Attributes:
+        p: the largest of the two-sided p-values of its differences from the others, each
+            unadjusted; below `LEVEL`.
+    """
+
+    system: str
+    p: float
+
+
+def is_ahead(difference: Difference) -> bool:
+    """Return whether side `a` is significantly above, by the unadjusted p-value."""
+    # Where means are over other prompts than the difference, it may be below.
+    return difference.p < LEVEL and difference.value > 0
+
+
+def verified_places(systems: Sequence[str], differences: Sequence[Difference]) -> int:
+    """Return how many of the first places are verified: each system there is significantly better
+    than each below it.
+
+    The tests are two-sided and unadjusted (Hung and Fithian 2019): the two-sided level of the
+    comparison with the runner-up pays for the choice of the leader, and the next place is tested
+    only when those before it are verified. So any of the places is false in at most `LEVEL` of the
+    cases.
+
+    Args:
+        systems: best first.
+        differences: of every two of them, from either side.
+    """
+    for place in range(len(systems) - 1):
+        below = _from_first(systems[place:], differences)
+        if len(below) < len(systems) - 1 - place or not all(map(is_ahead, below)):
+            return place
+    return max(0, len(systems) - 1)
+
+
+def decisive_difference(
+    systems: Sequence[str], differences: Sequence[Difference]
+) -> Difference | None:
+    """Return the difference that decides whether the first system is the best: from the other one
+    from which it is the hardest to tell, by its unadjusted p-value; None where none is tested.
+    Arguments as of `verified_places`."""
+    tested = [each for each in _from_first(systems, differences) if not isnan(each.p)]
+    if not tested:
+        return None
+    decisive = max(tested, key=lambda each: each.p if each.value > 0 else 2 - each.p)
+    return replace(decisive, p_adjusted=nan)
+
+
+def winner_among(systems: Sequence[str], differences: Sequence[Difference]) -> Winner | None:
+    """Return the system that is verified as the best; None where none is. Arguments as of
+    `verified_places`."""
+    if not verified_places(systems, differences):
+        return None
+    return Winner(systems[0], max(each.p for each in _from_first(systems, differences)))
+
+
+def _from_first(systems: Sequence[str], differences: Sequence[Difference]) -> Sequence[Difference]:
+    """Return the differences of the first system from the others, from its side."""
+    own = (each for each in differences if systems[0] in (each.a, each.b))
+    turned = (each if each.a == systems[0] else -each for each in own)
+    return [each for each in turned if each.b in systems[1:]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -278,12 +348,14 @@ class Leaderboard:
     random: Random
 
     @property
-    def winner(self) -> str | None:
-        """Return the system that is ahead of every other; None where that is not known."""
-        ranked = [entry for entry in self.systems if entry.rank is not None]
-        if len(ranked) < 2 or ranked[0].rank_high != 1:
-            return None
-        return ranked[0].system
+    def ranked(self) -> list[str]:
+        """Return the systems that have a rank, best first."""
+        return [entry.system for entry in self.systems if entry.rank is not None]
+
+    @property
+    def winner(self) -> Winner | None:
+        """Return the system that is better than every other; None where that is not known."""
+        return winner_among(self.ranked, self.differences)
 
 
 def competition_ranks(values: Array) -> Array:
@@ -337,8 +409,9 @@ def rank_systems(
 
     A system of which more than half of the judgments are abstentions is not ranked, has no interval
     and is compared with no other. A prompt counts once for a system. Intervals are Student's;
-    differences are tested prompt by prompt, adjusted by Holm over all pairs; a system's range of
-    ranks leaves out the places of those that it is shown to differ from.
+    differences are tested prompt by prompt, adjusted by Shaffer's procedure over all pairs; a
+    system's range of ranks leaves out the places of those that it is shown to differ from, and
+    places that are verified as others'.
 
     >>> board = rank_systems(
     ...     ["a", "b"], ["p", "p"], np.array([3.0, 4.0]), np.empty((2, 0)), []
@@ -462,7 +535,7 @@ def _differences(
                 effect_size=size,
             )
         )  # fmt: skip
-    return holm_adjusted(differences)
+    return pairs_adjusted(differences)
 
 
 def _rank_ranges(
@@ -476,9 +549,14 @@ def _rank_ranges(
             better, worse = (pair.a, pair.b) if pair.value > 0 else (pair.b, pair.a)
             behind[better] += 1
             ahead[worse] += 1
-    return {
+    order, n = list(ranks), len(ranks)
+    verified = verified_places(order, differences)
+    ranges = {}
+    for place, system in enumerate(order, 1):
+        if system not in tested:
+            continue
         # With gaps, means over other prompts may order two systems the other way.
-        system: (min(ranks[system], 1 + ahead[system]), max(ranks[system], n - behind[system]))
-        for system in ranks
-        if system in tested and (n := len(ranks))
-    }
+        low = min(ranks[system], max(1 + ahead[system], min(place, 1 + verified)))
+        high = place if place <= verified else max(ranks[system], n - behind[system])
+        ranges[system] = low, high
+    return ranges

@@ -30,7 +30,7 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.jackknife import EstimateKind, Interval, jackknife
 from persona_panel.statistics.core.means import OverPrompts, resampled_over_prompts
-from persona_panel.statistics.core.significance import holm_of_two
+from persona_panel.statistics.core.significance import holm
 from persona_panel.statistics.core.table import Row
 
 
@@ -150,33 +150,27 @@ def adjust_over_dimensions(
     rows: Sequence[Row], composite: Sequence[Row] = (), *, over_strata: bool = False
 ) -> list[Row]:
     """Adjust p-values by Holm over the dimensions of a statistic and group (and over strata), the
-    composite's as a family of their own (`holm_of_two`); those that are adjusted already stay."""
-    families: dict[tuple[object, ...], tuple[list[int], list[int]]] = {}
+    composite's as a family of their own; those that are adjusted already stay."""
+    families: dict[tuple[object, ...], list[int]] = {}
     adjusted = [*composite, *rows]
-    what = "strata and dimensions" if over_strata else "dimensions"
-    names = {
-        (False, True): what,
-        (True, True): f"composite, {what}" if over_strata else f"composite and {what}",
-        (True, False): "strata",
-    }
+    of_dimensions = "strata and dimensions" if over_strata else "dimensions"
     for place, row in enumerate(adjusted):
-        if not isnan(row.p_value) and row.adjusted_over in (None, *names.values()):
+        if not isnan(row.p_value) and row.adjusted_over in (None, "strata", of_dimensions):
             stratum = None if over_strata else row.by_value
-            family = families.setdefault((row.statistic, row.group, row.by, stratum), ([], []))
-            family[place >= len(composite)].append(place)
-    for family in families.values():
-        n_tests = sum(map(len, family))
-        if n_tests < 2:
+            is_composite = place < len(composite)
+            family = row.statistic, row.group, row.by, stratum, is_composite
+            families.setdefault(family, []).append(place)
+    for places in families.values():
+        if len(places) < 2:
             continue
-        p_values = holm_of_two(*([adjusted[place].p_raw for place in those] for those in family))
-        for places, adjusted_family in zip(family, p_values, strict=True):
-            for place, p_value in zip(places, adjusted_family, strict=True):
-                adjusted[place] = replace(
-                    adjusted[place],
-                    p_value=float(p_value),
-                    n_tests=n_tests,
-                    adjusted_over=names[bool(family[0]), bool(family[1])],
-                )
+        over = "strata" if places[0] < len(composite) else of_dimensions
+        for place, p_value in zip(places, holm([adjusted[i].p_raw for i in places]), strict=True):
+            adjusted[place] = replace(
+                adjusted[place],
+                p_value=float(p_value),
+                n_tests=len(places),
+                adjusted_over=over,
+            )
     return adjusted
 
 

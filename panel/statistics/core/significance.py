@@ -1,14 +1,14 @@
 """Tests of shares, means and paired differences, and p-values adjusted for one another.
 
-Sources: S. Holm (1979), "A simple sequentially rejective multiple test procedure"; F. Bretz et al.
-(2009), "A graphical approach to sequentially rejective multiple test procedures" (two families);
-Y. Benjamini & D. Yekutieli (2001), "The control of the false discovery rate in multiple testing
-under dependency"; C. J. Clopper & E. S. Pearson (1934), "The use of confidence or fiducial limits
-illustrated in the case of the binomial"; W. J. Dixon & A. M. Mood (1946), "The statistical sign
-test"; N. Gaffke (2005), "Three test statistics for a nonparametric one-sided hypothesis on the mean
-of a nonnegative variable", with J. P. Imhof (1961), "Computing the distribution of quadratic forms
-in normal variables" (bounded means); R. A. Fisher (1935), *The Design of Experiments*, section 21
-(flipped signs).
+Sources: S. Holm (1979), "A simple sequentially rejective multiple test procedure"; J. P. Shaffer
+(1986), "Modified sequentially rejective multiple test procedures" (all pairs); Y. Benjamini & D.
+Yekutieli (2001), "The control of the false discovery rate in multiple testing under dependency"; C.
+J. Clopper & E. S. Pearson (1934), "The use of confidence or fiducial limits illustrated in the case
+of the binomial"; W. J. Dixon & A. M. Mood (1946), "The statistical sign test"; N. Gaffke (2005),
+"Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
+variable", with J. P. Imhof (1961), "Computing the distribution of quadratic forms in normal
+variables" (bounded means); R. A. Fisher (1935), *The Design of Experiments*, section 21 (flipped
+signs).
 """
 
 from __future__ import annotations
@@ -16,13 +16,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import reduce
+from math import nan
+from operator import or_
+from typing import TypeVar
 
 import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
 from persona_panel.statistics.core.arrays import ROUNDING, Array, as_ratings, as_scores
-from persona_panel.statistics.core.estimate import EstimateT
+from persona_panel.statistics.core.estimate import Difference, EstimateT
+
+DifferenceT = TypeVar("DifferenceT", bound=Difference)
 
 
 def holm(p_values: ArrayLike) -> Array:
@@ -43,32 +49,53 @@ def holm(p_values: ArrayLike) -> Array:
     )
 
 
-def holm_of_two(first: ArrayLike, second: ArrayLike) -> tuple[Array, Array]:
-    """Adjust the p-values of two families of tests, such as that of a composite and those of its
-    dimensions, in the given order: each by Holm at half of the level and, once all of the other
-    family is significant there, at the whole level.
+def shaffer(p_values: ArrayLike, n_groups: int) -> Array:
+    """Adjust the p-values of comparisons of two of `n_groups` groups by Shaffer's procedure S1, in
+    the given order.
+
+    It is Holm's procedure, in which a p-value is multiplied by the largest number of comparisons
+    that can still be of equal groups: of three groups, once two are known to differ, by 1. It holds
+    for any dependence of the tests and for unequal variances.
 
     Args:
-        first, second: `(tests,)` each, as for `holm`. Without a test in one family the other has
-            the whole level.
+        p_values: `(tests,)` of all pairs, as for `holm`; a pair without a test has NaN or is not
+            there.
+
+    Raises:
+        ValueError: a p-value outside [0, 1].
+
+    >>> shaffer([0.01, 0.03, 0.04], 3).round(4).tolist()
+    [0.03, 0.03, 0.04]
     """
-    families = holm(first), holm(second)
-    # A family without a test has no p-value above 0, so that the other has the whole level.
-    largest = [np.max(each, initial=0.0, where=~np.isnan(each)) for each in families]
-    adjusted = [
-        np.maximum(each, np.minimum(1, 2 * np.minimum(each, other)))
-        for each, other in zip(families, reversed(largest), strict=True)
+
+    def adjust(p: Array) -> Array:
+        possible, n_pairs = _numbers_of_equal_pairs(n_groups), math.comb(n_groups, 2)
+        # Bit s of `possible` is set where s pairs can be equal.
+        most = [
+            (possible & ((1 << (n_pairs - place + 1)) - 1)).bit_length() - 1
+            for place in range(len(p))
+        ]
+        return np.maximum.accumulate(p * np.minimum(most, np.arange(len(p), 0, -1)))
+
+    return adjusted_stepwise(p_values, adjust)
+
+
+def _numbers_of_equal_pairs(n_groups: int) -> int:
+    """Return the numbers of pairs that can be equal as set bits: 0, 1 and 3 of three groups."""
+    possible = [1]
+    for n in range(1, n_groups + 1):
+        sizes = range(1, n + 1)
+        possible.append(reduce(or_, (possible[n - i] << math.comb(i, 2) for i in sizes)))
+    return possible[n_groups]
+
+
+def pairs_adjusted(differences: Sequence[DifferenceT]) -> list[DifferenceT]:
+    """Return the differences of every two systems with their p-values adjusted by `shaffer`."""
+    systems = {name for each in differences for name in (each.a, each.b)}
+    adjusted = shaffer([each.p for each in differences], len(systems))
+    return [
+        replace(each, p_adjusted=float(p)) for each, p in zip(differences, adjusted, strict=True)
     ]
-    return adjusted[0], adjusted[1]
-
-
-def holm_beside(p_values: ArrayLike, primary: ArrayLike) -> Array:
-    """Return `holm_of_two` of tests `(tests,)` that stand together; `primary` `(tests,)` says which
-    are the first family."""
-    raw, first = np.asarray(p_values, dtype=np.float64), np.asarray(primary, dtype=bool)
-    adjusted = np.empty(raw.shape)
-    adjusted[first], adjusted[~first] = holm_of_two(raw[first], raw[~first])
-    return adjusted
 
 
 def holm_adjusted(
@@ -79,14 +106,17 @@ def holm_adjusted(
     """Return estimates with their p-values adjusted by Holm over all of them.
 
     Args:
-        primary: for each, whether it is a composite's: those are a family of their own beside the
-            others (`holm_beside`). None: all are one family.
+        primary: for each, whether it is a composite's: those are a family of their own, at the
+            whole level as are the others. None: all are one family.
         same_as: for each, the place of the one whose test it repeats (its own, where it repeats
             none): a composite of one dimension is that dimension, and no second test.
     """
     places = range(len(estimates)) if same_as is None else same_as
-    p_values = [each.p if places[i] == i else math.nan for i, each in enumerate(estimates)]
-    adjusted = holm_beside(p_values, np.zeros(len(p_values)) if primary is None else primary)
+    p_values = np.array([each.p if places[i] == i else nan for i, each in enumerate(estimates)])
+    first = np.zeros(len(p_values), bool) if primary is None else np.asarray(primary, bool)
+    adjusted = np.empty(len(p_values))
+    for family in (first, ~first):
+        adjusted[family] = holm(p_values[family])
     return [
         replace(each, p_adjusted=float(adjusted[place]))
         for each, place in zip(estimates, places, strict=True)

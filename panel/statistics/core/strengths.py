@@ -38,7 +38,7 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.estimate import OVER, Difference, Estimate
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES, standard_errors
 from persona_panel.statistics.core.ranking import SampledMean
-from persona_panel.statistics.core.significance import holm_adjusted
+from persona_panel.statistics.core.significance import pairs_adjusted
 
 _MOST_STEPS = 100
 _CONVERGED = 1e-10
@@ -352,7 +352,7 @@ def bradley_terry(
         for (a, b), mean in zip(pairs, figures[2 * m :], strict=True)
     ]
     return Strengths(
-        (*defined, *strengths), tuple(holm_adjusted(differences)), exp(fit.log_ties), random
+        (*defined, *strengths), tuple(pairs_adjusted(differences)), exp(fit.log_ties), random
     )
 
 

@@ -403,8 +403,8 @@ class Row:
         p_value: adjusted by Holm (of added raters: Bonferroni) for `n_tests` tests, over what
             `adjusted_over` names, or as it is where that is None. NaN where nothing was tested.
         p_raw: the p-value before that.
-        n_tests: how many tests were adjusted together, those of the composite and those of the
-            dimensions counted both; 1 where one stands alone, 0 where nothing was tested.
+        n_tests: how many tests were adjusted together; 1 where one stands alone, as that of a
+            composite does, 0 where nothing was tested.
         n_items, n_raters: how many entered.
         note: further facts for people to read. Nothing that a program needs is here alone.
     """

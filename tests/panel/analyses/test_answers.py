@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,9 +19,11 @@ from persona_panel import (
     compare,
     score_result,
 )
+from persona_panel.analyses.answers import personas_beside_people
 from persona_panel.personas import NO_PERSONA
 from persona_panel.reports.page.report import report_of
 from persona_panel.results.answer import QUESTIONS
+from persona_panel.statistics import Row
 from tests.helpers.answered_runs import (
     CASES,
     Case,
@@ -82,7 +85,7 @@ def test_a_clear_winner(runs: dict[str, Answered]) -> None:
     run, _ = runs["winner"]
     said = sentences(run)
     lead = re.match(
-        r"ash is significantly ahead: (\d\.\d\d) points above birch, the near", said["best"]
+        r"ash is significantly ahead: (\d\.\d\d) points above birch, the leas", said["best"]
     )
     assert lead is not None and 1.4 < float(lead[1]) < 2.2
     assert said["settle"] == "Nothing more is needed to say which system is best."
@@ -202,3 +205,32 @@ def test_a_run_of_plain_judges_answers_whether_personas_add(
         assert f"{QUESTIONS['personas']} {row['sentence']}" in result.conclusion
         assert check(result, "answer[personas] < 0.5").met
     assert not any(table.name == "answers" for table in compare(runs["tie"][0], folders[0]).tables)
+
+
+GAIN = "agreement with people (τ_b with the mean of their ratings)"
+
+
+@pytest.mark.parametrize(
+    ("reach", "said"),
+    [
+        (0.15, f"Personas raise {GAIN} by 0.20 (95 % interval 0.05 to 0.35)."),
+        (0.19, f"Personas do not significantly change {GAIN}: +0.20 (95 % interval 0.01 to 0.39). "
+         "At 97.5 %, which a claim takes here, the interval contains 0."),
+        (0.25, f"Personas do not significantly change {GAIN}: +0.20 (95 % interval −0.05 to "
+         "0.45)."),
+    ],
+)  # fmt: skip
+def test_what_personas_add_beside_people_is_claimed_at_half_of_the_level(
+    reach: float, said: str
+) -> None:
+    """At 11 degrees of freedom t is 2.201 at 95 % and 2.593 at 97.5 %: reaches of 0.15 and 0.19
+    become 0.177 and 0.224, and 0.2 is farther from 0 than the first alone."""
+    gain = Row(
+        "persona_gain_tau_b", "all", "composite", value=0.2, ci_low=0.2 - reach,
+        ci_high=0.2 + reach, ci_df=11, ci_over="prompts", n_clusters=12,
+    )  # fmt: skip
+    found = personas_beside_people(gain)
+    assert found.sentence == said
+    assert found.estimate.ends == (0.2 - reach, 0.2 + reach)
+    below = replace(gain, value=-0.2, ci_low=-0.2 - reach, ci_high=-0.2 + reach)
+    assert ("Personas lower" in personas_beside_people(below).sentence) == (reach == 0.15)

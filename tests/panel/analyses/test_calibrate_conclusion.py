@@ -27,10 +27,9 @@ MEAN = CorrectedMean(
 )  # fmt: skip
 
 
-def pair(a: str, b: str, difference: float, p_adjusted: float) -> CorrectedPair:
-    found = Difference(
-        difference, difference - 0.5, difference + 0.5, p_adjusted=p_adjusted, a=a, b=b
-    )
+def pair(a: str, b: str, difference: float, p: float) -> CorrectedPair:
+    low, high = difference - 0.5, difference + 0.5
+    found = Difference(difference, low, high, p=p, p_adjusted=p, a=a, b=b)
     return CorrectedPair("all", replace(MEAN, corrected=found))
 
 
@@ -42,14 +41,13 @@ def systems_of(**means: float) -> tuple[CorrectedSystem, ...]:
     )
 
 
-def test_only_adjusted_p_values_make_a_system_best() -> None:
-    """A difference below 0 is an advantage of the second system; one whose adjusted p is 0.05 is
-    none."""
+def test_only_p_values_below_5_percent_make_a_system_best() -> None:
+    """A difference below 0 is an advantage of the second system; one whose p is 0.05 is none."""
     systems = systems_of(a=4.3, b=5.2)
     first, *_ = calibrate_conclusion(Calibration(systems, (pair("a", "b", -0.9, 0.049),)))
     assert first == (
         "Which system is best? Corrected by 0 people's ratings of 30 responses: b is significantly "
-        "ahead: 0.90 points above a (95 % interval 0.40 to 1.40, adjusted p 0.049)."
+        "ahead: 0.90 points above a (95 % interval 0.40 to 1.40, p 0.049)."
     )
     first, *_ = calibrate_conclusion(Calibration(systems, (pair("a", "b", -0.9, 0.05),)))
     assert "No system is significantly ahead: b 5.20, a 4.30, difference 0.90 points" in first
@@ -61,6 +59,10 @@ def test_a_mean_that_is_higher_over_other_prompts_makes_no_system_best() -> None
     found = Calibration(systems_of(a=5.2, b=5.1), (pair("a", "b", -0.9, 0.01),))
     first, *_ = calibrate_conclusion(found)
     assert "No system is significantly ahead: a 5.20, b 5.10, difference −0.90 points" in first
+    pairs = (pair("a", "b", -0.9, 0.01), pair("a", "c", 1, 0.01), pair("b", "c", 2, 0.01))
+    first, *_ = calibrate_conclusion(Calibration(systems_of(a=5.2, b=5.1, c=4.0), pairs))
+    assert "No system is significantly ahead: a 5.20, b 5.10, difference −0.90 points" in first
+    assert first.endswith(" Tied with a: b.")
 
 
 def test_first_place_may_be_open() -> None:
@@ -75,7 +77,8 @@ def test_first_place_may_be_open() -> None:
 
     assert first(0.2, 0.01, 0.3).endswith(" Tied with a: b.")
     assert first(0.2, 0.3, 0.3).endswith(" Tied with a: b and c.")
-    assert "a is significantly ahead: 1.00 points above b, the nearest" in first(0.01, 0.01, 0.3)
+    ahead = "a is significantly ahead: 1.00 points above b, the least certain difference"
+    assert ahead in first(0.01, 0.01, 0.3)
 
 
 def test_one_person_is_not_people() -> None:
@@ -155,7 +158,7 @@ def test_people_who_rated_everything_leave_nothing_to_correct() -> None:
     found = Calibration(systems, (pair("a", "b", 0.9, 0.01),), n_people=3)
     assert calibrate_conclusion(found) == [
         "Which system is best? By the ratings of 3 people: a is significantly ahead: 0.90 points "
-        "above b (95 % interval 0.40 to 1.40, adjusted p 0.01).",
+        "above b (95 % interval 0.40 to 1.40, p 0.01).",
         "People rated everything that the panel scored: these are people's means; the panel adds "
         "nothing to them.",
         "To halve the widest interval, of a, more ratings by people of what the panel scored (60 "

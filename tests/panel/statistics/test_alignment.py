@@ -11,7 +11,7 @@ from sklearn.isotonic import IsotonicRegression
 
 from persona_panel.statistics import AlignmentMethod, Ratings, Reason, align, learnt_alignment
 from persona_panel.statistics.core.arrays import Array, IntArray
-from persona_panel.statistics.core.significance import holm_of_two
+from persona_panel.statistics.core.significance import holm
 
 PROMPTS = np.repeat(np.arange(20), 3)
 
@@ -270,7 +270,7 @@ def test_ratings_are_matched_by_name_and_adjusted_together() -> None:
     assert [composite.dimension, *(one.dimension for one in rest)] == ["composite", "x", "y"]
     # The mean of two equal dimensions is either; a family of its own.
     raw = [one.p for one in expected.methods]
-    for family, adjusted in zip(([composite], rest), holm_of_two(raw, 2 * raw), strict=True):
+    for family, adjusted in (([composite], holm(raw)), (rest, holm(2 * raw))):
         methods = [one for each in family for one in each.learnt.methods]
         assert [one.p for one in methods] == pytest.approx(raw * len(family))
         assert [one.p_adjusted for one in methods] == pytest.approx(adjusted.tolist())

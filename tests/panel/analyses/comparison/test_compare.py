@@ -31,7 +31,7 @@ from persona_panel.analyses.comparison.opened_run import open_run
 from persona_panel.analyses.comparison.panel_facts import judges_in_both
 from persona_panel.analyses.comparison.result import RunComparison
 from persona_panel.rubrics import ModelRequest
-from persona_panel.statistics.core.significance import holm, holm_of_two
+from persona_panel.statistics.core.significance import holm
 from persona_panel.testing import ScriptedModel
 from tests.helpers.marked_texts import (
     CLARITY_DEPTH,
@@ -61,7 +61,7 @@ def refused(*runs: Any, **options: Any) -> str:
 
 def test_other_texts_of_one_panel_are_paired_by_prompt(tmp_path: Path) -> None:
     """Composites 4, 5, 6, 4 and 5, 7, 9, 4 of two systems: 1.5 points, with SciPy's paired t-test
-    at half of the level, as are two dimensions; three wins and a tie; what changed most."""
+    at 5 %, and two dimensions, by Holm, at another 5 %; three wins and a tie; what changed most."""
     old = marked_run(tmp_path / "old", OLD, MODEL, system="elm")
     new = marked_run(tmp_path / "new", NEW, MODEL, system="oak")
     found = compared(old, new)
@@ -75,9 +75,8 @@ def test_other_texts_of_one_panel_are_paired_by_prompt(tmp_path: Path) -> None:
     assert whole.p == pytest.approx(test.pvalue)
     # On all three the prompts' differences are 1, 2, 3 and 0.
     assert whole.p == clarity.p == depth.p
-    # One composite and, by Holm, two dimensions, of which the level is whole if the first is shown.
     assert [row.p_adjusted for row in one.differences.values()] == pytest.approx(
-        [2 * test.pvalue] * 3
+        [test.pvalue, 2 * test.pvalue, 2 * test.pvalue]
     )
     assert (whole.wins, whole.ties, whole.losses) == (3, 1, 0)
     assert (whole.n, whole.n_pairs) == (4, 4)
@@ -365,7 +364,7 @@ def test_people_who_rated_dimensions_are_compared_with_them(panels: dict[str, Pa
     found = compared(panels["ann"], panels["bob"], human=people)
     assert [name for name, _ in found.compared[0].people] == ["composite", "clarity", "depth"]
     first, *rest = ([one.p for one in each.figures] for _, each in found.compared[0].people)
-    expected = holm_of_two(first, np.concatenate(rest))
+    expected = holm(first), holm(np.concatenate(rest))
     adjusted = [one.p_adjusted for _, each in found.compared[0].people for one in each.figures]
     np.testing.assert_allclose(adjusted, np.concatenate(expected))
     alone = Ratings(scores[:, :, :1], tuple(items), ("x", "y"), ("clarity",), ("all", "all"))
@@ -387,8 +386,8 @@ def test_the_same_panel_twice_is_said_to_be_that(panels: dict[str, Path]) -> Non
 
 
 def test_several_runs_are_adjusted_together(panels: dict[str, Path], tmp_path: Path) -> None:
-    """A third run, a copy of the second under another name: p-values are of four tests and not of
-    two, and each run is compared with the first."""
+    """A third run, a copy of the second under another name: p-values of the composite, and of the
+    dimension, are of two tests and not of one, and each run is compared with the first."""
     shutil.copytree(panels["bob"], tmp_path / "copy")
     two, three = (
         compared(panels["ann"], panels["bob"], *more) for more in ([], [tmp_path / "copy"])
@@ -400,10 +399,10 @@ def test_several_runs_are_adjusted_together(panels: dict[str, Path], tmp_path: P
         for runs in (two, three)
     )
     p = [row.p for row in of_two if not np.isnan(row.p)]
+    assert [row.p_adjusted for row in of_two if not np.isnan(row.p)] == p
     assert len(p) == 2
-    expected = np.maximum.accumulate(np.sort([*p, *p]) * np.arange(4, 0, -1))
-    found = sorted(row.p_adjusted for row in of_three if not np.isnan(row.p))
-    assert found == pytest.approx(np.minimum(expected, 1).tolist())
+    found = [row.p_adjusted for row in of_three if not np.isnan(row.p)]
+    assert found == pytest.approx(np.minimum(2 * np.array([*p, *p]), 1).tolist())
     assert of_three[0].p_adjusted > of_two[0].p_adjusted
 
 

@@ -82,11 +82,11 @@ def test_a_difference_that_may_be_chance_is_no_lead() -> None:
     )
 
 
-def test_prompts_are_counted_for_the_composites_half_of_the_level() -> None:
-    """Beside two dimensions a composite has half of 5 %, and of one that is a dimension all of it;
+def test_prompts_are_counted_for_the_composites_level() -> None:
+    """A composite has 5 %, also where it is a dimension;
     without a composite a dimension shares 5 % with the other."""
     for names, level, repeated in (
-        (("composite", "a", "b"), 0.025, ()),
+        (("composite", "a", "b"), 0.05, ()),
         (("composite", "a"), 0.05, ("a",)),
         (("a", "b"), 0.025, ()),
         (("a", "b", "c", "d"), 0.0125, ()),

@@ -8,6 +8,7 @@ from math import nan
 import numpy as np
 import pytest
 from scipy import stats
+from statsmodels.stats.power import TTestPower
 
 from persona_panel.results.requirements.decision import decide
 from persona_panel.results.requirements.figures import Figure, FigureKey, exact
@@ -148,6 +149,64 @@ def test_judges_may_be_what_is_lacking() -> None:
     figure = replace(FIGURE, low=5.08, high=7.92, sampled=sampled)
     said = sentence(decide(parse_requirement("composite[a] >= 6"), figure))
     assert said.endswith("with these judges: more judges are needed.")
+
+
+def test_the_level_chooses_the_interval() -> None:
+    """At 90 % the interval reaches t(0.95, 11) = 1.7959 standard errors of 1 / √12: 5.982 to 7.018,
+    and the sentence has it; more prompts are counted for that level, fewer than for 95 %."""
+    assert stats.t.ppf(0.95, 11) / 12**0.5 == pytest.approx(6.5 - 5.98157, abs=1e-5)
+    assert why("composite[a] >= 5.98 level=0.9") == (True, "interval")
+    assert why("composite[a] >= 5.99 level=0.9") == (False, "open")
+    assert why("composite[a] >= 5.98") == (False, "open")
+    assert why("composite[a] <= 7.02 level=0.9") == (True, "interval")
+    assert why("composite[a] <= 7.01 level=0.9") == (False, "open")
+    found = decide(parse_requirement("composite[a] >= 5.98 level=0.9"), FIGURE)
+    assert sentence(found) == (
+        "composite[a] >= 5.98 level=0.9 is met: 6.50 (90 % interval over prompts 5.982 to 7.02, 12 "
+        "prompts)."
+    )
+    needed = [
+        decide(parse_requirement(f"composite[a] >= 6.2 level={level}"), FIGURE).needed
+        for level in (0.8, 0.95)
+    ]
+    expected = [
+        np.ceil(TTestPower().solve_power(0.3, power=0.8, alpha=alpha)) for alpha in (0.2, 0.05)
+    ]
+    assert needed == expected
+
+
+def test_another_level_takes_the_parts_of_the_figure() -> None:
+    """A mean of prompts and judges has the wider of its standard errors at each level; an interval
+    that is cut at an end of the scale reaches as far on the other side; and one that is no
+    Student's is known at 95 % alone."""
+    parts = SampledMean(6.5, ((0.2, 11.0), (0.25, 4.0)), 12)
+    figure = Figure("composite", KEY, "", 6.5, *parts.interval(), sampled=parts)
+    assert figure.at(0.8).low == pytest.approx(6.5 - 0.25 * stats.t.ppf(0.9, 4))
+    assert figure.at(0.95) is figure
+    cut = replace(FIGURE, high=7.0, limits=(1.0, 7.0))
+    assert cut.at(0.9).low == pytest.approx(6.5 - stats.t.ppf(0.95, 11) / 12**0.5, abs=1e-6)
+    assert (cut.at(0.9).high, cut.at(0.99).high, cut.at(0.9).level) == (7.0, 7.0, 0.9)
+    below = replace(FIGURE, low=6.0, limits=(6.0, 10.0)).at(0.9)
+    assert (below.low, below.high) == (6.0, pytest.approx(7.01843, abs=1e-5))
+    skewed = replace(FIGURE, high=8.0)
+    assert why("composite[a] >= 3", skewed) == (True, "interval")
+    for other in (skewed, replace(FIGURE, df=nan)):
+        assert why("composite[a] >= 3 level=0.9", other) == (False, "no interval")
+        assert other.at(0.9).reason == "its interval is known at 95 % alone"
+    said = sentence(decide(parse_requirement("composite[a] >= 3 level=0.9"), skewed))
+    assert "which decides (its interval is known at 95 % alone)" in said
+
+
+def test_near_the_end_of_a_scale_at_another_level_wilsons_interval_decides() -> None:
+    """Twelve prompts near the top of a scale from 1 to 5: at 80 % Student's low end is 4.648, and
+    Wilson's, of a share of 0.925 with an equivalent standard error, is lower."""
+    found = sampled_mean(np.array([5, 5, 4.9, 5, 4.1, 5, 4.8, 5, 4.2, 5, 5, 3.4]))
+    low, high = found.interval(limits=(1, 5))
+    figure = Figure("composite", KEY, "", found.mean, low, high, sampled=found, limits=(1.0, 5.0))
+    low = figure.at(0.8).low
+    between = f"composite[a] >= {low - 0.005} level=0.8"
+    assert why(between, figure) == (False, "open")
+    assert why(f"composite[a] >= {low - 0.1} level=0.8", figure) == (True, "interval")
 
 
 def test_near_the_end_of_a_scale_a_wider_interval_decides() -> None:

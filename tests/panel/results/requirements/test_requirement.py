@@ -85,6 +85,10 @@ def test_expressions_are_read(
         ("composite[a,] >= 6", "'] >= 6'", "a name"),
         ('composite["a] >= 6', "'\"a] >= 6'", 'another " that ends the name'),
         ("composite[a]b >= 6", "'b >= 6'", "one of >=, >, <= and <"),
+        ("composite[a] >= 6 level=1", "level=1", "a level of confidence from 0.5 to below 1"),
+        ("composite[a] >= 6 level=0.49", "level=0.49", "a level of confidence from 0.5 to below 1"),
+        ("composite[a] >= 6 level=", "level=", "a level of confidence from 0.5 to below 1"),
+        ("composite[a] >= level=0.9", "nothing", "a number, such as 6, -0.2 or 1e-3"),
     ],
 )
 def test_what_cannot_be_read_is_said(text: str, found: str, expected: str) -> None:
@@ -92,6 +96,15 @@ def test_what_cannot_be_read_is_said(text: str, found: str, expected: str) -> No
     with pytest.raises(WrongRequirement) as caught:
         parse_requirement(text)
     assert (caught.value.found, caught.value.expected) == (found, expected)
+
+
+def test_the_level_of_the_interval_follows_the_number() -> None:
+    """Without it, 0.95, which is not written."""
+    found = parse_requirement("composite[a] >= 6 level=0.9")
+    assert (found.bound, found.level, str(found)) == (6, 0.9, "composite[a] >= 6 level=0.9")
+    assert parse_requirement("x < -1  level= 0.5").level == 0.5
+    assert parse_requirement("x < 1").level == 0.95
+    assert str(parse_requirement("x < 1 level=0.95")) == "x < 1"
 
 
 @pytest.mark.parametrize(

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from itertools import combinations
-from typing import Any
 
-import numpy as np
 import pytest
 
 from persona_panel.statistics import Row
 from persona_panel.statistics.core.registry import adjust_over_dimensions
-from persona_panel.statistics.core.significance import holm_of_two
 
 
 def row(statistic: str, dimension: str, p: float) -> Row:
@@ -29,37 +25,32 @@ def test_p_values_of_a_statistic_are_adjusted_over_its_dimensions() -> None:
     assert {(one.n_tests, one.adjusted_over) for one in adjusted[1:]} == {(2, "dimensions")}
 
 
-def test_the_composite_and_its_dimensions_share_the_level() -> None:
-    """The composite's 0.02 counts twice; dimensions keep Holm's p-values once that is below 5 %,
-    and twice them, or the composite's if lower, where it is not. Done twice it is the same."""
+@pytest.mark.parametrize("p", [0.04, 0.5])
+def test_the_composite_is_a_family_of_its_own(p: float) -> None:
+    """The composite's p stays as it is, at 5 %, and so do Holm's of the dimensions, whatever the
+    other family has. Done twice it is the same."""
     dimensions = [row("b", "x", 0.04), row("b", "y", 0.01), row("other", "x", 0.3)]
-    for p, expected in ((0.02, [0.04, 0.04, 0.04]), (0.5, [0.5, 0.08, 0.04])):
-        found = adjust_over_dimensions(dimensions, [row("b", "composite", p)])
-        assert [one.p_value for one in found[:3]] == pytest.approx(expected)
-        assert {(one.n_tests, one.adjusted_over) for one in found[:3]} == {
-            (3, "composite and dimensions")
-        }
-        assert found[3] == dimensions[2]
-        assert adjust_over_dimensions(found[1:], found[:1]) == found
+    found = adjust_over_dimensions(dimensions, [row("b", "composite", p)])
+    assert found[0] == row("b", "composite", p)
+    assert [one.p_value for one in found[1:3]] == pytest.approx([0.04, 0.02])
+    assert {(one.n_tests, one.adjusted_over) for one in found[1:3]} == {(2, "dimensions")}
+    assert found[3] == dimensions[2]
+    assert adjust_over_dimensions(found[1:], found[:1]) == found
 
 
-@pytest.mark.parametrize("sizes", [(1, 3), (2, 2), (0, 3), (2, 0)])
-def test_two_families_are_a_closed_test(sizes: tuple[int, int]) -> None:
-    """An adjusted p-value is the largest of all sets of tests with its own, where each set's is
-    Bonferroni's, half of the level for each family of which it has tests."""
-    rng = np.random.default_rng(sum(sizes))
-    for _ in range(20):
-        p = rng.uniform(0, 1, sum(sizes)) ** 3
-        first, second = range(sizes[0]), range(sizes[0], sum(sizes))
-
-        def of_set(those: tuple[int, ...], p: Any = p, first: Any = first) -> float:
-            families = [
-                [n for n in those if (n in first) == is_first] for is_first in (True, False)
-            ]
-            there = [one for one in families if one]
-            return float(min(1.0, *(len(there) * len(one) * p[one].min() for one in there)))
-
-        sets = [c for n in range(1, len(p) + 1) for c in combinations(range(len(p)), n)]
-        expected = [max(of_set(one) for one in sets if n in one) for n in range(len(p))]
-        found = holm_of_two(p[list(first)], p[list(second)])
-        assert np.concatenate(found) == pytest.approx(expected)
+def test_over_strata_the_composites_are_one_family_and_the_dimensions_another() -> None:
+    """Two strata: composites 0.02 and 0.03 become 0.04; four p-values of dimensions, Holm's."""
+    composites = [replace(row("b", "composite", p), by="x", by_value=str(p)) for p in (0.02, 0.03)]
+    dimensions = [
+        replace(row("b", name, p), by="x", by_value=str(p))
+        for name, p in (("x", 0.01), ("x", 0.02), ("y", 0.04), ("y", 0.2))
+    ]
+    found = adjust_over_dimensions(dimensions, composites, over_strata=True)
+    assert [one.p_value for one in found] == pytest.approx([0.04, 0.04, 0.04, 0.06, 0.08, 0.2])
+    assert [(one.n_tests, one.adjusted_over) for one in found] == [
+        *[(2, "strata")] * 2,
+        *[(4, "strata and dimensions")] * 4,
+    ]
+    assert adjust_over_dimensions(found[2:], found[:2], over_strata=True) == found
+    within = adjust_over_dimensions(dimensions, composites)
+    assert [one.p_value for one in within] == [one.p_value for one in [*composites, *dimensions]]

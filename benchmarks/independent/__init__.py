@@ -1,0 +1,1 @@
+"""Simulations whose data and comparison tests share no code with `panel/statistics`."""

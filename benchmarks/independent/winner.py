@@ -1,0 +1,232 @@
+"""How often the best system is named, and how often a system is that is not the best.
+
+Boards of systems by prompts are drawn with known means. The product's claims (`rank_systems`) stand
+beside tests that are written here: all pairs by Holm, the leader against the runner-up by the
+paired t-test, and the same with the residual variance of all systems pooled.
+
+    python -m benchmarks.independent.winner [--boards 2000] [power] [error]
+
+`power` prints the share of boards on which the best system is named; `error` the share on which the
+claim is false: a system is named that has no higher mean than all others, a pair is said to differ
+that does not, or a true rank lies outside of its range. Ties of true means share all of their
+places.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from itertools import combinations, pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+from persona_panel.statistics import rank_systems
+
+Table = NDArray[np.float64]
+Draw = Callable[[np.random.Generator, int, int], Table]
+"""Residuals `(prompts, systems)` with the mean 0 from a generator and these two numbers."""
+LEVEL = 0.05
+FAR = 6.0
+"""A mean that is far below others, in standard deviations of a residual."""
+
+
+def normal(rng: np.random.Generator, prompts: int, systems: int) -> Table:
+    return rng.normal(size=(prompts, systems))
+
+
+def heavy_tails(rng: np.random.Generator, prompts: int, systems: int) -> Table:
+    return rng.standard_t(3, size=(prompts, systems)) / 3**0.5
+
+
+def skewed(rng: np.random.Generator, prompts: int, systems: int) -> Table:
+    return rng.exponential(size=(prompts, systems)) - 1
+
+
+def first_varies(rng: np.random.Generator, prompts: int, systems: int) -> Table:
+    """The first two systems vary three times as much as the others."""
+    return rng.normal(size=(prompts, systems)) * np.where(np.arange(systems) < 2, 1.5, 0.5)
+
+
+def spread_out(rng: np.random.Generator, prompts: int, systems: int) -> Table:
+    """Standard deviations from 0.2 to 2."""
+    return rng.normal(size=(prompts, systems)) * np.geomspace(0.2, 2, systems)
+
+
+def families(rng: np.random.Generator, prompts: int, systems: int) -> Table:
+    """Two families, every second system in one; what a family shares is 0.9 of the variance."""
+    shared = rng.normal(size=(prompts, 2))[:, np.arange(systems) % 2]
+    return 0.9**0.5 * shared + 0.1**0.5 * rng.normal(size=(prompts, systems))
+
+
+@dataclass(frozen=True)
+class Case:
+    """A number of systems and prompts with true means, residuals and a scale.
+
+    `ordinal`: scores are whole numbers from 1 to 5, cut there, around this value.
+    """
+
+    means: tuple[float, ...]
+    prompts: int
+    residuals: Draw = normal
+    ordinal: float | None = None
+
+    def board(self, rng: np.random.Generator) -> Table:
+        """Scores `(prompts, systems)`; a prompt's difficulty moves all of them."""
+        scores = np.array(self.means) + self.residuals(rng, self.prompts, len(self.means))
+        scores += rng.normal(size=(self.prompts, 1))
+        if self.ordinal is not None:
+            scores = np.clip(np.round(scores + self.ordinal), 1, 5)
+        return scores
+
+
+def product(scores: Table, means: Table) -> dict[str, tuple[bool, bool]]:
+    """What the product claims, and whether it is false."""
+    prompts, systems = scores.shape
+    names = [f"s{i:02}" for i in range(systems)]
+    board = rank_systems(
+        names * prompts,
+        [f"p{i:04}" for i in range(prompts) for _ in names],
+        scores.ravel(),
+        np.empty((scores.size, 0)),
+        [],
+    )
+    mean = dict(zip(names, means, strict=True))
+    best = [name for name in names if mean[name] == means.max()]
+    named = None if board.winner is None else board.winner.system
+    shown = [each for each in board.differences if each.shown]
+    wrong = [each for each in shown if (mean[each.a] - mean[each.b]) * each.value <= 0]
+    ranges = {each.system: (each.rank_low, each.rank_high) for each in board.systems}
+    outside = False
+    for name, (low, high) in ranges.items():
+        if low is not None and high is not None:
+            above = sum(other > mean[name] for other in means)
+            tied = sum(other == mean[name] for other in means)
+            outside |= low > 1 + above or high < above + tied
+    places = [each.system for each in board.systems[: _fixed(board.systems)]]
+    order = [mean[name] for name in places]
+    left = [mean[name] for name in names if name not in places]
+    ordered = all(a > b for a, b in pairwise(order))
+    verified = not order or (ordered and all(order[-1] > each for each in left))
+    return {
+        "named": (named is not None and best == [named], named is not None and best != [named]),
+        "places": (bool(places), not verified),
+        "pairs": (bool(shown), bool(wrong)),
+        "ranges": (any(low == high for low, high in ranges.values()), outside),
+    }
+
+
+def _fixed(systems: tuple[object, ...]) -> int:
+    """Of how many of the first places the range is that place alone."""
+    for place, entry in enumerate(systems, 1):
+        if (getattr(entry, "rank_low", None), getattr(entry, "rank_high", None)) != (place, place):
+            return place - 1
+    return len(systems)
+
+
+def compared(scores: Table, means: Table) -> dict[str, tuple[bool, bool]]:
+    """What the tests for comparison claim, and whether it is false."""
+    prompts, systems = scores.shape
+    first, second = np.argsort(-scores.mean(axis=0))[:2]
+    gaps = scores[:, [first]] - np.delete(scores, first, axis=1)
+    paired = stats.ttest_1samp(gaps, 0).pvalue.max()
+    rest = scores - scores.mean(axis=0) - scores.mean(axis=1, keepdims=True) + scores.mean()
+    df = (prompts - 1) * (systems - 1)
+    error = (2 * (rest**2).sum() / df / prompts) ** 0.5
+    lead = scores[:, first].mean() - scores[:, second].mean()
+    pooled = 2 * stats.t.sf(lead / error, df)
+    pairs = list(combinations(range(systems), 2))
+    p = stats.ttest_1samp(np.column_stack([scores[:, a] - scores[:, b] for a, b in pairs]), 0)
+    order = np.argsort(p.pvalue)
+    steps = p.pvalue[order] * np.arange(len(pairs), 0, -1)
+    adjusted = np.empty(len(pairs))
+    adjusted[order] = np.maximum.accumulate(steps)
+    own = max(p for p, pair in zip(adjusted, pairs, strict=True) if first in pair)
+    best = means[first] == means.max() and (means == means.max()).sum() == 1
+    claims = {"Holm": own, "paired t": paired, "pooled t": pooled}
+    return {name: (best and p < LEVEL, not best and p < LEVEL) for name, p in claims.items()}
+
+
+def shares(case: Case, boards: int, seed: int = 0) -> dict[str, tuple[float, float]]:
+    """The share of boards with each claim, true of `named` and the tests, and with a false one."""
+    rng = np.random.default_rng([seed, case.prompts, len(case.means)])
+    means, total = np.array(case.means), dict[str, np.ndarray]()
+    for _ in range(boards):
+        scores = case.board(rng)
+        with np.errstate(all="ignore"):
+            claims = product(scores, means) | compared(scores, means)
+        for name, claim in claims.items():
+            total[name] = total.get(name, np.zeros(2)) + claim
+    return {name: tuple(sums / boards) for name, sums in total.items()}
+
+
+def lead(systems: int, by: float) -> tuple[float, ...]:
+    return (by, *[0.0] * (systems - 1))
+
+
+def tied(systems: int) -> tuple[float, ...]:
+    """Two at the top, the others far below and far apart."""
+    return (0.0, 0.0, *(-FAR * place for place in range(1, systems - 1)))
+
+
+def in_pairs(pairs: int) -> tuple[float, ...]:
+    return tuple(-FAR * pair for pair in range(pairs) for _ in range(2))
+
+
+POWER = {
+    (systems, prompts, by): Case(lead(systems, by), prompts)
+    for systems, prompts, by in (
+        (3, 12, 0.8), (5, 12, 0.8), (5, 12, 0), (5, 24, 0.8), (5, 48, 0.8), (10, 24, 0.8),
+        (10, 24, 0),
+    )
+}  # fmt: skip
+
+
+def errors() -> Mapping[str, Case]:
+    """The cases in which nothing is to be named."""
+    cases = {}
+    for residuals in (normal, heavy_tails, skewed, first_varies, spread_out, families):
+        for prompts in (2, 3, 5, 12, 48):
+            what = f"{residuals.__name__}, {prompts} prompts"
+            cases[f"all equal, {what}"] = Case(lead(5, 0), prompts, residuals)
+            cases[f"two tied, {what}"] = Case(tied(5), prompts, residuals)
+    for prompts in (5, 12):
+        cases[f"three tied, normal, {prompts} prompts"] = Case((0, 0, 0, -FAR, -FAR), prompts)
+        cases[f"three pairs tied, normal, {prompts} prompts"] = Case(in_pairs(3), prompts)
+        for middle in (3.0, 5.0):
+            what = f"points 1 to 5 around {middle:g}, {prompts} prompts"
+            cases[f"all equal, {what}"] = Case(lead(5, 0), prompts, ordinal=middle)
+            cases[f"two tied, {what}"] = Case((0, 0, -2, -2, -2), prompts, ordinal=middle)
+    return cases
+
+
+def main() -> None:
+    """A line for each case."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("parts", nargs="*", default=["power", "error"])
+    parser.add_argument("--boards", type=int, default=2000)
+    options = parser.parse_args()
+    if "power" in options.parts:
+        print("the best is named (falsely, where all are equal)")
+        print("systems prompts lead    product   Holm  paired t  pooled t")
+        for (systems, prompts, by), case in POWER.items():
+            found = shares(case, options.boards)
+            side = 0 if by else 1
+            line = "  ".join(
+                f"{found[name][side]:8.3f}" for name in ("named", "Holm", "paired t", "pooled t")
+            )
+            print(f"{systems:7} {prompts:7} {by:4} {line}", flush=True)
+    if "error" in options.parts:
+        names = ("named", "places", "pairs", "ranges", "Holm", "paired t", "pooled t")
+        print("false claims".ljust(50), *(f"{name:>8}" for name in names))
+        for what, case in errors().items():
+            found = shares(case, options.boards)
+            print(what.ljust(50), *(f"{found[name][1]:8.3f}" for name in names), flush=True)
+
+
+if __name__ == "__main__":
+    main()
