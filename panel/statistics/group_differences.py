@@ -35,7 +35,8 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.estimate import OVER, Difference, Estimate
-from persona_panel.statistics.core.jackknife import reach_of, standard_errors
+from persona_panel.statistics.core.jackknife import standard_errors
+from persona_panel.statistics.core.means import reach_of
 from persona_panel.statistics.core.ranking import SampledMean, mean_and_levels
 from persona_panel.statistics.core.significance import holm_adjusted
 

@@ -37,8 +37,7 @@ from persona_panel.statistics.core.arrays import (
     encode_labels,
     unit_weights,
 )
-from persona_panel.statistics.core.means import critical_t, wilson_ends
-from persona_panel.statistics.core.significance import binomial_interval
+from persona_panel.statistics.core.means import reach_of, scaled_interval
 
 
 def resampled_mean(values: Array) -> Resampled:
@@ -244,13 +243,10 @@ def jackknife(
     # The entropy of few ratings is biased low: its interval is centered on the jackknife's
     # estimate.
     centre = n * value - (n - 1) * float(moved.mean()) if kind == "entropy" else value
-    low, high = _ends(centre, reach_of(errors, confidence), kind)
-    if kind == "share" and 0 < value < 1:
-        # Where nearly all clusters have no hit, or nearly all have one, the exact interval is
-        # wider.
-        trials = value * (1 - value) / errors[0][0] ** 2
-        exact = binomial_interval(value * trials, trials, confidence)
-        low, high = min(low, exact[0]), max(high, exact[1])
+    if kind == "share":
+        low, high = scaled_interval(value, errors, (0.0, 1.0), confidence)
+    else:
+        low, high = _ends(centre, reach_of(errors, confidence), kind)
     low, high = min(low, value), max(high, value)
     low, high = float(max(low, limits[0])), float(min(high, limits[1]))
     return Interval(low, high, float(error), float(df), confidence, n_entering)
@@ -330,11 +326,6 @@ def standard_errors(
     return alone, (sqrt(total), max(total**2 / spread, min(df for _, df in parts)))
 
 
-def reach_of(errors: Sequence[tuple[float, float]], confidence: float) -> float:
-    """Return how far an interval reaches to either side: the farthest of these standard errors."""
-    return max(error * critical_t(df, confidence) for error, df in errors)
-
-
 def _dealt(n: int, most: int, seed: int) -> IntArray:
     """Return the group of each of n clusters: its own or, above `most`, a random one of `most`."""
     places = np.arange(n, dtype=np.intp)
@@ -388,6 +379,4 @@ def _ends(value: float, reach: float, kind: EstimateKind) -> tuple[float, float]
     if kind in _ON_FISHERS_SCALE and abs(value) < 1:
         z, of_z = np.arctanh(value), reach / (1 - value**2)
         return float(np.tanh(z - of_z)), float(np.tanh(z + of_z))
-    if kind == "share" and 0 < value < 1:
-        return wilson_ends(value, reach)
     return value - reach, value + reach
