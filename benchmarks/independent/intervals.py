@@ -10,7 +10,6 @@ resampled from one half, `tuning` or `checking`, dealt by a hash of the item's n
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import math

@@ -7,7 +7,6 @@ from math import nan
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from persona_panel.results.requirements.decision import decide
 from persona_panel.results.requirements.figures import Figure, FigureKey, exact
