@@ -465,12 +465,10 @@ class CorrectedSystem:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedPair:
-    """The mean of system a less that of b on a dimension; its p is adjusted by Holm. Where it
-    `is_share`, means are shares of a label, of which more is not better."""
+    """The mean of system a less that of b on a dimension; its p is adjusted by Holm."""
 
     dimension: str
     mean: CorrectedMean
-    is_share: bool = False
 
     @property
     def corrected(self) -> Difference:
@@ -615,11 +613,8 @@ def calibrate(
                 limits=limits,
                 confidence=confidence,
             )
-            is_share = dimension not in (COMPOSITE, *panel.dimensions)
             corrected = replace(cast(Difference, estimated.corrected), a=a, b=b)
-            pairs.append(
-                CorrectedPair(dimension, replace(estimated, corrected=corrected), is_share)
-            )
+            pairs.append(CorrectedPair(dimension, replace(estimated, corrected=corrected)))
     n_primary = sum(pair.dimension == COMPOSITE for pair in pairs)
     p_values = [pair.corrected.p for pair in pairs]
     adjusted = np.concatenate(holm_of_two(p_values[:n_primary], p_values[n_primary:])).tolist()
