@@ -3,13 +3,20 @@
 No code is shared with `persona_panel.statistics` or with the simulators of the tests. Drawn: item
 response with crossed effects of prompts and judges, cut into a scale's values, up to nearly all
 ratings at its end. Real: public ratings of people, each prompt's mean over its raters; prompts are
-resampled from one half, `tuning` or `checking`, dealt by a hash of the item's name.
+resampled from one half, `tuning` or `checking`, dealt by a hash of the item's name. The rules were
+chosen on the first.
 
-    python -m benchmarks.independent.intervals --data PATH        both kinds, 2,000 samples a cell
+Prints for each number of prompts, over the populations, how often the interval of the mean covers
+(lowest, tenth, median, highest), how often there is none although prompts differ, and how wide it
+is, Student's being 1.
+
+    python -m benchmarks.independent.intervals                    drawn
+    python -m benchmarks.independent.intervals --data PATH        real, too: the folder of the files
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import math
@@ -21,10 +28,13 @@ from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import special
+
+from persona_panel.statistics.core.ranking import sampled_mean
 
 Floats = NDArray[np.float64]
 N_POPULATION = 200_000
-MOST_EQUAL = 0.995
+PROMPTS = (3, 5, 8, 12, 30, 100)
 
 
 class Population(NamedTuple):
@@ -34,11 +44,6 @@ class Population(NamedTuple):
     values: Floats
     low: float
     high: float
-
-    @property
-    def at_end(self) -> float:
-        """The larger share of prompts whose mean is exactly at an end of the scale."""
-        return float(max(np.mean(self.values == self.low), np.mean(self.values == self.high)))
 
 
 def drawn_populations(seed: int = 1) -> Iterator[Population]:
@@ -127,3 +132,64 @@ def _read(data: Path) -> Iterator[tuple[str, tuple[float, float], dict[str, list
         for row in csv.DictReader(lines):
             speeches[row["id"]] = json.loads(row["goodopeningspeech"])
     yield "speeches", (1.0, 5.0), speeches
+
+
+class Measured(NamedTuple):
+    """The share of intervals that cover, of samples without one, and the width over Student's."""
+
+    covered: float
+    refused: float
+    width: float
+
+
+def measured(population: Population, n: int, samples: int) -> Measured:
+    """Draw samples of n prompts that are not all alike, and look at the intervals of their mean."""
+    rng = np.random.default_rng(n)
+    truth = float(population.values.mean())
+    quantile = float(special.stdtrit(n - 1, 0.975))
+    covered = refused = there = 0
+    width = student = 0.0
+    for drawn in population.values[rng.integers(len(population.values), size=(samples, n))]:
+        if np.ptp(drawn) < 1e-9:
+            continue
+        found = sampled_mean(drawn, limits=(population.low, population.high))
+        there += 1
+        if found.reason is not None:
+            refused += 1
+            continue
+        low, high = found.interval()
+        covered += low - 1e-9 <= truth <= high + 1e-9
+        width += high - low
+        student += 2 * quantile * float(drawn.std(ddof=1)) / math.sqrt(n)
+    given = there - refused
+    if given < samples / 4:
+        return Measured(math.nan, math.nan, math.nan)
+    return Measured(covered / given, refused / there, width / student)
+
+
+def main() -> None:
+    """Print the command's table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="the folder with the public ratings")
+    parser.add_argument("--samples", type=int, default=1000)
+    options = parser.parse_args()
+    kinds = {"drawn": list(drawn_populations()), "some fall": list(fallen_populations())}
+    if options.data:
+        for half in ("tuning", "checking"):
+            kinds[f"real, {half}"] = list(real_populations(options.data, half))
+    for kind, populations in kinds.items():
+        for n in PROMPTS:
+            each = np.array(
+                [measured(population, n, options.samples) for population in populations]
+            )
+            covered, refused, width = each[~np.isnan(each[:, 0])].T
+            ends = np.quantile(covered, [0.0, 0.1, 0.5, 1.0])
+            print(
+                f"{kind}, {n} prompts: covered {' '.join(f'{end:.3f}' for end in ends)}; "
+                f"none {refused.mean():.3f}; width {np.median(width):.2f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
