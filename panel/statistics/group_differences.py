@@ -248,6 +248,13 @@ class PairedGroupDifference:
         has several. Of one prompt it is over its items, and says nothing of others."""
         return self.n_prompts < self.n_items and max(self.prompts_of_strata(), default=0) > 1
 
+    @property
+    def clusters(self) -> IntArray:
+        """Return what the interval is over, a code an item: its prompt, or itself."""
+        if self.prompts is None or not self.over_prompts:
+            return np.arange(len(self.by_item))
+        return self.prompts
+
     def prompts_of_strata(self) -> list[int]:
         """Return how many prompts each stratum has, where they are known."""
         if self.prompts is None:
@@ -299,15 +306,9 @@ def group_difference(
     by_item = row_means(ours) - row_means(theirs)
     by_item, kept = _counted(by_item, signs)
     weights = _weights(kept)
-    n_raters = tuple(int(_rated(side, kept).any(axis=0).sum()) for side in (ours, theirs))
-    found = PairedGroupDifference(
-        _mean(by_item, weights),
-        by_item,
-        kept,
-        (),
-        n_raters,
-        _codes(prompts, len(by_item)),  # type: ignore[arg-type]
-    )
+    n_a, n_b = (int(_rated(side, kept).any(axis=0).sum()) for side in (ours, theirs))
+    codes = _codes(prompts, len(by_item))
+    found = PairedGroupDifference(_mean(by_item, weights), by_item, kept, (), (n_a, n_b), codes)
     if not sampled or not kept.any():
         return found
     away = [_distances(side, (ours, theirs)) for side in (ours, theirs)]
@@ -344,12 +345,10 @@ def _sampled_part(by_item: Array, of: PairedGroupDifference) -> VariancePart:
     """Return the jackknife's variance of the mean of `by_item` over prompts, or over items; no
     degrees of freedom with too few."""
     signs = sorted(set(of.signs[of.signs != 0].tolist()))
-    over_prompts = of.prompts is not None and of.over_prompts
     few = any(np.count_nonzero(of.signs == sign) < LEAST_ITEMS for sign in signs)
-    if few or (over_prompts and min(of.prompts_of_strata()) < LEAST_PROMPTS):
+    if few or (of.over_prompts and min(of.prompts_of_strata()) < LEAST_PROMPTS):
         return VariancePart(nan, 0.0)
-    codes = of.prompts if over_prompts else np.arange(len(by_item))
-    there, places = np.unique(codes, return_inverse=True)
+    there, places = np.unique(of.clusters, return_inverse=True)
     left_out, counted = np.zeros(len(there)), np.zeros(len(there))
     for sign in signs:
         kept = of.signs == sign
@@ -429,17 +428,15 @@ def _rater_part(away: Array, found: PairedGroupDifference, least: int) -> Varian
             own, distances = share[rows], np.where(there[rows], away[rows], 0.0)
             mean = float((own * distances).sum() / own.sum())
             cells[rows] = own * (distances - mean)
-    if found.prompts is not None and found.over_prompts:
-        sums = np.zeros((int(found.prompts.max()) + 1, away.shape[1]))
-        np.add.at(sums, found.prompts, cells)
-        cells = sums
+    by_cluster = np.zeros((int(found.clusters.max(initial=-1)) + 1, away.shape[1]))
+    np.add.at(by_cluster, found.clusters, cells)
     counted = np.abs(share).sum(axis=0)
     n = float(effective_number(counted))
     if np.count_nonzero(counted) < least or n <= 1:
         return VariancePart(nan, 0.0)
     scale = n / (n - 1)
-    whole = float((cells.sum(axis=0) ** 2).sum()) * scale
-    return VariancePart(whole, n - 1, float((cells**2).sum()) * scale)
+    whole = float((by_cluster.sum(axis=0) ** 2).sum()) * scale
+    return VariancePart(whole, n - 1, float((by_cluster**2).sum()) * scale)
 
 
 SPLITS = 100
