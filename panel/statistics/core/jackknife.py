@@ -3,6 +3,13 @@ prompts) and, where judges are a sample too, one persona, model or judge at a ti
 
 How often they cover is measured by `benchmarks/coverage.py`: docs/explanation/statistics.md.
 
+Means have `core.means.scaled_interval`. Other intervals, with measured coverage, where this one
+does not fit: corrected means, of rated and other prompts (`calibration`, 0.93 to 0.97); held-out
+gains, whose folds share data (`alignment`, 0.94 to 1.00); strengths, by one Newton step without
+each prompt (`core.strengths`, 0.94 to 0.98); differences of groups, over items and raters
+(`group_differences`, 0.93 to 0.97); of effective votes, which end at the number of judges
+(`votes`).
+
 Sources: J. W. Tukey (1958), "Bias and confidence in not-quite large samples" (the jackknife with
 t); R. A. Fisher (1921), "On the 'probable error' of a coefficient of correlation" (z); E. B. Wilson
 (1927), "Probable inference", and E. L. Korn & B. I. Graubard (1998), "Confidence intervals for
