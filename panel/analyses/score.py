@@ -134,6 +134,17 @@ def score_result(
     )
 
 
+def score_result_so_far(run: Run) -> Result:
+    """Return the result of a run that was stopped before its end; its conclusion says so first."""
+    result, coverage = score_result(run), run.coverage
+    n_there = coverage.scored + coverage.abstained
+    first = (
+        f"Incomplete: {n_there:,} of {coverage.expected:,} judgments are there. Significance holds "
+        "only if the run was not stopped because of what it showed."
+    )
+    return replace(result, conclusion=[first, *result.conclusion])
+
+
 def _corrected(people: RunWithPeople | None) -> Iterator[Table]:
     """Yield the systems' means corrected by people's ratings, beside the panel's."""
     if people is None or people.calibrated is None:

@@ -83,6 +83,12 @@ class ResultOutput:
             say(visible(f"Exit status {status}: {'; '.join(why)}."), err=True)
         self.gate.finish(lambda: result_figures(result), of=lambda: result, status=status)
 
+    def show_stopped(self, result: Result) -> None:
+        """Print what there is of the result of a command that a signal stopped: no requirement is
+        decided, and nothing drawn."""
+        with standard_output() as to:
+            self.to.render(result, to, full=self.full)
+
 
 def result_options(*requirements: str) -> Callable[[Command], Command]:
     """Declare the options for how a result is printed, drawn and required; the command is given

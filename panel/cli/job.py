@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import math
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -20,6 +21,7 @@ from persona_panel.rubrics import Usage
 
 if TYPE_CHECKING:
     from persona_panel.calls.budget import Caps, Spending
+    from persona_panel.cli.board import RankingSoFar
     from persona_panel.cli.progress import ScoreProgress
     from persona_panel.models.config import Price
     from persona_panel.planning.bound_models import BoundModel
@@ -43,6 +45,7 @@ def carried_out(
     engine: AbstractContextManager[Engine | None] | None = None,
     watch: Callable[[ScoreProgress], Callable[[Any], None]] | None = None,
     foreseen: Callable[[Sequence[CostEstimate]], Result] | None = None,
+    ranking: RankingSoFar = lambda: None,
 ) -> T | None:
     """Return what a job comes to; None where it is only foreseen, or its requests are exported.
 
@@ -54,6 +57,11 @@ def carried_out(
         watch: from the progress to what is called with each event; judgments alone are counted
             where nothing is said.
         foreseen: from the estimates to what a dry run prints, where it is more than the cost.
+        ranking: gives the systems so far, to be shown below the progress, where there are any.
+
+    Raises:
+        KeyboardInterrupt: a signal stopped it, with what is done and how to continue; its files
+            are written.
     """
     if output is not None:
         output.gate.refuse_unknown(planned)
@@ -63,7 +71,8 @@ def carried_out(
         return None
     if answering is not None and answering.export(job.export):
         return None
-    return _run(job, calling.caps, answering or AnswerOptions(), engine or nullcontext(), watch)
+    at = engine or nullcontext()
+    return _run(job, calling.caps, answering or AnswerOptions(), at, watch, ranking)
 
 
 def dialogues_counted(progress: ScoreProgress) -> Callable[[Any], None]:
@@ -111,21 +120,18 @@ def _run(
     answering: AnswerOptions,
     engine: AbstractContextManager[Engine | None],
     watch: Callable[[ScoreProgress], Callable[[Any], None]] | None,
+    ranking: RankingSoFar,
 ) -> T:
     """Return what a job comes to, with its progress on standard error from its beginning on: of one
-    that is refused nothing is shown but why.
-
-    Raises:
-        KeyboardInterrupt: a signal stopped it; with what is done and how to continue: its files
-            are written.
-    """
+    that is refused nothing is shown but why. Raises as `carried_out`."""
     from persona_panel.cli.progress import ScoreProgress
     from persona_panel.files.named_files import shown_folder
+    from persona_panel.runs.execution import masked_command
 
     path = None if job.output is None else Path(job.output.path)
     # Dialogues follow from each other: their calls are counted as they come.
     what = job.what if job.most_results else "calls"
-    progress = ScoreProgress(job.heading, job.most_results, job.shares, what)
+    progress = ScoreProgress(job.heading, job.most_results, job.shares, what, ranking)
     execution = answering.execution(path, progress.begin)
     # What the imports made stays for good: the collector need not look at it again.
     gc.freeze()
@@ -141,7 +147,8 @@ def _run(
         # What stands around a command is still to be done, such as to send a run to an address.
         raise KeyboardInterrupt(
             f"{progress.done:,} of {progress.total:,} {what} are done and written to "
-            f"{shown_folder(path)}. The same command continues the run."
+            f"{shown_folder(path)}. The same command continues the run:\n"
+            f"  {visible(masked_command(sys.argv))}"
         ) from None
 
 

@@ -52,7 +52,7 @@ class _Process(LazyGroup):
             with _masked():
                 return super().invoke(ctx)
         except KeyboardInterrupt as stopped:
-            # Where judgments come in `persona_panel.cli.watching` tells how many are kept.
+            # Where judgments come in `persona_panel.cli.job` tells how many are kept.
             stopping.end(*stopped.args)
 
     def resolve_command(

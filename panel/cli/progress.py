@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Self
 
-from rich.cells import cell_len, set_cell_size
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.live import Live
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
@@ -24,9 +24,10 @@ from rich.table import Table
 from rich.text import Text
 
 from persona_panel.calls.rate_limiter import CallsState, EndpointState
+from persona_panel.cli.board import Board, RankingSoFar
 from persona_panel.graphs import Judgment
 from persona_panel.results.conclusions.money import spent
-from persona_panel.results.console import legible, notices
+from persona_panel.results.console import legible, notices, shortened
 from persona_panel.rubrics import Status, Usage
 from persona_panel.statistics.core.display import clock
 
@@ -172,7 +173,7 @@ def _line(name: str, state: EndpointState, width: int | None) -> str:
     )
     shortest = cell_len(name) if state.dead is not None else _SHORTEST_NAME
     room = max(shortest, width - cell_len(said) - 2)
-    return _cut(f"{_cut(name, room)}: {said}", width)
+    return shortened(f"{shortened(name, room)}: {said}", width)
 
 
 def _said(state: EndpointState) -> list[str]:
@@ -204,10 +205,6 @@ def _said(state: EndpointState) -> list[str]:
     return [", ".join(said + given_up) for said in (long, short)]
 
 
-def _cut(text: str, width: int) -> str:
-    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
-
-
 _REFRESH_S = 0.5
 _LINE_EVERY_S, _LINE_EVERY_S_AT_MOST = 5.0, 60.0
 _LINES_PER_RUN = 20
@@ -223,10 +220,16 @@ class ScoreProgress:
         total: how many judgments there are to be.
         n_judges: how many judges each model has.
         what: what is counted, where it is not judgments.
+        ranking: gives the systems so far, which stand below the progress, where there are any.
     """
 
     def __init__(
-        self, heading: str, total: int, n_judges: Mapping[str, int], what: str = "judgments"
+        self,
+        heading: str,
+        total: int,
+        n_judges: Mapping[str, int],
+        what: str = "judgments",
+        ranking: RankingSoFar = lambda: None,
     ) -> None:
         self.total = total
         self._what = what
@@ -234,6 +237,7 @@ class ScoreProgress:
         self._heading = heading
         everyone = sum(n_judges.values())
         self._totals = {model: round(total * n / everyone) for model, n in n_judges.items()}
+        self._board = Board(ranking)
         self._console = notices()
         self._done = self._missing = self._skipped = self._revised = 0
         self._by_model: Counter[str] = Counter()
@@ -322,9 +326,13 @@ class ScoreProgress:
             pace.take(now, self._by_model[model], self._fresh[model], still=still)
         if self._live is not None:
             self._live.update(self._display(state, now), refresh=True)
-        elif now - self._shown >= self._line_every_s(now):
+        elif now - self._shown >= self._line_every_s(now) or self._is_board_due(now):
             self._print_line(state, now)
         self._next = self._loop.call_later(_REFRESH_S, self._refresh)
+
+    def _is_board_due(self, now: float) -> bool:
+        share = self.done / max(1, self.total)
+        return self._board.is_due(share, now - self._started)
 
     def _line_every_s(self, now: float) -> float:
         longer = (now - self._started) / _LINES_PER_RUN
@@ -351,8 +359,12 @@ class ScoreProgress:
         cells += [Text(count, no_wrap=True), Text(end, no_wrap=True)]
         first.add_row(*cells)
         lines = state_lines(state.endpoints, None if ended else width, trouble_only=ended)
-        tail = Text(", ".join(self._counts(state, ended=ended)))
-        return Group(first, tail, *map(Text, lines))
+        tail = ", ".join(self._counts(state, ended=ended))
+        board: list[str] = []
+        if not ended:
+            height = self._console.height - 2 - cell_len(tail) // width - len(lines)
+            board = self._board.lines(self.done, self.total, self._what, width, height)
+        return Group(first, *map(Text, [tail, *lines, *board]))
 
     def _print_line(self, state: CallsState, now: float, *, ended: bool = False) -> None:
         self._shown = now
@@ -365,7 +377,10 @@ class ScoreProgress:
             so = "at least" if self._is_down(state) else "about"
             counts.append(f"{so} {duration(left)} left")
         self._console.print(", ".join([*parts, *counts]), soft_wrap=True)
-        for line in state_lines(state.endpoints, None, trouble_only=True):
+        lines = state_lines(state.endpoints, None, trouble_only=True)
+        if not ended and self._is_board_due(now):
+            lines += self._board.printed(self.done, self.total, self._what)
+        for line in lines:
             self._console.print(f"  {line}", soft_wrap=True)
 
     def _rate(self, now: float, *, ended: bool) -> float:

@@ -197,7 +197,23 @@ def score(
         return planned_score(job.plan, job.batch)
 
     at = engine.opened(dry_run=options.dry_run)
-    run = carried_out(job, options, output, planned, answering=answering, engine=at)
+    try:
+        run = carried_out(
+            job,
+            options,
+            output,
+            planned,
+            answering=answering,
+            engine=at,
+            ranking=job.ranking_so_far,
+        )
+    except KeyboardInterrupt:
+        # Before a response has its verdict there is no answer.
+        if job.so_far is not None and job.so_far.coverage.scored and job.so_far.verdicts:
+            from persona_panel.analyses.score import score_result_so_far
+
+            output.show_stopped(score_result_so_far(job.so_far))
+        raise
     if run is None:
         return
     # Not before the run, whose calls need nothing of it.

@@ -12,9 +12,11 @@ from collections.abc import (
     Iterable,
     Iterator,
     Mapping,
+    Sequence,
     Sized,
 )
 from functools import partial
+from hashlib import blake2b
 from pathlib import Path
 from textwrap import shorten
 from typing import Any, NamedTuple, TypeVar
@@ -37,6 +39,7 @@ from persona_panel.files.records import (
     name_of,
     read_records,
 )
+from persona_panel.files.spooled import by_place
 from persona_panel.files.wording import explain, shown
 from persona_panel.graphs import Response
 
@@ -118,6 +121,11 @@ class ResponseFile:
 
     def __iter__(self) -> Iterator[Response]:
         yield from self._kept if self._read is None else self._read()
+
+    @property
+    def kept(self) -> Sequence[Response] | None:
+        """Return the responses where they are in memory."""
+        return self._kept if self._read is None else None
 
 
 def _is_small(file: str | Path) -> bool:
@@ -454,6 +462,32 @@ class Batch:
 
     def __iter__(self) -> Iterator[Response]:
         yield from map(identified, self._responses)
+
+    def shuffled(self, seed: int) -> Iterator[Response]:
+        """Yield all responses to a prompt one behind the other, in the order of the input, and
+        prompts in an order that a seed draws: what is judged so far is a sample of the prompts,
+        whatever the input is sorted by.
+
+        The order of two prompts does not depend on which others there are.
+
+        Raises:
+            RunStopped: as `by_place`.
+        """
+        places: dict[str, list[int]] = {}
+        for place, item in enumerate(self.items):
+            places.setdefault(item.prompt_id, []).append(place)
+
+        def drawn(prompt_id: str) -> bytes:
+            key = f"{seed}\n{prompt_id}".encode()
+            return blake2b(key, digest_size=16).digest()
+
+        source = self._responses
+        if isinstance(source, ResponseFile):
+            source = source.kept or source
+        with by_place(source) as response_at:
+            for prompt_id in sorted(places, key=drawn):
+                for place in places[prompt_id]:
+                    yield identified(response_at(place))
 
 
 def _another(place: int, item: Item, first: int) -> Fault:

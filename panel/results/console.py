@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TextIO
 
-from rich.cells import cell_len, chop_cells
+from rich.cells import cell_len, chop_cells, set_cell_size
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
@@ -212,6 +212,11 @@ def _width(column: Sequence[Text]) -> int:
 def legible(name: str) -> str:
     """A name from a file without its control characters, whole."""
     return visible(name if name.isprintable() else repr(name))
+
+
+def shortened(text: str, width: int) -> str:
+    """Return a text in at most `width` columns, with an ellipsis where it is longer."""
+    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
 
 
 def _folded(name: str, width: int) -> list[str]:

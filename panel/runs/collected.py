@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
-from persona_panel.graphs.aggregate import composite_rule
 from persona_panel.graphs.records import controls_among
-from persona_panel.rubrics import Composite, Rubric, Status, Usage
+from persona_panel.rubrics import Rubric, Status, Usage
 from persona_panel.rubrics.comparison import Outcome
+from persona_panel.runs.composites import composite_terms
+from persona_panel.runs.ratings_so_far import NOT_YET, STATUSES, RatingsSoFar
 from persona_panel.statistics.core.arrays import Array, Random, Reason
 from persona_panel.statistics.core.ranking import JudgeSample, influence_of
 from persona_panel.statistics.core.table import Coverage, Ratings, with_several_levels
@@ -130,47 +131,31 @@ def _counted(outcomes: NDArray[np.uint8]) -> tuple[NDArray[np.float64], NDArray[
     return wins, ties
 
 
-_STATUSES: tuple[Status, ...] = get_args(Status)
-_STATUS_CODE = {status: code for code, status in enumerate(_STATUSES)}
-_NOT_YET = 255
-
-
-class CollectedRatings:
+class CollectedRatings(RatingsSoFar):
     """The judgments of a batch so far; `persona_panel.runs.run.Run` describes the attributes."""
 
     def __init__(
         self, items: Sequence[Item], judges: Sequence[Judge], rubric: Rubric, *, deliberating: bool
     ) -> None:
-        self.items = tuple(items)
-        self.judges = tuple(judges)
-        self.rubric = rubric
-        self.dimensions = tuple(dimension.id for dimension in rubric.dimensions)
-        self.categories: Mapping[str, Sequence[str]] = rubric.categories
+        super().__init__(items, judges, rubric)
         self.usage: dict[str, Usage] = {}
-        shape = (len(self.items), len(self.judges))
-        self.ratings: NDArray[np.float64] = np.full((*shape, len(self.dimensions)), np.nan)
         self.before = self.ratings.copy() if deliberating else None
         self.deliberated = np.zeros(len(self.items), dtype=bool)
-        self.stated = np.zeros(shape if deliberating else (0, 0), dtype=bool)
+        self.stated = np.zeros(self._codes.shape if deliberating else (0, 0), dtype=bool)
         self.n_revisions_failed: Counter[str] = Counter()
         self.n_reasons_missing = 0
         self._comparisons = CollectedComparisons(self.items, self.judges)
         self._off_scale: dict[str, tuple[float, int]] = {}
-        self._codes = np.full(shape, _NOT_YET, dtype=np.uint8)
         self._reasons: Counter[tuple[str, str]] = Counter()
-        self._row = {(item.prompt_id, item.id): i for i, item in enumerate(self.items)}
         self._column = {judge: j for j, judge in enumerate(self.judges)}
 
     def add(self, judgment: Judgment) -> None:
         """Take a judgment in; one of a later round takes the place of the one before."""
         i = self._row[judgment.prompt_id, judgment.id]
         j = self._column[judgment.judge]
-        self._codes[i, j] = _STATUS_CODE[judgment.status]
+        is_scored = judgment.status == "scored"
+        self._put(i, j, judgment.status, self._ratings_in(judgment) if is_scored else math.nan)
         self._comparisons.add(judgment, j)
-        if judgment.status == "scored":
-            self.ratings[i, j] = self._ratings_in(judgment)
-        else:
-            self.ratings[i, j] = math.nan
         if judgment.error is not None:
             self._reasons[judgment.revision_failed or judgment.status, judgment.error] += 1
         if judgment.round > 1:
@@ -209,12 +194,6 @@ class CollectedRatings:
         return self.ratings[:, :, numeric]
 
     @property
-    def whole(self) -> NDArray[np.bool_]:
-        """Return for each response whether every judge has been heard, shape (n,)."""
-        heard: NDArray[np.bool_] = (self._codes != _NOT_YET).all(axis=1)
-        return heard
-
-    @property
     def reasons(self) -> list[tuple[str, str, int]]:
         """Return why judgments are missing or odd: status, error, and how many there are."""
         return [(status, error, n) for (status, error), n in sorted(self._reasons.items())]
@@ -229,18 +208,9 @@ class CollectedRatings:
     def statuses(self) -> list[list[Status]]:
         """Return for each response each judge's status: why its rating is there or missing."""
         return [
-            ["skipped" if code == _NOT_YET else _STATUSES[code] for code in row]
+            ["skipped" if code == NOT_YET else STATUSES[code] for code in row]
             for row in self._codes.tolist()
         ]
-
-    def abstentions(self, rows: Sequence[int], judges: Sequence[int]) -> NDArray[np.intp]:
-        """Count for each response the judges that say it declines to answer, and those that say so
-        or rated it; shape (rows, 2)."""
-        codes = self._codes[np.ix_(rows, judges)]
-        abstained = (codes == _STATUS_CODE["abstained"]).sum(axis=1)
-        return np.stack(
-            [abstained, abstained + (codes == _STATUS_CODE["scored"]).sum(axis=1)], axis=1
-        )
 
     @property
     def coverage(self) -> Coverage:
@@ -249,7 +219,7 @@ class CollectedRatings:
         counts = Counter[str]()
         for code, n in zip(codes.tolist(), numbers.tolist(), strict=True):
             # A judgment that has not come yet is skipped.
-            counts["skipped" if code == _NOT_YET else _STATUSES[code]] += n
+            counts["skipped" if code == NOT_YET else STATUSES[code]] += n
         return Coverage.of(
             counts,
             partial=sum(n for (status, _), n in self._reasons.items() if status == "scored"),
@@ -339,43 +309,3 @@ def judge_facets(judges: Iterable[Judge]) -> dict[str, list[str]]:
         "persona": [judge.persona for judge in known],
         "model": [judge.model for judge in known],
     }
-
-
-def composite_terms(
-    ratings: Array,
-    rubric: Rubric,
-    dimensions: Sequence[str],
-    categories: Mapping[str, Sequence[str]],
-) -> Array | None:
-    """Return the terms of each judge whose mean is a rubric's composite `(responses, judges,
-    terms)`, NaN where a judge has none; None where the rubric has no composite. Args as for
-    `judge_sample`."""
-    rule = composite_rule(rubric)
-    if rule is None:
-        return None
-    place = {name: d for d, name in enumerate(dimensions)}
-    terms = _terms(ratings, rule, place, categories)
-    if rescaled := rubric.rescaled:
-        lows, widths = np.array(list(rescaled.values())).T
-        terms = (terms - lows) / widths
-    if (required := rule.reliable_where) is not None:
-        unreliable = ratings[:, :, place[required.dimension]] < required.at_least
-        terms = np.where(unreliable[:, :, None], np.nan, terms)
-    return terms
-
-
-def _terms(
-    ratings: Array,
-    rule: Composite,
-    place: Mapping[str, int],
-    categories: Mapping[str, Sequence[str]],
-) -> Array:
-    if rule.share_of is not None:
-        chosen = ratings[:, :, [place[rule.share_of.dimension]]]
-        wanted = list(categories[rule.share_of.dimension]).index(rule.share_of.value)
-        return np.where(np.isnan(chosen), np.nan, chosen == wanted)
-    if rule.product_of is not None:
-        factors = ratings[:, :, [place[name] for name in rule.product_of]]
-        product: Array = np.prod(factors, axis=2, keepdims=True)
-        return product
-    return ratings[:, :, [place[name] for name in rule.mean_of or ()]]

@@ -52,6 +52,7 @@ from persona_panel.statistics.core.display import clock
 if TYPE_CHECKING:
     from persona_panel.runs.request_files import Exported, RequestFiles
     from persona_panel.statistics.core.arrays import Random
+    from persona_panel.statistics.core.ranking import Leaderboard
     from persona_panel.statistics.core.table import Ratings
 
 
@@ -242,6 +243,9 @@ class Scoring(PanelJob[Run]):
         peers: changes what judges that deliberate are shown of each other; an audit puts attacks
             there.
 
+    Attributes:
+        so_far: the run, once it has begun, with what has come of it.
+
     Raises:
         InputError: as `Panel.ascore`.
     """
@@ -266,6 +270,12 @@ class Scoring(PanelJob[Run]):
         self.others_too = plan.settings.deliberation is not None
         self._humans, self._random, self._peers = humans, random, peers
         self._summary = summary
+        self.so_far: Run | None = None
+
+    def ranking_so_far(self) -> Leaderboard | None:
+        """Return the systems by the prompts that are judged whole, while the job runs; None where
+        there is none."""
+        return None if self.so_far is None else self.so_far.leaderboard_so_far()
 
     @property
     def manifest(self) -> dict[str, Any]:
@@ -338,6 +348,7 @@ class Scoring(PanelJob[Run]):
     ) -> Run:
         """Give the run its judgments, and write it; `again` after answers were taken back."""
         batch = self.batch
+        self.so_far = run
         folder = None
         if self.output is not None and start is not None:
             folder = RunFolder(self.output, self.manifest, self.texts, start)

@@ -18,9 +18,10 @@ from persona_panel.results.axis import Axis
 from persona_panel.results.conclusions.money import dollars
 from persona_panel.results.page_text import shown
 from persona_panel.runs.kept import RESPONSES, kept_lines, kept_manifest
+from persona_panel.runs.ratings_so_far import interval_so_far
 from persona_panel.runs.scale_limits import composite_limits
 from persona_panel.runs.spending import spent_in
-from persona_panel.statistics.core.display import clock, counted, ends, number
+from persona_panel.statistics.core.display import clock, counted, number
 from persona_panel.statistics.core.ranking import SystemRank
 from persona_panel.view.lines import State, cost_of, stopped_at
 from persona_panel.view.live_ratings import LiveRatings
@@ -160,7 +161,7 @@ class LiveRun:
         ratings = self._ratings
         if not ratings.items:
             return {"prompts": "Systems are ranked when the run has ended.", "systems": []}
-        board = ratings.leaderboard()
+        board = ratings.leaderboard_so_far()
         whole = int(ratings.whole_prompts().sum())
         prompts = (
             f"{whole:,} of {counted(ratings.n_prompts, 'prompt')} have all of their judgments."
@@ -176,13 +177,10 @@ class LiveRun:
 
 def _system(entry: SystemRank, axis: Axis) -> dict[str, str]:
     """Return a system's line: its texts, and places on the axis."""
-    interval = "" if isnan(entry.ci_low) else ends(entry.ci_low, entry.ci_high)
-    if entry.declines:
-        interval = "mostly abstentions"
     return {
         "name": shown(entry.system),
         "mean": number(entry.composite),
-        "interval": interval,
+        "interval": interval_so_far(entry),
         "at": "" if isnan(entry.composite) else axis.at(entry.composite),
         "low": "" if isnan(entry.ci_low) else axis.at(entry.ci_low),
         "high": "" if isnan(entry.ci_low) else axis.at(entry.ci_high),

@@ -17,13 +17,14 @@ class Paced(Generic[T]):
     """A value that several threads ask for.
 
     It is worked out when it is asked for: at most every two seconds, and so rarely that it takes a
-    hundredth of a core; but it is never older than ten seconds.
+    hundredth of a core; but it is never older than ten seconds. What it took once, such as to load
+    modules or to read what has gathered, does not count before it takes as long again.
     """
 
     def __init__(self, work_out: Callable[[], T]) -> None:
         self._work_out = work_out
         self._lock = threading.Lock()
-        self._due = 0.0
+        self._due = self._used = 0.0
         self._value: T | None = None
 
     def value(self) -> T:
@@ -32,6 +33,7 @@ class Paced(Generic[T]):
             if self._value is None or time.monotonic() >= self._due:
                 began = time.thread_time()
                 self._value = self._work_out()
-                used = time.thread_time() - began
-                self._due = time.monotonic() + min(max(LEAST_S, used / _SHARE), MOST_S)
+                before, self._used = self._used, time.thread_time() - began
+                wait_s = min(before, self._used) / _SHARE
+                self._due = time.monotonic() + min(max(LEAST_S, wait_s), MOST_S)
             return self._value

@@ -16,7 +16,8 @@ from persona_panel.analyses.breakdown.groups import axes_of, axis_differences, m
 from persona_panel.files.errors import RunFolderError
 from persona_panel.graphs import Response
 from persona_panel.graphs.records import controls_among
-from persona_panel.runs.collected import composite_terms, judge_sample
+from persona_panel.runs.collected import judge_sample
+from persona_panel.runs.composites import composite_terms
 from persona_panel.runs.kept import kept_metadata
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits, mean_limits

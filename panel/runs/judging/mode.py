@@ -7,6 +7,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
 from typing import Any, Protocol, cast
 
 from persona_panel.calls.endpoint import estimated_tokens, tokens_in
@@ -247,7 +249,7 @@ class Pointwise:
 
     def units(self, batch: Batch) -> AsyncIterator[tuple[Response, ...]]:
         """Return each response as a unit of its own."""
-        return self.streamed_units(as_async(batch))
+        return self.streamed_units(as_async(batch.shuffled(self.plan.settings.seed)))
 
     async def streamed_units(
         self, responses: AsyncIterator[Response]
@@ -293,7 +295,8 @@ class Comparative:
 
     def units(self, batch: Batch) -> AsyncIterator[tuple[Response, ...]]:
         """Return all responses to a prompt at a time."""
-        return as_async(_by_prompt(batch))
+        shuffled = groupby(batch.shuffled(self.plan.settings.seed), attrgetter("prompt_id"))
+        return as_async(tuple(responses) for _, responses in shuffled)
 
     def streamed_units(
         self, responses: AsyncIterator[Response]
@@ -450,7 +453,8 @@ class Mode(Protocol):
         cannot; lists all."""
 
     def units(self, batch: Batch) -> AsyncIterator[tuple[Response, ...]]:
-        """Return the units that a graph judges in one go."""
+        """Return the units that a graph judges in one go, in the order of `Batch.shuffled`. Raises
+        RunStopped: as there."""
 
     def streamed_units(
         self, responses: AsyncIterator[Response]

@@ -10,7 +10,7 @@ neighbourhoods and academic achievement across countries".
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import inf, isnan, nan
@@ -334,6 +334,7 @@ def rank_systems(
     limits: Limits = UNLIMITED,
     dimension_limits: Sequence[Limits] | None = None,
     abstentions: IntArray | None = None,
+    compared: bool = True,
 ) -> Leaderboard:
     """Return the leaderboard: each system's mean over prompts, best first.
 
@@ -348,6 +349,7 @@ def rank_systems(
         dimension_limits: the same of each dimension; None: they have none.
         abstentions: shape (n, 2), how many judges found that a response declines to answer, and
             how many did or rated it; None: nobody did.
+        compared: whether differences are tested; without, there are none, and no ranges of ranks.
 
     A system of which more than half of the judgments are abstentions is not ranked, has no interval
     and is compared with no other. A prompt counts once for a system. Intervals are Student's;
@@ -376,7 +378,9 @@ def rank_systems(
         moved = np.where(np.isnan(composites)[:, None], np.nan, judges.influence)
         influence = by_cell(moved)
     over_prompts = [_mean_of(table, None, None, i, limits) for i in of_system.values()]
-    over_judges = [_mean_of(table, influence, judges, i, limits) for i in of_system.values()]
+    over_judges = over_prompts
+    if judges is not None:
+        over_judges = [_mean_of(table, influence, judges, i, limits) for i in of_system.values()]
     counts = np.zeros((len(of_system), 2), dtype=np.intp)
     if abstentions is not None:
         np.add.at(counts, column, abstentions)
@@ -389,8 +393,9 @@ def rank_systems(
         key=lambda i: (ranks[i], names_of[i]),
     )
     sampled = (None, None) if random == "prompts" else (influence, judges)
+    pairs = combinations(order, 2) if compared else ()
     differences = _differences(
-        table, *sampled, names_of, order, limits[1] - limits[0], OVER[random]
+        table, *sampled, names_of, pairs, limits[1] - limits[0], OVER[random]
     )
     ranges = _rank_ranges(differences, {names_of[i]: int(ranks[i]) for i in order})
     by_dimension = [by_cell(dimensions[:, d]) for d in range(len(names))]
@@ -454,13 +459,13 @@ def _differences(
     influence: Array | None,
     judges: JudgeSample | None,
     names: Sequence[str],
-    order: Sequence[int],
+    pairs: Iterable[tuple[int, int]],
     most: float,
     over: str,
 ) -> list[SystemDifference]:
-    """Return the difference of every two systems, in this order, by at most `most`."""
+    """Return the difference of each two systems, by at most `most`."""
     differences = []
-    for a, b in combinations(order, 2):
+    for a, b in pairs:
         scores = table[:, a] - table[:, b]
         if influence is None or judges is None:
             mean = sampled_mean(scores)

@@ -4,14 +4,8 @@ scripted server."""
 from __future__ import annotations
 
 import asyncio
-import fcntl
 import json
-import os
-import pty
 import re
-import struct
-import subprocess
-import termios
 from pathlib import Path
 
 import pytest
@@ -24,9 +18,9 @@ from persona_panel.statistics.core.display import clock
 from persona_panel.testing import serving
 from tests.helpers.command import COMMAND
 from tests.helpers.ports import free_port
+from tests.helpers.terminals import CONTROL, drawn
 from tests.server import faulty
 
-CONTROL = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 BAR = re.compile(r"judgments +[━╸╺ ]*([\d,]+)/([\d,]+) +([\d,.]+)/s  (?:at least )?(\S+) left")
 LONG = "openai:a-model-whose-name-is-longer-than-any-line-should-have-to-hold-2026-11-22"
 
@@ -41,27 +35,9 @@ def on_a_terminal(folder: Path, columns: int, port: int, n: int, model: str) -> 
         "personas: disciplinary\nmodels:\n"
         f"  - {{model: '{LONG}', base_url: 'http://127.0.0.1:{port}/v1', {model}}}\n"
     )
-    ours, theirs = pty.openpty()
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
-    env = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    process = subprocess.Popen(
-        [COMMAND, "score", "batch.jsonl", "--panel", "panel.yaml", "--out", "run"],
-        cwd=folder, env=env | {"TERM": "xterm-256color"},
-        stdin=theirs, stdout=subprocess.DEVNULL, stderr=theirs,
-    )  # fmt: skip
-    os.close(theirs)
-    drawn = b""
-    with process:
-        while True:
-            try:
-                piece = os.read(ours, 65_536)
-            except OSError:  # Linux: nobody has the terminal open any more.
-                break
-            if not piece:
-                break
-            drawn += piece
-    os.close(ours)
-    return [line.rstrip() for line in re.split(r"[\r\n]+", CONTROL.sub("", drawn.decode()))]
+    command = [COMMAND, "score", "batch.jsonl", "--panel", "panel.yaml", "--out", "run"]
+    content = CONTROL.sub("", drawn(command, folder, columns))
+    return [line.rstrip() for line in re.split(r"[\r\n]+", content)]
 
 
 def test_answers_from_the_cache_have_a_rate(
@@ -95,10 +71,10 @@ def test_count_rate_and_time_left_stay_whole(tmp_path: Path, columns: int) -> No
         price = "concurrency: 2, price: {input: 1, output: 2}"
         lines = on_a_terminal(tmp_path, columns, server.port, 12, price)
     bars = [line for line in lines if line.startswith("judgments")]
-    drawn = [
+    shown = [
         line for line in lines if line.startswith(("judgments", "openai:")) or "tokens" in line
     ]
-    assert max(map(len, drawn)) <= columns
+    assert max(map(len, shown)) <= columns
     running = [match for line in bars if (match := BAR.fullmatch(line))]
     assert len(running) >= 3
     # The last one says how long it took.

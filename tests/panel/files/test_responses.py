@@ -7,6 +7,7 @@ import io
 import json
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -19,9 +20,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from persona_panel.files.errors import Fault, InputError
+from persona_panel.files import responses as reading
+from persona_panel.files.errors import Fault, InputError, RunStopped
 from persona_panel.files.outputs import prompt_id_of, without_texts
-from persona_panel.files.responses import Batch, load_responses
+from persona_panel.files.responses import Batch, ResponseFile, load_responses
 from persona_panel.graphs import Response
 
 GOOD = {"id": "r1", "prompt": "Why?", "response": "Because.", "system": "alder"}
@@ -704,3 +706,91 @@ def test_two_responses_of_one_name_are_refused_before_a_call() -> None:
         (2, "the id 'a/b', by which this is 'p/a/b', as is response 1"),
         (3, "'b' a second time for the prompt 'p/a'"),
     ]
+
+
+# The order in which prompts are judged
+
+
+PROMPTS, SYSTEMS = 40, 3
+
+
+def sorted_by_system() -> list[Response]:
+    """All responses of one system, then all of the next."""
+    return [
+        Response(id=f"r{p}", prompt=f"Why {p}?", text=f"So {p}.", system=f"s{s}", prompt_id=f"p{p}")
+        .model_copy(update={"id": f"r{p}-{s}", "metadata": {"n": p}})
+        for s in range(SYSTEMS)
+        for p in range(PROMPTS)
+    ]  # fmt: skip
+
+
+def test_prompts_come_whole_and_in_random_order() -> None:
+    """All systems of a prompt come together, in the order of the input, and no response twice."""
+    batch = Batch(sorted_by_system())
+    shuffled = list(batch.shuffled(0))
+    assert sorted(each.id for each in shuffled) == sorted(each.id for each in batch)
+    prompts = []
+    for start in range(0, len(shuffled), SYSTEMS):
+        of_prompt = shuffled[start : start + SYSTEMS]
+        assert len({each.prompt_id for each in of_prompt}) == 1
+        assert [each.system for each in of_prompt] == ["s0", "s1", "s2"]
+        prompts.append(str(of_prompt[0].prompt_id))
+    assert prompts != [f"p{p}" for p in range(PROMPTS)]
+    # Of a random order about half of the first half are of the first half.
+    first = sum(int(prompt[1:]) < PROMPTS // 2 for prompt in prompts[: PROMPTS // 2])
+    assert 4 < first < 16
+
+
+def test_the_seed_draws_the_order_whatever_the_input_is_sorted_by() -> None:
+    """Another seed draws another order; more prompts leave those that are there in theirs."""
+
+    def prompts(responses: Sequence[Response], seed: int) -> list[str]:
+        return [str(each.prompt_id) for each in Batch(responses).shuffled(seed)]
+
+    responses = sorted_by_system()
+    assert prompts(responses, 1) == prompts(responses[::-1], 1) != prompts(responses, 2)
+    some = [each for each in responses if each.metadata["n"] < 30]
+    known = {each.prompt_id for each in some}
+    assert prompts(some, 1) == [each for each in prompts(responses, 1) if each in known]
+
+
+class Unsorted:
+    """Responses that have a length, and no places."""
+
+    def __len__(self) -> int:
+        return PROMPTS * SYSTEMS
+
+    def __iter__(self) -> Any:
+        return iter(sorted_by_system())
+
+
+def test_what_need_not_fit_into_memory_comes_in_the_same_order(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A file that is not kept, and whatever can only be gone through, with all that they have."""
+    expected = list(Batch(sorted_by_system()).shuffled(3))
+    assert list(Batch(Unsorted()).shuffled(3)) == expected
+    here.write_text(
+        "".join(
+            json.dumps(
+                {"id": each.id, "prompt": each.prompt, "response": each.text,
+                 "system": each.system, "prompt_id": each.prompt_id, "n": each.metadata["n"]}
+            ) + "\n"
+            for each in sorted_by_system()
+        )
+    )  # fmt: skip
+    kept = ResponseFile(here)
+    monkeypatch.setattr(reading, "_SMALL_BYTES", 10)
+    read_anew = ResponseFile(here)
+    assert kept.kept is not None
+    assert read_anew.kept is None
+    assert list(Batch(kept).shuffled(3)) == list(Batch(read_anew).shuffled(3)) == expected
+
+
+def test_a_copy_that_cannot_be_written_stops_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With the folder and what to do."""
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
+    with pytest.raises(RunStopped, match=r"gone: No such file.*TMPDIR"):
+        next(Batch(Unsorted()).shuffled(0))

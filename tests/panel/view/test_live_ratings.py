@@ -102,10 +102,10 @@ def test_the_ranking_is_of_prompts_that_have_all_judgments(run: Run, tmp_path: P
     file, ratings = tmp_path / "some.jsonl", ratings_of(run)
     file.write_bytes(b"".join(of_first[:-1]))
     ratings.read(file)
-    assert ratings.leaderboard() is None
+    assert ratings.leaderboard_so_far() is None
     file.write_bytes(b"".join(of_first))
     ratings.read(file)
-    board = ratings.leaderboard()
+    board = ratings.leaderboard_so_far()
     assert board is not None
     assert [entry.n_prompts for entry in board.systems] == [1] * SYSTEMS
     assert all(isnan(entry.ci_low) for entry in board.systems)
@@ -134,7 +134,7 @@ def test_at_the_end_means_and_intervals_are_those_of_the_run(tmp_path: Path, kin
     run = load_run(tmp_path / "run")
     ratings = ratings_of(run)
     ratings.read(file_of(run))
-    board, of_run = ratings.leaderboard(), run.leaderboard()
+    board, of_run = ratings.leaderboard_so_far(), run.leaderboard()
     assert board is not None
 
     def shown(entry: object) -> tuple[object, ...]:
