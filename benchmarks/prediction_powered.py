@@ -51,6 +51,8 @@ FEW_VALUES: dict[Kind, dict[float, float]] = {
 }
 """Of each value its share."""
 RATED = (8, 12, 30, 100)
+LIMITS = {"labels": (0.0, 1.0), "points": (1.0, 3.0)}
+"""The ends of the scale of people's ratings."""
 AGREEMENT = (0.0, 0.5, 0.9)
 AGREEMENT_OF_FEW_VALUES = (0.5, 0.9, 1.0)
 PROMPTS = 200
@@ -189,7 +191,10 @@ def measured(cell: Cell) -> dict[str, float]:
         for number in (0, 1):
             one = systems[number]
             inclusion = one.inclusion if cell.kind == "chosen" else None
-            found = corrected_mean(one.panel, one.human, one.prompts.tolist(), inclusion=inclusion)
+            found = corrected_mean(
+                one.panel, one.human, one.prompts.tolist(), inclusion=inclusion,
+                limits=LIMITS.get(cell.kind, (-math.inf, math.inf)),
+            )  # fmt: skip
             take("mean", found, truth[number])
         a, b = ((one.panel, one.human, one.prompts.tolist()) for one in systems[:2])
         chances = (systems[0].inclusion, systems[1].inclusion) if cell.kind == "chosen" else None

@@ -96,7 +96,7 @@ def fidelity(
     Verdicts rest on intervals that are widened for all contrasts (Bonferroni):
 
     \b
-      as people       the ratio is shown to lie from 0.5 to 2 (90 % interval)
+      as people       the ratio is shown to lie from 0.5 to 2 (95 % interval)
       exaggerated     the ratio's lower end is above 1
       caricature      the ratio's lower end is above 2
       flattened       the ratio's upper end is below 0.5

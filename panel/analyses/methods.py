@@ -22,17 +22,19 @@ PREDICTION = (
     "Angelopoulos, A. N. et al. (2023). Prediction-powered inference. Science, 382, 669-674."
 )
 ANNOTATOR = "Calderon, N. et al. (2025). The alternative annotator test. Proceedings of ACL 2025."
+WILSON = "Wilson, E. B. (1927). Journal of the American Statistical Association, 22, 209-212."
 KENDALL = "Kendall, M. G. (1945). Biometrika, 33, 239-251."
 
 
 def methods_of(run: Run, people: RunWithPeople | None = None) -> list[str]:
     """Return the paragraph, and the references that it cites, one each."""
-    sentences, cited = [_texts(run), _judges(run), _rubric(run)], [HUNG, SHAFFER]
+    sentences, cited = [_texts(run), _judges(run), _rubric(run)], [HUNG, SHAFFER, WILSON]
     sentences.append(
         "Systems were compared by two-sided paired t-tests over prompts: the first with each other "
         "one without adjustment (Hung and Fithian 2019), all pairs adjusted by Shaffer's procedure "
         "(Shaffer 1986); 95 % intervals are Student's t over prompts"
-        + (" and judges." if run.random == "prompts-and-judges" else ", with the judges as fixed.")
+        + (" and judges" if run.random == "prompts-and-judges" else ", with the judges as fixed")
+        + ", those of means on a scale in the form of Wilson (1927)."
     )
     if len(run.judges) > 1:
         sentences.append(

@@ -43,7 +43,7 @@ from persona_panel.statistics.core.jackknife import left_out_variance
 from persona_panel.statistics.core.means import values_needed
 from persona_panel.statistics.core.registry import BlockResult
 from persona_panel.statistics.core.significance import benjamini_yekutieli
-from persona_panel.statistics.kappa import KappaWeights, resampled_cohen_kappa
+from persona_panel.statistics.kappa import resampled_cohen_kappa
 from persona_panel.statistics.paired import ComparedAdvantages, paired_figure, undefined_figure
 
 _WHO = r"[\d,]+ of [\d,]+ people left out with [^:;]*"
@@ -127,7 +127,6 @@ def annotator_test(
     score: AlignmentScore,
     epsilon: float,
     clusters: Labels | None = None,
-    min_items: int = LEAST_ITEMS,
 ) -> AnnotatorTest:
     """Run the alternative annotator test for a judge (or a panel's mean or majority).
 
@@ -141,7 +140,6 @@ def annotator_test(
         epsilon: by how much a person may be ahead, in [0, 1): what a judge costs less. The paper
             takes 0.2 where people are experts, 0.15 where skilled, 0.1 from a crowd.
         clusters: a label an item, of its prompt; each item is its own cluster if None.
-        min_items: people who share fewer items with the judge and others are left out.
 
     Returns:
         ω and ρ in [0, 1]; undefined without two people, or where none can be tested.
@@ -165,7 +163,7 @@ def annotator_test(
     tested = [
         human
         for human, (n, n_clusters) in enumerate(sizes)
-        if n >= max(min_items, 1) and n_clusters >= LEAST_CLUSTERS
+        if n >= LEAST_ITEMS and n_clusters >= LEAST_CLUSTERS
     ]
     reason = _why_untested(theirs, shared, sizes)
     n_items = int(shared[:, tested].any(axis=1).sum()) if tested else int(shared.any(axis=1).sum())
@@ -346,11 +344,9 @@ def substitution(
     panel: ArrayLike,
     *,
     min_shared: int = 50,
-    weights: KappaWeights = "quadratic",
-    categories: Sequence[float] | None = None,
 ) -> Substitution:
-    """Return the mean κ between people, and the mean κ with one person of each pair replaced by the
-    panel.
+    """Return the mean quadratically weighted κ between people, and with one person of each pair
+    replaced by the panel.
 
     How to read it: where the panel's mean κ is not below people's, the panel may take a
     person's place without loss of agreement; κ itself reads as `cohen_kappa`.
@@ -360,11 +356,9 @@ def substitution(
         panel: the panel's `(items,)`, NaN where missing. Its mean may be used as it is
             (distances are between values), or rounded to the scale by the caller.
         min_shared: pairs of people who share fewer items are left out.
-        weights, categories: see `cohen_kappa`.
 
     Raises:
-        ValueError: shapes that do not match, an infinite value, a rating that is not among
-            the categories, unknown weights, `min_shared` below 1.
+        ValueError: shapes that do not match, an infinite value, `min_shared` below 1.
 
     >>> humans = [[1, 1], [2, 2], [3, 3], [1, 2]]
     >>> found = substitution(humans, [1, 2, 3, 1], min_shared=4)
@@ -373,9 +367,7 @@ def substitution(
     """
     humans, replaced = _pairs(ratings, panel, min_shared)
     raters = int(np.sum(~np.isnan(as_ratings(ratings)).all(axis=0)))
-    return Substitution(
-        _mean(humans, weights, categories, raters), _mean(replaced, weights, categories, raters)
-    )
+    return Substitution(_mean(humans, raters), _mean(replaced, raters))
 
 
 def resampled_substitution(
@@ -383,8 +375,6 @@ def resampled_substitution(
     panel: ArrayLike,
     *,
     min_shared: int = 50,
-    weights: KappaWeights = "quadratic",
-    categories: Sequence[float] | None = None,
     zeros: bool = True,
 ) -> tuple[Resampled, Resampled]:
     """Return people's and the panel's mean κ as functions of resampling weights.
@@ -393,10 +383,7 @@ def resampled_substitution(
     rater, in that resample, count as 0 or are left out.
     """
     humans, replaced = _pairs(ratings, panel, min_shared)
-    return (
-        _resampled_mean(humans, weights, categories, zeros),
-        _resampled_mean(replaced, weights, categories, zeros),
-    )
+    return _resampled_mean(humans, zeros), _resampled_mean(replaced, zeros)
 
 
 def _pairs(
@@ -419,15 +406,11 @@ def _pairs(
     return humans, replaced
 
 
-def _mean(
-    pairs: list[ScorePair], weights: KappaWeights, categories: Sequence[float] | None, n_raters: int
-) -> MeanKappa:
+def _mean(pairs: list[ScorePair], n_raters: int) -> MeanKappa:
     rated = np.array([~np.isnan(x + y) for x, y in pairs])
     n_items = int(rated.any(axis=0).sum()) if pairs else 0
     n_missing = int((~rated.any(axis=1)).sum()) if pairs else 0
-    kappas = np.array(
-        [value_of(resampled_cohen_kappa(x, y, weights, categories), len(x)) for x, y in pairs]
-    )
+    kappas = np.array([value_of(resampled_cohen_kappa(x, y), len(x)) for x, y in pairs])
     n_constant = int(np.isnan(kappas).sum()) - n_missing
 
     def estimate(count: int, otherwise: Reason) -> Statistic:
@@ -447,10 +430,8 @@ def _mean(
     )
 
 
-def _resampled_mean(
-    pairs: list[ScorePair], weights: KappaWeights, categories: Sequence[float] | None, zeros: bool
-) -> Resampled:
-    kappas = [resampled_cohen_kappa(x, y, weights, categories) for x, y in pairs]
+def _resampled_mean(pairs: list[ScorePair], zeros: bool) -> Resampled:
+    kappas = [resampled_cohen_kappa(x, y) for x, y in pairs]
     if not zeros:
         return mean_of(kappas)
     rated = [~np.isnan(x + y) for x, y in pairs]

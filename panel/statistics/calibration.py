@@ -50,7 +50,7 @@ from persona_panel.statistics.core.display import (
 )
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.jackknife import jackknife_variance
-from persona_panel.statistics.core.means import critical_t, two_sided_p
+from persona_panel.statistics.core.means import critical_t, scaled_interval, two_sided_p
 from persona_panel.statistics.core.significance import holm
 from persona_panel.statistics.core.table import Ratings, on_composite
 
@@ -210,6 +210,8 @@ class CorrectedMean:
             of the corrected interval; None where it is more than the panel scored, or not known.
         notes: what to know of a corrected mean: `FEW_EXCEPTIONS` where it is that of people alone,
             `SHARES_DIFFER` where probabilities may be lacking.
+        width_ratio: the width of the corrected interval by Student's t as a share of that of
+            people's own; NaN without either.
     """
 
     panel: float
@@ -221,17 +223,7 @@ class CorrectedMean:
     n_prompts: int
     to_halve: int | None
     notes: tuple[Reason, ...] = ()
-
-    @property
-    def width_ratio(self) -> float:
-        """Return the width of the corrected interval as a share of the width of people's own, both
-        as if no end of the scale cut them, unless both do; NaN without either."""
-        corrected, human = self.corrected, self.human_only
-        if not corrected.has_interval or not human.has_interval:
-            return nan
-        # An end that is not cut is as far from the mean as both would be.
-        reach = max(corrected.high - corrected.value, corrected.value - corrected.low)
-        return reach / max(human.high - human.value, human.value - human.low)
+    width_ratio: float = nan
 
 
 def corrected_mean(
@@ -332,14 +324,14 @@ def _estimated(
     rated = {name for side in sides for name, of in zip(side.names, side.rated, strict=True) if of}
     is_rated = np.array([name in rated for name in names], dtype=bool)
     n = int(is_rated.sum())
-    signs = (1.0, -1.0)[: len(sides)]
+    signs, of_mean = (1.0, -1.0)[: len(sides)], len(sides) == 1
     panel = sum(
         (sign * float(side.scores.mean()) if len(side.scores) else nan)
         for sign, side in zip(signs, sides, strict=True)
     )
     least = min(int(side.rated.sum()) for side in sides)
     human = low = high = nan
-    corrected = ci_low = ci_high = tuning = p = nan
+    corrected = ci_low = ci_high = tuning = p = width_ratio = nan
     to_halve = None
     notes: tuple[Reason, ...] = ()
     human_reason = None if least >= 2 else Reason.FEW_CLUSTERS
@@ -358,7 +350,7 @@ def _estimated(
             human_reason = Reason.NO_SPREAD if error <= SAME * max(1.0, abs(human)) else None
         if human_reason is None:
             reach = error * critical_t(n - 1, confidence)
-            human, low, high = _within(human, reach, limits)
+            human, low, high = _within(human, error, n - 1.0, limits, confidence, of_mean)
         reason = reason or human_reason
         if reason is None:
             result = _interval(moved, is_rated, n, confidence)
@@ -377,8 +369,10 @@ def _estimated(
         if reason is None and result.error <= SAME * max(1.0, abs(corrected)):
             corrected, tuning, reason, notes = nan, nan, Reason.NO_SPREAD, ()
         if reason is None:
-            corrected, ci_low, ci_high = _within(corrected, result.reach, limits)
-            p = two_sided_p(corrected / result.error, result.df)
+            corrected, ci_low, ci_high = _within(
+                corrected, result.error, result.df, limits, confidence, of_mean
+            )
+            p, width_ratio = two_sided_p(corrected / result.error, result.df), result.reach / reach
             tuning = tuning if len(sides) == 1 else nan
             to_halve = _to_halve(result, n, n_human, len(names), confidence)
     kind = Estimate if len(sides) == 1 else Difference
@@ -386,13 +380,23 @@ def _estimated(
     return CorrectedMean(
         float(panel), replace(about, value=human, low=low, high=high, reason=human_reason),
         replace(about, value=corrected, low=ci_low, high=ci_high, p=p, reason=reason), tuning,
-        n_items, n_human, len(names), to_halve, notes,
+        n_items, n_human, len(names), to_halve, notes, width_ratio,
     )  # fmt: skip
 
 
-def _within(value: float, reach: float, limits: tuple[float, float]) -> tuple[float, float, float]:
-    value = min(max(value, limits[0]), limits[1])
-    return value, max(value - reach, limits[0]), min(value + reach, limits[1])
+def _within(
+    value: float,
+    error: float,
+    df: float,
+    limits: tuple[float, float],
+    confidence: float,
+    of_mean: bool,
+) -> tuple[float, float, float]:
+    """Return a value and its interval within limits; a difference's is Student's, cut there."""
+    low, high = limits
+    value = min(max(value, low), high)
+    ends = scaled_interval(value, [(error, df)], limits if of_mean else (-inf, inf), confidence)
+    return value, max(ends[0], low), min(ends[1], high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -461,12 +465,10 @@ class CorrectedSystem:
 
 @dataclass(frozen=True, slots=True)
 class CorrectedPair:
-    """The mean of system a less that of b on a dimension; its p is adjusted by Holm. Where it
-    `is_share`, means are shares of a label, of which more is not better."""
+    """The mean of system a less that of b on a dimension; its p is adjusted by Holm."""
 
     dimension: str
     mean: CorrectedMean
-    is_share: bool = False
 
     @property
     def corrected(self) -> Difference:
@@ -611,11 +613,8 @@ def calibrate(
                 limits=limits,
                 confidence=confidence,
             )
-            is_share = dimension not in (COMPOSITE, *panel.dimensions)
             corrected = replace(cast(Difference, estimated.corrected), a=a, b=b)
-            pairs.append(
-                CorrectedPair(dimension, replace(estimated, corrected=corrected), is_share)
-            )
+            pairs.append(CorrectedPair(dimension, replace(estimated, corrected=corrected)))
     n_primary = sum(pair.dimension == COMPOSITE for pair in pairs)
     p_values = [pair.corrected.p for pair in pairs]
     adjusted = [*holm(p_values[:n_primary]).tolist(), *holm(p_values[n_primary:]).tolist()]

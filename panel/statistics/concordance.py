@@ -540,7 +540,7 @@ class Pairwise:
     n_undefined: int
 
 
-def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 2) -> Pairwise:
+def pairwise(ratings: ArrayLike, statistic: PairStatistic) -> Pairwise:
     """Return a statistic of each pair of raters, and the mean over pairs.
 
     How to read it: 1 where every two raters agree in full, 0 no agreement beyond chance; −1 is
@@ -548,15 +548,14 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
 
     Args:
         ratings: `(items, raters)`, NaN where missing.
-        statistic: a correlation, or Cohen's κ by its weights.
-        min_shared: pairs who share fewer items are left out; at least 2.
+        statistic: a correlation, or Cohen's κ by its weights. Pairs who share fewer than two items
+            are left out.
 
     Returns:
         The pairs as columns `(pairs, 2)` and their values `(pairs,)`.
 
     Raises:
-        ValueError: a wrong shape, an infinite value, an unknown statistic, or
-            `min_shared` below 2.
+        ValueError: a wrong shape, an infinite value, or an unknown statistic.
 
     >>> found = pairwise([[1, 1, 3], [2, 2, 2], [3, 3, 1]], "tau_b")
     >>> found.values.round(3).tolist()
@@ -565,7 +564,7 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     -0.333
     """
     array = as_ratings(ratings)
-    pairs = _pairs(array, statistic, min_shared)
+    pairs = _pairs(array, statistic)
     matrix = _matrix(array, statistic)
     if matrix is not None:
         values = matrix[pairs[:, 0], pairs[:, 1]]
@@ -600,16 +599,14 @@ def pairwise_by_prompt(
     return by_prompt(lambda items: pairwise(array[items], statistic).mean, prompts, len(array))
 
 
-def resampled_pairwise(
-    ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 2
-) -> Resampled:
+def resampled_pairwise(ratings: ArrayLike, statistic: PairStatistic) -> Resampled:
     """Return the mean over pairs as a function of resampling weights; as for `pairwise`.
 
     Which pairs share enough items is settled by the data; a pair that a resample leaves
     undefined does not enter that resample's mean.
     """
     array = as_ratings(ratings)
-    pairs = _pairs(array, statistic, min_shared)
+    pairs = _pairs(array, statistic)
     together = None
     if statistic == "tau_b":
         together = resampled_mean_tau_b(array, pairs)
@@ -635,13 +632,11 @@ def _of_pair(x: Array, y: Array, statistic: PairStatistic) -> Resampled:
     return resampled_correlation(x, y, cast(CorrelationKind, statistic))
 
 
-def _pairs(array: Array, statistic: str, min_shared: int) -> IntArray:
-    """Return the pairs of raters who share at least `min_shared` items `(pairs, 2)`."""
+def _pairs(array: Array, statistic: str) -> IntArray:
+    """Return the pairs of raters who share at least two items `(pairs, 2)`."""
     check_choice("statistic", statistic, PairStatistic)
-    if min_shared < 2:
-        raise ValueError(f"a pair needs at least 2 shared items, found {min_shared}")
     rated = (~np.isnan(array)).astype(np.float64)
-    return np.argwhere(np.triu(rated.T @ rated >= min_shared, 1))
+    return np.argwhere(np.triu(rated.T @ rated >= 2, 1))
 
 
 @dataclass(frozen=True, slots=True)

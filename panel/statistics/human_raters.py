@@ -120,8 +120,8 @@ NOT_COMPARABLE = (
 
 @dataclass(frozen=True, slots=True)
 class HumanCeiling:
-    """`raters` are the columns with enough items, `values` theirs, and `mean` over those
-    that have one: a rater who is constant has none, and `n_undefined` counts them."""
+    """`raters` are the columns with two items that others rated, too, `values` theirs, and `mean`
+    over those that have one: a rater who is constant has none, and `n_undefined` counts them."""
 
     mean: Statistic
     raters: tuple[int, ...]
@@ -129,9 +129,7 @@ class HumanCeiling:
     n_undefined: int
 
 
-def human_ceiling(
-    ratings: ArrayLike, kind: CorrelationKind, *, min_shared: int = 2
-) -> HumanCeiling:
+def human_ceiling(ratings: ArrayLike, kind: CorrelationKind) -> HumanCeiling:
     """Return each rater's correlation with the mean of the others, and its mean over raters.
 
     The mean of the others is over those who rated the item, one at least.
@@ -142,7 +140,6 @@ def human_ceiling(
     Args:
         ratings: `(items, raters)`, NaN where missing.
         kind: see `correlation`.
-        min_shared: raters with fewer items that others rated too are left out.
 
     >>> found = human_ceiling([[1, 1, 2], [2, 3, 3], [3, 2, 4], [4, 4, 4]], "tau_b")
     >>> round(found.mean.value, 3)
@@ -150,7 +147,7 @@ def human_ceiling(
     """
     array = as_ratings(ratings)
     others = mean_of_others(array)
-    raters = _with_enough(array, others, min_shared)
+    raters = _with_two(others)
     values = tuple(correlation(array[:, rater], others[:, rater], kind) for rater in raters)
     defined = [estimate.value for estimate in values if estimate.reason is None]
     if defined:
@@ -180,13 +177,11 @@ def human_ceiling_by_prompt(
     return by_prompt(lambda items: human_ceiling(array[items], kind).mean, prompts, len(array))
 
 
-def resampled_human_ceiling(
-    ratings: ArrayLike, kind: CorrelationKind, *, min_shared: int = 2
-) -> Resampled:
+def resampled_human_ceiling(ratings: ArrayLike, kind: CorrelationKind) -> Resampled:
     """Return the ceiling as a function of resampling weights; args as for `human_ceiling`."""
     array = as_ratings(ratings)
     others = mean_of_others(array)
-    raters = _with_enough(array, others, min_shared)
+    raters = _with_two(others)
     return mean_of(
         [resampled_correlation(array[:, rater], others[:, rater], kind) for rater in raters]
     )
@@ -201,9 +196,10 @@ def mean_of_others(ratings: Array) -> Array:
     return np.where(rated, without_rounding(divide(sums, counts), ratings), np.nan)
 
 
-def _with_enough(array: Array, others: Array, min_shared: int) -> list[int]:
+def _with_two(others: Array) -> list[int]:
+    """Return the raters with two items that others rated, too."""
     counts = np.sum(~np.isnan(others), axis=0)
-    return [int(rater) for rater in np.flatnonzero(counts >= max(min_shared, 2))]
+    return [int(rater) for rater in np.flatnonzero(counts >= 2)]
 
 
 T = TypeVar("T")
@@ -404,11 +400,11 @@ def added_raters(
     level: MeasurementLevel = "ordinal",
     clusters: Labels | None = None,
     *,
-    same_items: bool = True,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> AddedRaters:
-    """Return Krippendorff's α of people with the first 0, 1, … n model raters.
+    """Return Krippendorff's α of people with the first 0, 1, … n model raters, over the items that
+    two people rated, so that a change is due to the raters added.
 
     How to read it: a change near 0 means that the models agree with these people as much as these
     do among themselves; below 0 less, above 0 more.
@@ -419,9 +415,6 @@ def added_raters(
         level: see `krippendorff_alpha`.
         clusters: a label an item, its prompt; each item is its own if None. Intervals and
             p-values take five, and 8 items.
-        same_items: whether all α are over the items that two people rated, so that a
-            change is due to the raters added; if not, items that only models make
-            pairable enter too.
         confidence: of the n intervals together.
         seed: as for `jackknife`.
 
@@ -435,9 +428,8 @@ def added_raters(
     if len(theirs) != len(ours):
         raise ValueError(f"{len(theirs)} items rated by people, {len(ours)} by models")
     codes = encode_labels(range(len(theirs)) if clusters is None else clusters, len(theirs))[1]
-    if same_items:
-        kept = has_two_ratings(theirs)
-        theirs, ours, codes = theirs[kept], ours[kept], codes[kept]
+    kept = has_two_ratings(theirs)
+    theirs, ours, codes = theirs[kept], ours[kept], codes[kept]
     sets = [np.hstack([theirs, ours[:, :n]]) for n in range(ours.shape[1] + 1)]
     alphas = tuple(krippendorff_alpha(ratings, level) for ratings in sets)
     change = np.array([alpha.value - alphas[0].value for alpha in alphas[1:]])

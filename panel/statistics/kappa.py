@@ -10,7 +10,7 @@ Methods for Rates and Proportions*, 3rd ed., ch. 18 (agreement on a category); A
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal, Self
 
@@ -141,12 +141,7 @@ def _signs(n_values: int) -> Array:
 KappaWeights = Literal["none", "linear", "quadratic"]
 
 
-def cohen_kappa(
-    x: ArrayLike,
-    y: ArrayLike,
-    weights: KappaWeights = "quadratic",
-    categories: Sequence[float] | None = None,
-) -> Statistic:
+def cohen_kappa(x: ArrayLike, y: ArrayLike, weights: KappaWeights = "quadratic") -> Statistic:
     """Return Cohen's κ of two raters over the items that both rated.
 
     How to read it: 1 is perfect agreement, 0 what two raters with these shares of each category
@@ -155,10 +150,8 @@ def cohen_kappa(
     Args:
         x, y: `(items,)`, NaN where missing.
         weights: how a disagreement counts: `none` (all alike), `linear` (by its
-            distance), `quadratic` (by its square).
-        categories: the scale in order; distances are then between places on it. If None,
-            they are between the values, so that a pair who never use a 3 are still two
-            apart at 2 and 4.
+            distance), `quadratic` (by its square). Distances are between the values: a pair
+            who never use a 3 are two apart at 2 and 4.
 
     Returns:
         κ in [−1, 1] without weights; with them, at most 1. Undefined without a shared
@@ -166,8 +159,7 @@ def cohen_kappa(
         much the other agrees, or nothing at all.
 
     Raises:
-        ValueError: the shapes differ, a value is infinite or not among the categories, or
-            unknown weights.
+        ValueError: the shapes differ, a value is infinite, or unknown weights.
 
     >>> cohen_kappa([1, 1, 2, 2], [1, 1, 2, 1], "none").value
     0.5
@@ -175,25 +167,19 @@ def cohen_kappa(
     -1.0
     """
     first, second, both = paired_scores(x, y)
-    value = value_of(resampled_cohen_kappa(first, second, weights, categories), len(first))
+    value = value_of(resampled_cohen_kappa(first, second, weights), len(first))
     n_items = int(both.sum())
     why = Reason.CONSTANT_RATER if n_items else Reason.NO_SHARED_ITEMS
     return Statistic.of(value, n_items, 2, why)
 
 
 def resampled_cohen_kappa(
-    x: ArrayLike,
-    y: ArrayLike,
-    weights: KappaWeights = "quadratic",
-    categories: Sequence[float] | None = None,
+    x: ArrayLike, y: ArrayLike, weights: KappaWeights = "quadratic"
 ) -> Resampled:
     """Return Cohen's κ as a function of resampling weights; args and errors as `cohen_kappa`."""
     check_choice("weights", weights, KappaWeights)
     first, second, both = paired_scores(x, y)
     first, second = first[both], second[both]
-    if categories is not None:
-        first, second = _places(first, categories), _places(second, categories)
-
     if not both.any():
         return lambda drawn: np.full(len(drawn), np.nan)
     values_x, values_y = DistinctValues.of(first), DistinctValues.of(second)
@@ -287,15 +273,6 @@ def resampled_fleiss_kappa(ratings: ArrayLike) -> Resampled:
         return np.where(several, divide(observed - expected, 1 - expected), np.nan)
 
     return statistic
-
-
-def _places(scores: Array, categories: Sequence[float]) -> Array:
-    scale = np.asarray(categories, dtype=np.float64)
-    matches = scores[:, None] == scale[None, :]
-    if not matches.any(axis=1).all():
-        stray = scores[~matches.any(axis=1)][0]
-        raise ValueError(f"{stray:g} is not among the categories {list(categories)}")
-    return matches.argmax(axis=1).astype(np.float64)
 
 
 def _distance(x: Array, y: Array, weights: KappaWeights) -> Array:

@@ -166,7 +166,6 @@ def pairwise_error(
     positions: Labels,
     *,
     weighted: bool = False,
-    count_ties: bool = False,
 ) -> Loss:
     """Return the share of the person's comparisons that the panel gets wrong.
 
@@ -182,8 +181,6 @@ def pairwise_error(
             out are not compared.
         positions: a label an item.
         weighted: whether a mistake costs as much as the person sees between the two.
-        count_ties: whether pairs that the person ties count as comparisons without loss. The
-            paper's formal definition has them out.
 
     >>> loss = pairwise_error([1, 2, 3], [1, 3, 2], "ppp")
     >>> round(loss.by_position.mean.value, 3), loss.baseline
@@ -195,7 +192,7 @@ def pairwise_error(
         items = items[both[items]]
         a, b = np.triu_indices(len(items), k=1)
         gap = theirs[items[a]] - theirs[items[b]]
-        compared = np.ones(len(gap), dtype=bool) if count_ties else gap != 0
+        compared = gap != 0
         gap = gap[compared]
         agreement = np.sign(gap) * np.sign(ours[items[a]] - ours[items[b]])[compared]
         stake = np.abs(gap) if weighted else np.sign(np.abs(gap))

@@ -441,7 +441,7 @@ def share_differences(
     for a, b in combinations(range(len(names)), 2):
         for feature, differences in enumerate((means[a] - means[b]).T):
             mean = sampled_mean(differences)
-            low, high = mean.interval(limits=(-1.0, 1.0))
+            low, high = mean.as_a(Estimate, cut=(-1.0, 1.0)).ends
             compared.append(
                 ShareDifference(
                     str(names[a]), str(names[b]), feature, mean.mean, low, high,

@@ -132,7 +132,6 @@ def effective_judges_interval(
     ratings: ArrayLike,
     reference: ArrayLike | None = None,
     *,
-    reliability: float | None = None,
     clusters: Labels | None = None,
     judges: Sequence[Sequence[ArrayLike]] = (),
     confidence: float = 0.95,
@@ -143,7 +142,7 @@ def effective_judges_interval(
     The ends of the interval of the mean correlation r̄ are put into the formula.
 
     Args:
-        ratings, reference, reliability: as for `effective_judges`.
+        ratings, reference: as for `effective_judges`.
         clusters: a label an item, its prompt; each item is its own if None.
         judges: for each factor that judges are sampled from, the ratings without each of its
             levels.
@@ -155,7 +154,7 @@ def effective_judges_interval(
     >>> 1 <= found.low < found.high <= 4
     True
     """
-    errors = _Errors.of(ratings, reference, reliability)
+    errors = _Errors.of(ratings, reference, None)
     n_judges = errors.mean().n_raters
     interval = jackknife(
         errors.correlation,
@@ -163,8 +162,7 @@ def effective_judges_interval(
         clusters,
         kind="correlation",
         judges=[
-            [_Errors.of(left, reference, reliability).correlation for left in levels]
-            for levels in judges
+            [_Errors.of(left, reference, None).correlation for left in levels] for levels in judges
         ],
         counted=errors.rated.sum(axis=1) >= 2,
         confidence=confidence,
@@ -371,7 +369,6 @@ def smallest_subset(
     prompts: Labels | None = None,
     *,
     threshold: float = THRESHOLD,
-    costs: ArrayLike | None = None,
     confidence: float = 0.95,
     seed: int = 0,
 ) -> SmallestSubset:
@@ -389,13 +386,11 @@ def smallest_subset(
         prompts: a label an item; each item is dealt alone if None. At least 20 prompts and 60 items
             are needed.
         threshold: the τ_b to keep.
-        costs: `(judges,)` what each costs; alike if None.
         confidence: of the lower bound, one-sided.
         seed: of the dealing.
 
     Raises:
-        ValueError: a wrong shape, an infinite value, a confidence outside (0, 1), or costs that
-            are not one positive number a judge.
+        ValueError: a wrong shape, an infinite value, or a confidence outside (0, 1).
 
     >>> rng = np.random.default_rng(0)
     >>> one = rng.normal(size=60)
@@ -407,9 +402,6 @@ def smallest_subset(
     array = as_ratings(ratings)
     n_items, n_judges = array.shape
     check_confidence(confidence)
-    price = np.ones(n_judges) if costs is None else np.asarray(costs, dtype=np.float64)
-    if price.shape != (n_judges,) or not (price > 0).all():
-        raise ValueError(f"costs are {n_judges} positive numbers, one a judge")
     rated = ~np.isnan(array)
     codes = encode_labels(range(n_items) if prompts is None else prompts, n_items)[1]
     array, codes = array[rated.any(axis=1)], codes[rated.any(axis=1)]
@@ -433,8 +425,7 @@ def smallest_subset(
     if size == n_judges:
         return SmallestSubset((), nan, held_out, low, nan, Reason.NOT_REACHED)
     judges = tuple(_greedy(array)[:size])
-    saved = 1 - price[list(judges)].sum() / price.sum()
-    return SmallestSubset(judges, float(low[size - 1]), held_out, low, float(saved))
+    return SmallestSubset(judges, float(low[size - 1]), held_out, low, 1 - size / n_judges)
 
 
 def _lower_bound(of_folds: Array, confidence: float) -> float:

@@ -29,7 +29,7 @@ from persona_panel.files.outputs import json_number
 from persona_panel.graphs.framing import Contrast
 from persona_panel.statistics.core.arrays import ROUNDING, Array, IntArray, divide
 from persona_panel.statistics.core.levels import LEVEL
-from persona_panel.statistics.core.means import student_interval
+from persona_panel.statistics.core.ranking import sampled_mean
 from persona_panel.statistics.core.significance import (
     ENUMERATED,
     binomial_interval,
@@ -358,7 +358,7 @@ def means(
         zip(columns.T, p_values, adjusted, bounded, strict=True)
     ):
         kept = column[~np.isnan(column)]
-        low, high = student_interval(kept)
+        low, high = sampled_mean(kept).interval()
         value = float(kept.mean()) if len(kept) else math.nan
         sd = float(kept.std(ddof=1)) if len(kept) > 1 else math.nan
         # A spread that is only rounding is none.
@@ -403,7 +403,7 @@ def _composites(delta: Array, names: Names) -> tuple[CompositeDelta, ...]:
             kept = values[~np.isnan(values)]
             value = float(kept.mean()) if len(kept) else math.nan
             composites.append(
-                CompositeDelta(system, condition, value, *student_interval(kept), len(kept))
+                CompositeDelta(system, condition, value, *sampled_mean(kept).interval(), len(kept))
             )
     return tuple(composites)
 

@@ -8,8 +8,6 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from persona_panel.experiments.sweep.deltas import SHOWS_RARE, Asymmetry, Cell, Mean
 from persona_panel.experiments.sweep.detectable import detectable_tables, detected
 from persona_panel.files.named_files import shown_folder
@@ -28,7 +26,7 @@ from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import signed
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.levels import LEVEL
-from persona_panel.statistics.core.means import student_interval
+from persona_panel.statistics.core.ranking import sampled_mean
 from persona_panel.statistics.core.table import Coverage
 from persona_panel.statistics.figures import PLOTS, plots_at_hand
 
@@ -269,13 +267,12 @@ def _each_score(sweep: Sweep) -> Iterator[tuple[str, str, str, Estimate]]:
         for c, condition in enumerate(sweep.conditions):
             for d, dimension in enumerate(sweep.dimensions):
                 scores = sweep.scores[s, :, c, d]
-                there = scores[~np.isnan(scores)]
-                n, (low, high) = len(there), student_interval(there)
-                value = float(there.mean()) if n else nan
                 limits = mean_limits(sweep.rubric, [dimension])[0]
-                reason = _reason(value, low, n) if n else "no response was scored"
+                mean = sampled_mean(scores, limits=limits)
+                n, (low, high) = mean.n_prompts, mean.interval()
                 yield system, dimension, condition, Estimate(
-                    value, low, high, over="prompts", n=n, df=n - 1.0, limits=limits, reason=reason
+                    mean.mean, low, high, over="prompts", n=n, df=n - 1.0, limits=limits,
+                    reason=mean.reason if n else "no response was scored", sampled=mean,
                 )  # fmt: skip
 
 

@@ -3,26 +3,19 @@ the level that the requirement names.
 
 That is a one-sided test at 2.5 %: where the figure is in truth on the wrong side of the bound, an
 interval that misses in 5 % of the cases, either way alike, lies wholly on the right side in 2.5 %.
-Near the end of a scale Student's interval of a mean does not cover so often; there the end of
-Wilson's decides, where it is less favourable: see `persona_panel.statistics.core.means`. That
-holds of each requirement; that all of several are met although one of them is not in truth is no
-more frequent. `benchmarks/null_gate.py` measures it.
+That holds of each requirement; that all of several are met although one of them is not in truth is
+no more frequent. `benchmarks/null_gate.py` measures it.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import isfinite, isnan, nan, sqrt
+from math import isnan, nan
 from typing import Literal
 
 from persona_panel.results.requirements.figures import Figure
 from persona_panel.results.requirements.requirement import Requirement
-from persona_panel.statistics.core.means import (
-    scaled_interval,
-    spread_at,
-    spread_of_interval,
-    values_needed,
-)
+from persona_panel.statistics.core.means import spread_at, spread_of_interval, values_needed
 from persona_panel.statistics.core.ranking import SampledMean, prompts_needed, takes_more_judges
 
 Why = Literal[
@@ -77,8 +70,8 @@ def decide(requirement: Requirement, figure: Figure, *, by_point: bool = False) 
         return Decision(requirement, figure, right, "estimate")
     if not figure.has_interval:
         return Decision(requirement, figure, False, "no interval")
-    low, high = _careful(figure)
-    worst, best = (low, figure.high) if requirement.at_least else (high, figure.low)
+    ends = figure.low, figure.high
+    worst, best = ends if requirement.at_least else ends[::-1]
     if requirement.holds_for(worst):
         return Decision(requirement, figure, True, "interval", worst)
     if not requirement.holds_for(best):
@@ -86,23 +79,6 @@ def decide(requirement: Requirement, figure: Figure, *, by_point: bool = False) 
     if not right or abs(figure.value - requirement.bound) < 1e-9:
         return Decision(requirement, figure, False, "contrary", worst)
     return _open(Decision(requirement, figure, False, "open", worst))
-
-
-def _careful(figure: Figure) -> tuple[float, float]:
-    """The ends of the interval that decide: on a scale with two ends the less favourable of its own
-    and Wilson's."""
-    if not all(map(isfinite, figure.limits)):
-        return figure.low, figure.high
-    if figure.sampled is not None:
-        errors = figure.sampled.errors
-    elif figure.n_prompts is not None and not isnan(figure.df):
-        errors = ((spread_of(figure) / sqrt(figure.n_prompts), figure.df),)
-    else:
-        errors = ()
-    if not errors:
-        return figure.low, figure.high
-    low, high = scaled_interval(figure.value, errors, figure.limits, figure.level)
-    return min(low, figure.low), max(high, figure.high)
 
 
 def spread_of(figure: Figure) -> float:

@@ -15,7 +15,6 @@ from persona_panel.results.requirements.requirement import (
     same_name,
     written,
 )
-from persona_panel.statistics.core.jackknife import reach_of
 from persona_panel.statistics.core.means import critical_t
 from persona_panel.statistics.core.ranking import SampledMean
 
@@ -109,18 +108,19 @@ class Figure:
         no Student's around the value, which alone is known at other levels."""
         if level == self.level or not self.has_interval:
             return self
-        low, high = self.limits
+        least, most = self.limits
         below, above = self.value - self.low, self.high - self.value
-        reach = max(below, above)
         if self.sampled is not None and self.sampled.errors:
-            reach = reach_of(self.sampled.errors, level)
-        elif not isnan(self.df) and (isclose(below, above) or self.low == low or self.high == high):
-            reach *= critical_t(self.df, level) / critical_t(self.df, self.level)
+            low, high = self.sampled.interval(level)
+        elif not isnan(self.df) and (
+            isclose(below, above) or least == self.low or self.high == most
+        ):
+            reach = max(below, above) * critical_t(self.df, level) / critical_t(self.df, self.level)
+            low, high = self.value - reach, self.value + reach
         else:
             why = f"its interval is known at {100 * self.level:g} % alone"
             return replace(self, low=nan, high=nan, reason=why)
-        low, high = max(self.value - reach, low), min(self.value + reach, high)
-        return replace(self, low=low, high=high, level=level)
+        return replace(self, low=max(low, least), high=min(high, most), level=level)
 
     def __str__(self) -> str:
         """Return it as a requirement names it."""

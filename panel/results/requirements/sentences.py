@@ -69,13 +69,6 @@ def remark(decision: Decision) -> str:
             )
         case "open":
             reaches = _REACHES[comparison].format(bound)
-            own = figure.low if decision.requirement.at_least else figure.high
-            if decision.requirement.holds_for(own):
-                end = _number(decision.end, decision.requirement, figure)
-                return (
-                    f"; the interval that decides allows for skewed ratings, and reaches to {end}. "
-                    f"{_settled(decision)}"
-                )
             return f"; the interval reaches {reaches}. {_settled(decision)}"
     return "."
 

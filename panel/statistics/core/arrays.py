@@ -365,6 +365,9 @@ class Reason(StrEnum):
     NO_ERROR_TERM = "too few ratings to tell items, raters and error apart"
     NO_VARIANCE = "no variance"
     NO_SPREAD = "no spread over prompts, so its uncertainty cannot be estimated"
+    ONE_OFF_THE_END = (
+        "all prompts but one lie at an end of the scale, so its uncertainty cannot be estimated"
+    )
     NOT_POSITIVE = "the variances do not add up to a positive total"
     NOT_CORRELATED = "the mean correlation of pairs is not above 0"
     NOISE_ABOVE_ERRORS = (

@@ -3,6 +3,13 @@ prompts) and, where judges are a sample too, one persona, model or judge at a ti
 
 How often they cover is measured by `benchmarks/coverage.py`: docs/explanation/statistics.md.
 
+Means have `core.means.scaled_interval`. Other intervals, with measured coverage, where this one
+does not fit: corrected means, of rated and other prompts (`calibration`, 0.93 to 0.97); held-out
+gains, whose folds share data (`alignment`, 0.94 to 1.00); strengths, by one Newton step without
+each prompt (`core.strengths`, 0.94 to 0.98); differences of groups, over items and raters
+(`group_differences`, 0.93 to 0.97); of effective votes, which end at the number of judges
+(`votes`).
+
 Sources: J. W. Tukey (1958), "Bias and confidence in not-quite large samples" (the jackknife with
 t); R. A. Fisher (1921), "On the 'probable error' of a coefficient of correlation" (z); E. B. Wilson
 (1927), "Probable inference", and E. L. Korn & B. I. Graubard (1998), "Confidence intervals for
@@ -37,8 +44,7 @@ from persona_panel.statistics.core.arrays import (
     encode_labels,
     unit_weights,
 )
-from persona_panel.statistics.core.means import critical_t, wilson_ends
-from persona_panel.statistics.core.significance import binomial_interval
+from persona_panel.statistics.core.means import reach_of, scaled_interval
 
 
 def resampled_mean(values: Array) -> Resampled:
@@ -244,13 +250,10 @@ def jackknife(
     # The entropy of few ratings is biased low: its interval is centered on the jackknife's
     # estimate.
     centre = n * value - (n - 1) * float(moved.mean()) if kind == "entropy" else value
-    low, high = _ends(centre, reach_of(errors, confidence), kind)
-    if kind == "share" and 0 < value < 1:
-        # Where nearly all clusters have no hit, or nearly all have one, the exact interval is
-        # wider.
-        trials = value * (1 - value) / errors[0][0] ** 2
-        exact = binomial_interval(value * trials, trials, confidence)
-        low, high = min(low, exact[0]), max(high, exact[1])
+    if kind == "share":
+        low, high = scaled_interval(value, errors, (0.0, 1.0), confidence)
+    else:
+        low, high = _ends(centre, reach_of(errors, confidence), kind)
     low, high = min(low, value), max(high, value)
     low, high = float(max(low, limits[0])), float(min(high, limits[1]))
     return Interval(low, high, float(error), float(df), confidence, n_entering)
@@ -330,11 +333,6 @@ def standard_errors(
     return alone, (sqrt(total), max(total**2 / spread, min(df for _, df in parts)))
 
 
-def reach_of(errors: Sequence[tuple[float, float]], confidence: float) -> float:
-    """Return how far an interval reaches to either side: the farthest of these standard errors."""
-    return max(error * critical_t(df, confidence) for error, df in errors)
-
-
 def _dealt(n: int, most: int, seed: int) -> IntArray:
     """Return the group of each of n clusters: its own or, above `most`, a random one of `most`."""
     places = np.arange(n, dtype=np.intp)
@@ -388,6 +386,4 @@ def _ends(value: float, reach: float, kind: EstimateKind) -> tuple[float, float]
     if kind in _ON_FISHERS_SCALE and abs(value) < 1:
         z, of_z = np.arctanh(value), reach / (1 - value**2)
         return float(np.tanh(z - of_z)), float(np.tanh(z + of_z))
-    if kind == "share" and 0 < value < 1:
-        return wilson_ends(value, reach)
     return value - reach, value + reach

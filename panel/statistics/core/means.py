@@ -3,8 +3,9 @@
 Sources: R. Ibragimov & U. K. Müller (2010), "t-statistic based correlation and heterogeneity robust
 inference", section 2 (Student's t over groups); D. B. Owen (1965), "The power of Student's t-test"
 (noncentral t); E. B. Wilson (1927), "Probable inference, the law of succession, and statistical
-inference", with the number of observations of E. L. Korn & B. I. Graubard (1998), "Confidence
-intervals for proportions with small expected number of positive counts" (scales with two ends);
+inference", and E. L. Korn & B. I. Graubard (1998), "Confidence intervals for proportions with small
+expected number of positive counts" (scales with two ends); P. Hall (1992), "On the removal of
+skewness by transformation" (means at an end);
 J. Robinson (1982), "Saddlepoint approximations for permutation tests and confidence intervals",
 with the tail of Lugannani and Rice (1980) (the power of the test by flipped signs).
 """
@@ -36,7 +37,7 @@ from persona_panel.statistics.core.arrays import (
     items_by_label,
 )
 from persona_panel.statistics.core.levels import MOST, POWER
-from persona_panel.statistics.core.significance import sign_flip_p_values
+from persona_panel.statistics.core.significance import binomial_interval, sign_flip_p_values
 
 _NORMAL_FROM = 2_000
 _PRECISION = 1e-6
@@ -95,16 +96,6 @@ def two_sided_p(t: float, df: float) -> float:
 def critical_t(df: float, confidence: float = 0.95) -> float:
     """Return how many standard errors a two-sided interval by Student's t reaches to a side."""
     return float(scipy.special.stdtrit(df, (1 + confidence) / 2))
-
-
-def student_interval(values: ArrayLike, confidence: float = 0.95) -> tuple[float, float]:
-    """Return Student's interval of the mean of `(n,)` values, NaN left out; NaN where there are
-    fewer than two values or all are equal."""
-    there = as_scores(values)
-    there = there[~np.isnan(there)]
-    if len(there) < 2 or not (few := MeanOfFew.of(there)).sd:
-        return math.nan, math.nan
-    return few.interval(1 - confidence)
 
 
 def values_needed(mean: float, sd: float, bound: float, level: float) -> int | None:
@@ -185,19 +176,67 @@ def widened(
 def scaled_interval(
     mean: float,
     errors: Sequence[tuple[float, float]],
-    limits: tuple[float, float],
+    limits: tuple[float, float] = (-inf, inf),
     confidence: float = 0.95,
+    values: Array | None = None,
 ) -> tuple[float, float]:
-    """Return Wilson's interval of a mean; Student's where the scale has no two ends.
+    """Return the interval of a mean, never beyond its scale: Student's; on a scale with two ends
+    Wilson's, with as many observations as give the mean these errors, and the exact one of a share
+    where that is farther. Where at least half of the values lie at an end (and not all at both), it
+    is Hall's, corrected for skewness, where that is farther.
+
+    Coverage of means of 8 to 100 prompts (`python -m benchmarks.independent.intervals`): of real
+    ratings 0.91 to 0.98, median 0.95 to 0.96, 0.92 to 1.01 times as wide as Student's; with up to
+    98 % of ratings the highest of the scale from 0.92 on, median 0.96 to 0.98 (Student's: from 0.75
+    on, median 0.93), 1.07 to 1.28 times as wide.
 
     Args:
         errors: the mean's standard errors with their degrees of freedom; the widest counts.
         limits: the ends of the scale.
+        values: `(n,)`, of which it is the mean; None: skewness is not corrected for.
     """
-    lows, highs = zip(
-        *(_interval(mean, *error, limits, confidence) for error in errors), strict=True
-    )
-    return min(lows), max(highs)
+    low, high = limits
+    share, reach = _share(mean, limits), reach_of(errors, confidence)
+    if not 0 < share < 1:
+        return max(mean - reach, low), min(mean + reach, high)
+    ends = [*wilson_ends(share, reach / (high - low))]
+    for error, _ in errors:
+        trials = share * (1 - share) * ((high - low) / error) ** 2
+        ends += binomial_interval(trials * share, trials, confidence)
+    ends = [low + (high - low) * end for end in ends]
+    if values is not None and off_the_end(values, limits) <= len(values) / 2:
+        ends += _without_skewness(mean, errors, values, confidence)
+    return max(min(ends), low), min(max(ends), high)
+
+
+def reach_of(errors: Sequence[tuple[float, float]], confidence: float) -> float:
+    """Return how far an interval reaches to either side: the farthest of these standard errors."""
+    return max(error * critical_t(df, confidence) for error, df in errors)
+
+
+def off_the_end(values: Array, limits: tuple[float, float]) -> int:
+    """Return how many values do not lie at the end of the scale where most do; of values that all
+    lie at one end or the other, all of them."""
+    low, high = (int(np.sum(np.abs(values - end) <= ROUNDING)) for end in limits)
+    return len(values) if low + high == len(values) else len(values) - max(low, high)
+
+
+def _without_skewness(
+    mean: float, errors: Sequence[tuple[float, float]], values: Array, confidence: float
+) -> list[float]:
+    """Return the ends by Hall's cubic transformation of Student's t, for each error."""
+    away = values - values.mean()
+    skewness = float(np.mean(away**3)) / float(np.mean(away**2)) ** 1.5
+    a = skewness / sqrt(len(values))
+
+    def reach(t: float) -> float:
+        return t if abs(a) < ROUNDING else 3 * (float(np.cbrt(1 + a * (t - a / 6))) - 1) / a
+
+    return [
+        mean - error * reach(side * critical_t(df, confidence))
+        for error, df in errors
+        for side in (1.0, -1.0)
+    ]
 
 
 def wilson_ends(share: float, reach: float) -> tuple[float, float]:
@@ -216,19 +255,6 @@ def spread_at(mean: float, bound: float, limits: tuple[float, float]) -> float:
     if not 0 < here < 1 or not 0 < there < 1:
         return 1.0
     return max(1.0, sqrt(there * (1 - there) / (here * (1 - here))))
-
-
-def _interval(
-    mean: float, error: float, df: float, limits: tuple[float, float], confidence: float
-) -> tuple[float, float]:
-    low, high = limits
-    quantile = critical_t(df, confidence)
-    share = _share(mean, limits)
-    if not 0 < share < 1:
-        return mean - quantile * error, mean + quantile * error
-    of_one_fewer = error * sqrt((df + 1) / df)
-    ends = wilson_ends(share, quantile * of_one_fewer / (high - low))
-    return low + (high - low) * ends[0], low + (high - low) * ends[1]
 
 
 def _share(value: float, limits: tuple[float, float]) -> float:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import inf, isnan, nan
 from typing import Any
@@ -34,9 +34,14 @@ from persona_panel.statistics.core.arrays import (
     means_by,
 )
 from persona_panel.statistics.core.estimate import OVER, Difference, EstimateT
-from persona_panel.statistics.core.jackknife import LEAST_JUDGES, reach_of, standard_errors
+from persona_panel.statistics.core.jackknife import LEAST_JUDGES, standard_errors
 from persona_panel.statistics.core.levels import LEVEL, MOST, POWER
-from persona_panel.statistics.core.means import two_sided_p, values_needed
+from persona_panel.statistics.core.means import (
+    off_the_end,
+    scaled_interval,
+    two_sided_p,
+    values_needed,
+)
 from persona_panel.statistics.core.significance import pairs_adjusted
 
 Limits = tuple[float, float]
@@ -70,21 +75,23 @@ class JudgesVariance:
 @dataclass(frozen=True, slots=True)
 class SampledMean:
     """A mean over `n_prompts` prompts with its standard errors and their degrees of freedom: over
-    prompts and, where judges are a sample, over both; none exactly when `reason` says why."""
+    prompts and, where judges are a sample, over both; none exactly when `reason` says why. `limits`
+    are the ends of its scale, `values` the prompts' where the interval depends on them."""
 
     mean: float
     errors: tuple[tuple[float, float], ...]
     n_prompts: int
     reason: Reason | None = None
     judges: tuple[JudgesVariance, ...] = ()
+    limits: Limits = UNLIMITED
+    values: Array | None = field(default=None, compare=False, repr=False)
 
-    def interval(self, confidence: float = 0.95, limits: Limits = UNLIMITED) -> tuple[float, float]:
-        """Return the ends of the interval, NaN where there is no standard error; an end outside the
-        limits of the mean is cut there."""
+    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
+        """Return the ends of the interval, NaN where there is no standard error; see
+        `scaled_interval`."""
         if not self.errors:
             return math.nan, math.nan
-        reach = reach_of(self.errors, confidence)
-        return max(self.mean - reach, limits[0]), min(self.mean + reach, limits[1])
+        return scaled_interval(self.mean, self.errors, self.limits, confidence, self.values)
 
     @property
     def p_value(self) -> float:
@@ -98,10 +105,10 @@ class SampledMean:
     ) -> EstimateT:
         """Return the mean as an estimate of this kind, with its 95 % interval, cut at `cut`, and
         its p-value."""
-        low, high = self.interval(limits=cut)
+        low, high = self.interval()
         return kind(
-            self.mean, low, high, over=over, n=self.n_prompts, p=self.p_value, reason=self.reason,
-            sampled=self, **more,
+            self.mean, max(low, cut[0]), min(high, cut[1]), over=over, n=self.n_prompts,
+            p=self.p_value, reason=self.reason, sampled=self, **more,
         )  # fmt: skip
 
 
@@ -116,7 +123,10 @@ def influence_of(terms: Array) -> Array:
 
 
 def sampled_mean(
-    scores: Array, influence: Array | None = None, factors: Mapping[str, Labels] | None = None
+    scores: Array,
+    influence: Array | None = None,
+    factors: Mapping[str, Labels] | None = None,
+    limits: Limits = UNLIMITED,
 ) -> SampledMean:
     """Return the mean of scores by prompt, with its standard error.
 
@@ -125,12 +135,15 @@ def sampled_mean(
         influence: `(prompts, judges)`, of the judges on these scores; None: they are taken as
             they are.
         factors: what judges are sampled by; see `JudgeSample`.
+        limits: the ends of the scores' scale.
     """
     moved = None if influence is None else _by_level(influence, factors or {})
-    return mean_and_levels(scores, moved)
+    return mean_and_levels(scores, moved, limits)
 
 
-def mean_and_levels(scores: Array, moved: Sequence[Array] | None = None) -> SampledMean:
+def mean_and_levels(
+    scores: Array, moved: Sequence[Array] | None = None, limits: Limits = UNLIMITED
+) -> SampledMean:
     """Return `sampled_mean` from the influence on it of each level of each of the judges' factors
     `(prompts, levels)`; None: judges are taken as they are."""
     there = ~np.isnan(scores)
@@ -146,7 +159,10 @@ def mean_and_levels(scores: Array, moved: Sequence[Array] | None = None) -> Samp
     # The judges' variance cannot replace that of the prompts.
     if errors[0][0] <= ROUNDING * max(1.0, abs(mean)):
         return SampledMean(mean, (), n, Reason.NO_SPREAD)
-    return SampledMean(mean, errors, n, judges=parts)
+    if n > 2 and off_the_end(scores[there], limits) == 1:
+        return SampledMean(mean, (), n, Reason.ONE_OFF_THE_END)
+    values = None if limits == UNLIMITED else scores[there]
+    return SampledMean(mean, errors, n, None, parts, limits, values)
 
 
 def _by_level(influence: Array, factors: Mapping[str, Labels]) -> list[Array]:
@@ -434,10 +450,10 @@ def rank_systems(
     if judges is not None:
         moved = np.where(np.isnan(composites)[:, None], np.nan, judges.influence)
         influence = by_cell(moved)
-    over_prompts = [_mean_of(table, None, None, i) for i in of_system.values()]
+    over_prompts = [_mean_of(table, None, None, i, limits) for i in of_system.values()]
     over_judges = over_prompts
     if judges is not None:
-        over_judges = [_mean_of(table, influence, judges, i) for i in of_system.values()]
+        over_judges = [_mean_of(table, influence, judges, i, limits) for i in of_system.values()]
     counts = np.zeros((len(of_system), 2), dtype=np.intp)
     if abstentions is not None:
         np.add.at(counts, column, abstentions)
@@ -458,12 +474,17 @@ def rank_systems(
     by_dimension = [by_cell(dimensions[:, d]) for d in range(len(names))]
     board = []
     for system, i in of_system.items():
-        by_name = [_mean_of(of_dimension, None, None, i) for of_dimension in by_dimension]
+        by_name = [
+            _mean_of(of_dimension, None, None, i, within)
+            for of_dimension, within in zip(
+                by_dimension, dimension_limits or [UNLIMITED] * len(names), strict=True
+            )
+        ]
         sides = (over_prompts[i], over_judges[i])
         if declining[i]:
             sides, by_name = (_without_interval(sides[0]),) * 2, [*map(_without_interval, by_name)]
-        low, high = sides[0].interval(limits=limits)
-        judges_low, judges_high = sides[1].interval(limits=limits) if judges else (nan, nan)
+        low, high = sides[0].interval()
+        judges_low, judges_high = sides[1].interval() if judges else (nan, nan)
         board.append(
             SystemRank(
                 system=system,
@@ -482,10 +503,7 @@ def rank_systems(
                     name: sampled.mean for name, sampled in zip(names, by_name, strict=True)
                 },
                 dimension_intervals={
-                    name: sampled.interval(limits=within)
-                    for name, sampled, within in zip(
-                        names, by_name, dimension_limits or [UNLIMITED] * len(names), strict=True
-                    )
+                    name: sampled.interval() for name, sampled in zip(names, by_name, strict=True)
                 },
                 n_abstained=int(counts[i, 0]),
                 n_judged=int(counts[i, 1]),
@@ -498,11 +516,11 @@ def rank_systems(
 
 
 def _mean_of(
-    table: Array, influence: Array | None, judges: JudgeSample | None, system: int
+    table: Array, influence: Array | None, judges: JudgeSample | None, system: int, limits: Limits
 ) -> SampledMean:
     if influence is None or judges is None:
-        return sampled_mean(table[:, system])
-    return sampled_mean(table[:, system], influence[:, system], judges.factors)
+        return sampled_mean(table[:, system], limits=limits)
+    return sampled_mean(table[:, system], influence[:, system], judges.factors, limits)
 
 
 def _without_interval(sampled: SampledMean) -> SampledMean:

@@ -151,13 +151,13 @@ def test_items_of_a_prompt_are_not_independent() -> None:
     """Of items that repeat each prompt's difference four times, the p-value is that of the t-test
     over prompts."""
     rng = np.random.default_rng(1)
-    people, judge = rng.integers(1, 6, (10, 3)).astype(float), rng.integers(1, 6, 10).astype(float)
-    of_prompts = annotator_test(judge, people, score="neg_rmse", epsilon=0.2, min_items=1)
+    people, judge = rng.integers(1, 6, (30, 3)).astype(float), rng.integers(1, 6, 30).astype(float)
+    of_prompts = annotator_test(judge, people, score="neg_rmse", epsilon=0.2)
     sides = np.repeat(judge, 4), np.repeat(people, 4, axis=0)
-    labels = np.repeat(np.arange(10), 4)
+    labels = np.repeat(np.arange(30), 4)
     of_items = annotator_test(*sides, score="neg_rmse", epsilon=0.2, clusters=labels)
     for one, other in zip(of_prompts.humans, of_items.humans, strict=True):
-        assert (other.n_items, other.n_clusters) == (40, 10)
+        assert (other.n_items, other.n_clusters) == (120, 30)
         assert other.p_value == pytest.approx(one.p_value, rel=1e-9)
 
 

@@ -349,11 +349,14 @@ def cut_above(found: CorrectedMean, limits: tuple[float, float]) -> CorrectedMea
 
 
 def test_intervals_end_at_the_limits() -> None:
-    """The intervals of a share reach beyond 1: with limits they end there, and all else is as it
-    was; so does that of a difference, from either side, at the most that the limits allow."""
+    """The intervals of a share reach beyond 1: with limits they stay below it and go farther down,
+    and all else is as it was; that of a difference is cut, from either side, at the most that the
+    limits allow."""
     share, free = (corrected_mean(*shares(1), limits=limits) for limits in (SHARE, FREE))
     assert 0 < free.corrected.value < 1 < min(free.corrected.high, free.human_only.high)
-    assert share == cut_above(free, SHARE)
+    for one, other in ((share.corrected, free.corrected), (share.human_only, free.human_only)):
+        assert 0 < one.low < other.low < one.value < one.high < 1
+        assert replace(one, low=other.low, high=other.high, limits=other.limits) == other
     high, low = shares(1), shares(2)
     sides = high, (1 - low[0], 1 - low[1], low[2])
     cut, free = (corrected_difference(*sides, limits=limits) for limits in (SHARE, FREE))

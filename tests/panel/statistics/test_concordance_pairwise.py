@@ -119,13 +119,12 @@ def test_what_enters_is_counted() -> None:
     assert (mean.n_items, mean.n_raters) == (3, 2)
 
 
-def test_min_shared_leaves_out_pairs() -> None:
-    """A pair with fewer shared items than asked for is neither in the mean nor undefined."""
-    ratings = np.array([[1, 1, 3], [2, 2, 2], [3, 4, nan]])
-    assert [tuple(p) for p in pairwise(ratings, "tau_b", min_shared=3).pairs] == [(0, 1)]
-    assert pairwise(ratings, "tau_b", min_shared=3).n_undefined == 0
-    with pytest.raises(ValueError, match="at least 2"):
-        pairwise(ratings, "tau_b", min_shared=1)
+def test_pairs_without_two_shared_items_are_left_out() -> None:
+    """A pair with one shared item is neither in the mean nor undefined."""
+    ratings = np.array([[1, 1, 3], [2, 2, nan], [3, 4, nan]])
+    found = pairwise(ratings, "tau_b")
+    assert [tuple(p) for p in found.pairs] == [(0, 1)]
+    assert found.n_undefined == 0
     with pytest.raises(ValueError, match="found 'kappa'"):
         pairwise(ratings, "kappa")  # type: ignore[arg-type]
 

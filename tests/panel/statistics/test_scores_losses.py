@@ -54,8 +54,6 @@ def test_averages_are_over_pairs_then_positions() -> None:
     assert weighted.by_position.mean.value == pytest.approx((3 / 5 + 1) / 2)
     # Random: half of the mean gap, (1 + 1 + 3 + 2 + 2)/5/2 and 2/2.
     assert weighted.baseline == pytest.approx((0.9 + 1) / 2)
-    ties = pairwise_error(human, panel, positions, weighted=True, count_ties=True)
-    assert ties.by_position.mean.value == pytest.approx((3 / 6 + 1) / 2)
 
 
 @given(st.integers(2, 8).flatmap(lambda n: arrays(float, (n, 2), elements=st.integers(0, 4))))

@@ -1,0 +1,195 @@
+"""Populations whose means are known, to measure how often intervals cover.
+
+No code is shared with `persona_panel.statistics` or with the simulators of the tests. Drawn: item
+response with crossed effects of prompts and judges, cut into a scale's values, up to nearly all
+ratings at its end. Real: public ratings of people, each prompt's mean over its raters; prompts are
+resampled from one half, `tuning` or `checking`, dealt by a hash of the item's name. The rules were
+chosen on the first.
+
+Prints for each number of prompts, over the populations, how often the interval of the mean covers
+(lowest, tenth, median, highest), how often there is none although prompts differ, and how wide it
+is, Student's being 1.
+
+    python -m benchmarks.independent.intervals                    drawn
+    python -m benchmarks.independent.intervals --data PATH        real, too: the folder of the files
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import math
+from collections import defaultdict
+from collections.abc import Iterator
+from hashlib import sha256
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import special
+
+from persona_panel.statistics.core.ranking import sampled_mean
+
+Floats = NDArray[np.float64]
+N_POPULATION = 200_000
+PROMPTS = (3, 5, 8, 12, 30, 100)
+
+
+class Population(NamedTuple):
+    """Prompts' means, and the ends of their scale."""
+
+    name: str
+    values: Floats
+    low: float
+    high: float
+
+
+def drawn_populations(seed: int = 1) -> Iterator[Population]:
+    """Yield populations of prompts, rated by a fixed panel, by scale, judges and share at the
+    top."""
+    for n_values in (2, 5, 10):
+        for n_judges in (1, 3, 10):
+            for top in (0.2, 0.5, 0.8, 0.9, 0.95, 0.98):
+                for by_prompt in (0.5, 1.0):
+                    rng = np.random.default_rng([seed, n_values, n_judges, int(100 * top)])
+                    severity = 0.4 * rng.normal(size=n_judges)
+                    # Of latent values, this share is above the highest cut.
+                    spread = math.sqrt(by_prompt**2 + 0.4**2 + 0.7**2)
+                    cuts = np.arange(1 - n_values, 0) * 0.45 + 0.45
+                    centre = -spread * _quantile(1 - top)
+                    prompts = by_prompt * rng.normal(size=(N_POPULATION, 1))
+                    noise = 0.7 * rng.normal(size=(N_POPULATION, n_judges))
+                    latent = centre + prompts + severity + noise
+                    ratings = 1.0 + np.searchsorted(cuts, latent)
+                    name = f"{n_values} values, {n_judges} judges, {top:.0%} top, {by_prompt}"
+                    yield Population(name, ratings.mean(axis=1), 1.0, float(n_values))
+
+
+def fallen_populations(seed: int = 2) -> Iterator[Population]:
+    """Yield populations in which a share of the prompts falls far below the others."""
+    for share in (0.02, 0.05, 0.1, 0.2):
+        for depth in (3.0, 6.0):
+            rng = np.random.default_rng([seed, int(100 * share), int(depth)])
+            high = 9.0 + np.clip(0.5 * rng.normal(size=N_POPULATION), -1, 1)
+            falls = rng.random(N_POPULATION) < share
+            values = np.clip(high - depth * falls, 1, 10)
+            yield Population(f"{share:.0%} fall by {depth:g}", values, 1.0, 10.0)
+
+
+def _quantile(share: float) -> float:
+    low, high = -9.0, 9.0
+    for _ in range(60):
+        middle = (low + high) / 2
+        below = math.erf(middle / math.sqrt(2)) / 2 + 0.5 < share
+        low, high = (middle, high) if below else (low, middle)
+    return low
+
+
+def half_of(name: str) -> str:
+    """The half that an item of real ratings belongs to."""
+    return ("tuning", "checking")[sha256(name.encode()).digest()[0] % 2]
+
+
+def real_populations(data: Path, half: str) -> Iterator[Population]:
+    """Yield the populations of one half of each public data set."""
+    for name, (low, high), by_item in _read(data):
+        own = [np.mean(ratings) for item, ratings in by_item.items() if half_of(item) == half]
+        values = np.array(own, dtype=np.float64)
+        if len(values) > 30 and np.ptp(values) > 0:
+            yield Population(f"{name}, {half}", values, low, high)
+
+
+def _read(data: Path) -> Iterator[tuple[str, tuple[float, float], dict[str, list[float]]]]:
+    sources = [
+        ("offensiveness/ratings.csv", "offensiveness", (1.0, 5.0)),
+        ("media_bias/ratings.csv", "biased", (0.0, 1.0)),
+        ("media_bias/ratings.csv", "opinion", (0.0, 2.0)),
+    ]
+    for file, column, limits in sources:
+        by_item: dict[str, list[float]] = defaultdict(list)
+        with (data / file).open(encoding="utf-8") as lines:
+            for row in csv.DictReader(lines):
+                if row[column]:
+                    by_item[row["item"]].append(float(row[column]))
+        yield column, limits, by_item
+        # The texts that people find harmless: most means lie at the end.
+        calm = {item: own for item, own in by_item.items() if np.mean(own) < np.mean(limits)}
+        yield f"{column}, calm", limits, calm
+    with (data / "argument_quality/novice_ratings_with_text.json").open(encoding="utf-8") as file_:
+        arguments = json.load(file_)
+    for dimension in sorted(arguments[0]["ratings"]):
+        by_item = {}
+        for argument in arguments:
+            own = argument["ratings"].get(dimension, {}).values()
+            numbers = [float(rating) for rating in own if rating in ("1", "2", "3")]
+            if numbers:
+                by_item[argument["arg"]] = numbers
+        yield dimension, (1.0, 3.0), by_item
+    speeches: dict[str, list[float]] = {}
+    with (data / "debate_speeches/data.csv").open(encoding="utf-8") as lines:
+        for row in csv.DictReader(lines):
+            speeches[row["id"]] = json.loads(row["goodopeningspeech"])
+    yield "speeches", (1.0, 5.0), speeches
+
+
+class Measured(NamedTuple):
+    """The share of intervals that cover, of samples without one, and the width over Student's."""
+
+    covered: float
+    refused: float
+    width: float
+
+
+def measured(population: Population, n: int, samples: int) -> Measured:
+    """Draw samples of n prompts that are not all alike, and look at the intervals of their mean."""
+    rng = np.random.default_rng(n)
+    truth = float(population.values.mean())
+    quantile = float(special.stdtrit(n - 1, 0.975))
+    covered = refused = there = 0
+    width = student = 0.0
+    for drawn in population.values[rng.integers(len(population.values), size=(samples, n))]:
+        if np.ptp(drawn) < 1e-9:
+            continue
+        found = sampled_mean(drawn, limits=(population.low, population.high))
+        there += 1
+        if found.reason is not None:
+            refused += 1
+            continue
+        low, high = found.interval()
+        covered += low - 1e-9 <= truth <= high + 1e-9
+        width += high - low
+        student += 2 * quantile * float(drawn.std(ddof=1)) / math.sqrt(n)
+    given = there - refused
+    if given < samples / 4:
+        return Measured(math.nan, math.nan, math.nan)
+    return Measured(covered / given, refused / there, width / student)
+
+
+def main() -> None:
+    """Print the command's table."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, help="the folder with the public ratings")
+    parser.add_argument("--samples", type=int, default=1000)
+    options = parser.parse_args()
+    kinds = {"drawn": list(drawn_populations()), "some fall": list(fallen_populations())}
+    if options.data:
+        for half in ("tuning", "checking"):
+            kinds[f"real, {half}"] = list(real_populations(options.data, half))
+    for kind, populations in kinds.items():
+        for n in PROMPTS:
+            each = np.array(
+                [measured(population, n, options.samples) for population in populations]
+            )
+            covered, refused, width = each[~np.isnan(each[:, 0])].T
+            ends = np.quantile(covered, [0.0, 0.1, 0.5, 1.0])
+            print(
+                f"{kind}, {n} prompts: covered {' '.join(f'{end:.3f}' for end in ends)}; "
+                f"none {refused.mean():.3f}; width {np.median(width):.2f}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
