@@ -21,7 +21,8 @@ from persona_panel.statistics import (
     spearman_brown,
     variance_components,
 )
-from persona_panel.statistics.core.jackknife import reach_of, standard_errors
+from persona_panel.statistics.core.jackknife import standard_errors
+from persona_panel.statistics.core.means import reach_of
 from tests.helpers.published import BRENNAN
 
 SIZES = {"system": 4, "prompt": 7, "persona": 5, "model": 3}
