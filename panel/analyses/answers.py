@@ -88,13 +88,24 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[RunAnswer, ...]:
         )
     ranked = ranking_of(run, people)
     reversed_pairs = [] if people is None else _reversed(by_panel(run.leaderboard()), ranked)
+    personas = do_personas_add(run, people)
+    stand_in = may_stand_in(run, people, reversed_pairs)
     return (
         which_is_best(run, ranked),
         can_be_trusted(run, reversed_pairs),
-        do_personas_add(run, people),
-        may_stand_in(run, people, reversed_pairs),
-        what_would_settle(run, ranked),
+        personas,
+        stand_in,
+        _with_open(what_would_settle(run, ranked), personas, stand_in),
     )
+
+
+_OPEN = {"personas": "what personas add", "people": "how the panel compares with people"}
+
+
+def _with_open(settle: RunAnswer, *others: RunAnswer) -> RunAnswer:
+    """Return the answer with the other questions that are open beside its verdict."""
+    names = [_OPEN[each.question] for each in others if not each.is_known]
+    return replace(settle, limits=[f"Also open: {' and '.join(names)}."]) if names else settle
 
 
 def _reversed(panel: Ranked, people: Ranked) -> list[str]:

@@ -36,7 +36,7 @@ class RunAnswer:
             where nothing does.
         measure: what the figure is called, as in `persona_panel.results.definitions`.
         marks: values that it is compared with, by their labels.
-        limits: the sentences of `sentence` that a reader has to see beside the verdict.
+        limits: what a reader has to see beside the verdict.
     """
 
     question: AnswerTo
