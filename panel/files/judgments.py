@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, NamedTuple, get_args
 
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.limits import json_of
+from persona_panel.files.limits import json_in, json_of, lines_of
 from persona_panel.files.records import Fields, Record, Report, read_records
 from persona_panel.files.tabulation import Given, score_of
 from persona_panel.files.wording import shown, unreadable
@@ -78,6 +78,9 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
             # Not the texts: a run's replies may be more than memory holds.
             slim = {name: cells[name] for name in record.names if name in cells}
             kept.append((number, Record(record.line, slim, record.names)))
+    # As they came in: in a chance order, on which shuffled p-values would depend.
+    place = _places(folder / "responses.jsonl")
+    ordered = sorted(last.items(), key=lambda each: place.get(each[0][0], len(place)))
     ratings = [
         Given(
             record.line,
@@ -90,7 +93,7 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
             source=record.cells["system"],
             persona=record.cells["persona"],
         )
-        for (item, judge), records in last.items()
+        for (item, judge), records in ordered
         for _, record in records
         for dimension, score in _scores(record, dimensions, report)
     ]
@@ -106,6 +109,18 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
         {name: str(dimension.get("label") or name) for name, dimension in by_id.items()},
         None if report.faults else counted.coverage(folder, document, last),
     )
+
+
+def _places(path: Path) -> dict[str, int]:
+    """Return the places of responses in the order of the input; none where these cannot be read."""
+    places: dict[str, int] = {}
+    try:
+        for line in lines_of(path):
+            response = json_in(line)
+            places[f"{response['prompt_id']}/{response['id']}"] = len(places)
+    except (OSError, ValueError, TypeError, LookupError):
+        return {}
+    return places
 
 
 class _StatusCounts:

@@ -465,7 +465,7 @@ class ModelConfig(BaseModel):
         match value:
             case {"model": str(model)} if at := _AT_AN_ADDRESS.fullmatch(model):
                 if value.get("base_url") not in (None, at[2]):
-                    raise ValueError("a base_url beside the address in model; one of them")
+                    raise ValueError("a base_url other than the address in model; give one of them")
                 return {**value, "model": at[1], "base_url": at[2]}
         return value
 

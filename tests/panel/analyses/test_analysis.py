@@ -102,7 +102,7 @@ def test_the_help_names_the_examples_that_there_are() -> None:
         printed = CliRunner().invoke(analysis_command(made), ["--help-all"]).stdout
         told = " ".join(printed.split())
         assert "What a figure has to be: 'a > 1'. Repeatable. Exit status 3" in told
-        assert f"95 % interval. {said} with commas" in told
+        assert f"makes it 90 % and 5 %. {said} with commas" in told
 
 
 def test_the_command_prints_any_result_in_any_format() -> None:

@@ -85,7 +85,7 @@ def test_a_clear_winner(runs: dict[str, Answered]) -> None:
     run, _ = runs["winner"]
     said = sentences(run)
     lead = re.match(
-        r"ash is significantly ahead: (\d\.\d\d) points above birch, the leas", said["best"]
+        r"ash is significantly ahead: (\d\.\d\d) points above birch, the comp", said["best"]
     )
     assert lead is not None and 1.4 < float(lead[1]) < 2.2
     assert said["settle"] == "Nothing more is needed to say which system is best."

@@ -243,9 +243,11 @@ def test_a_run_in_short_says_how_much_there_is_and_how_much_is_missing() -> None
 
 
 def test_a_notebook_shows_the_leaderboard() -> None:
-    """The HTML has a row a system with its composite, and a dash where there is no interval."""
+    """The HTML has a row a system with its composite and the interval: 7 and 8 on a scale of 1 to
+    10 are a share of 0.722, and Student's reach of 12.706 · 0.5 in Wilson's form gives 2.38 to
+    9.76."""
     shown = a_run()._repr_html_()
-    assert "<td>1</td><td>elm</td><td>7.50</td><td>1.15 to 10.00</td><td>2</td>" in shown
+    assert "<td>1</td><td>elm</td><td>7.50</td><td>2.38 to 9.76</td><td>2</td>" in shown
     assert shown.index("elm") < shown.index("oak")
 
 
