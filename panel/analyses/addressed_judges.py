@@ -6,7 +6,10 @@ import re
 from functools import cache
 
 _JUDGE = r"(?:judges?|graders?|raters?|markers?|evaluators?|assessors?|reviewers?|panel)"
-_GRADE = r"(?:scor(?:e|es|ed|ing)|rat(?:e|es|ed|ing|ings)|marks?|marked|grad(?:e|es|ed|ing))"
+_GRADE = (
+    r"(?:scor(?:e|es|ed|ing)|rat(?:ed|ing|ings)|rate (?:it|this|me|the \w+)|marks?|"
+    r"grad(?:e|es|ed|ing))"
+)
 _TOP = r"(?:highest|maximum|max|top|full|perfect|best)"
 _ORDERS = (
     r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b"
@@ -14,7 +17,7 @@ _ORDERS = (
     rf"\b(?:give|assign|award|rate|deserves?|output|return|enter)\b[^.\n]{{0,60}}\b"
     rf"{_TOP}(?: possible)? {_GRADE}\b",
     rf"\b{_JUDGE}\b[^.\n]{{0,60}}\b(?:must|shall|should|has to|have to|are to)\b[^.\n]{{0,40}}\b"
-    rf"(?:{_GRADE}|give|enter|award|prefer)\b",
+    rf"(?:{_GRADE}|enter|award)\b",
     # Marks of a chat's turns, or of the end of a response.
     r"<\|\w+\|>|\[/?INST]|<</?SYS>>|</?(?:response|rating|instructions?|reader|prompt|context)\b",
     r'"(?:score|rating)s?"\s*:',
@@ -25,8 +28,13 @@ _ORDERS = (
 def _pattern(top: str) -> re.Pattern[str]:
     number = rf"(?<![\d.,]){re.escape(top)}(?![\d%]|[.,]\d)"
     graded = rf"(?:{_GRADE}|criteri(?:on|a))\b"
-    graded = rf"\b(?:{_JUDGE}\b|{graded})[^.\n]{{0,50}}{number}|{number}[^.\n]{{0,50}}\b{graded}"
-    return re.compile("|".join((*_ORDERS, graded)), re.IGNORECASE)
+    named = (
+        rf"\b(?:{_JUDGE}\b|{graded})[^.\n]{{0,50}}{number}",
+        rf"{number}[^.\n]{{0,50}}\b{graded}",
+        rf"{number} out of {re.escape(top)}\b",
+        rf"\b(?:output|return) {re.escape(top)}\b",
+    )
+    return re.compile("|".join((*_ORDERS, *named)), re.IGNORECASE)
 
 
 def addresses_a_judge(text: str, top: float = 10) -> bool:

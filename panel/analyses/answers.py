@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
@@ -21,7 +22,13 @@ from persona_panel.files.wording import command_line, some
 from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.rows import adjusted_ends, sign_of
 from persona_panel.results.conclusions.score import declining, few_judged, limits, nothing_judged
-from persona_panel.results.conclusions.wording import as_many, counted, in_brackets, points
+from persona_panel.results.conclusions.wording import (
+    as_many,
+    counted,
+    in_brackets,
+    listed,
+    points,
+)
 from persona_panel.runs.collected import ratings_of
 from persona_panel.runs.run import Run
 from persona_panel.runs.run_remarks import demonstration_notice
@@ -151,7 +158,7 @@ def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
     The figure is the difference between the first system and the one from which it is the hardest
     to tell, with the p-value that decides (`persona_panel.statistics.core.ranking.winner_among`).
     """
-    command = command_on(run, "report")
+    command = command_on(run, "report", people=bool(ranked.basis))
     if not ranked.systems:
         why = f"systems cannot be ranked: {ranked.unranked}"
         return RunAnswer("best", f"S{why[1:]}.", Estimate(nan, reason=why), command)
@@ -161,7 +168,20 @@ def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
     if (decisive := ranked.decisive) is None:
         estimate = Estimate(nan, reason=untested(ranked))
         return RunAnswer("best", best_sentence(ranked, run), estimate, command)
-    return RunAnswer("best", best_sentence(ranked, run), decisive, command, "difference")
+    sentence = " ".join([best_sentence(ranked, run), *_not_ranked(run)])
+    if ranked.winner is None and is_ahead(decisive):
+        why = "the first system is not tested against every other"
+        return RunAnswer("best", sentence, Estimate(nan, reason=why), command)
+    return RunAnswer("best", sentence, decisive, command, "difference")
+
+
+def _not_ranked(run: Run) -> Iterator[str]:
+    """Yield which systems have no score at all, as another than those that are ranked may be the
+    best."""
+    board = run.leaderboard()
+    names = [each.system for each in board.systems if each.rank is None and not each.declines]
+    if names:
+        yield f"Not ranked, as nothing of theirs was scored: {listed(names, 'systems')}."
 
 
 def _alone(run: Run, ranked: Ranked) -> str:
@@ -214,7 +234,8 @@ def _signs_of_bias(run: Run) -> Iterator[str]:
     try:
         texts = [response.text for response in run.responses()]
     except (InputError, RunFolderError):
-        # Other parts of a page say what cannot be read.
+        if run.folder is not None:
+            yield "The folder has no texts, so bias by length and injection were not looked for."
         return
     from persona_panel.analyses.bias_result import panel_biases
 
@@ -223,7 +244,7 @@ def _signs_of_bias(run: Run) -> Iterator[str]:
         yield f"{bias[0].upper()}{bias[1:]}"
     tops = {float(scale.max) for scale in run.rubric.numeric_scales.values()}
     addressing = [
-        item.id
+        f"{item.prompt_id}/{item.id}"
         for item, text in zip(run.items, texts, strict=True)
         if any(addresses_a_judge(text, top) for top in tops)
     ]
@@ -332,6 +353,11 @@ def personas_beside(
         return None
     if run.dimensions != plain.dimensions:
         return None
+    numbers = [Counter(judge.model for judge in judges) for judges in (panel, plain.judges)]
+    if numbers[0] != numbers[1]:
+        # The mean of more judges has less noise, whoever they are.
+        why = "the runs have other models, or other numbers of judges"
+        return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why))
     items = [run.items[own] for own, _ in rows]
     both = Run(
         items, run.titles, [*panel, *plain.judges], run.rubric, prices=run.prices, seed=run.seed
@@ -373,7 +399,7 @@ def personas_in_votes(votes: DimensionVotes, command: str = "") -> RunAnswer:
     pair = pair if pair.a == PERSONAS else -pair
     what = "the effective number of votes over as many calls to a plain judge"
     sentence = f"{_more(pair, pair.sign, what)}."
-    if pair.high < NOTHING:
+    if pair.sign >= 0 and pair.high < NOTHING:
         sentence = (
             f"Personas add nothing: at most {number(pair.high)} effective votes over as many calls "
             f"to a plain judge{in_brackets(pair.interval())}."
@@ -459,6 +485,9 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
     observed; see `persona_panel.statistics.core.ranking.prompts_needed`.
     """
     command = command_line("plan", [], {"--from": folder_named(run)})
+    if (missing := next(_not_ranked(run), "")) and ranked.winner is not None:
+        why = "systems are not ranked"
+        return RunAnswer("settle", f"Their judgments. {missing}", Estimate(nan, reason=why))
     if ranked.winner is not None:
         why = "which system is best is settled"
         return RunAnswer(
@@ -474,8 +503,8 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
         if not is_ahead(each) and each.sampled is not None and each.sampled.errors
     ]
     if not open_:
-        why = "no difference between systems has a standard error"
-        sentence = f"Not known: {why}; two systems that answered several of the same prompts have."
+        why = "no open difference between systems has a standard error"
+        sentence = f"Not known: {why}, for which they need several prompts in common."
         return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
     # Needs judges, not prompts; else the smallest in its standard errors.
     hardest, sampled = min(
@@ -485,7 +514,8 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
             abs(each[0].value) / (each[1].errors[0][0] or 1.0),
         ),
     )
-    which = f"{ranked.first} ahead of {hardest.b}"
+    ahead = hardest if hardest.value >= 0 else -hardest
+    which = f"{ahead.a} ahead of {ahead.b}"
     if abs(hardest.value) <= _EQUAL or not sampled.errors[0][0]:
         why = (
             f"the difference between {ranked.first} and {hardest.b} is {points(hardest.value, '')}"

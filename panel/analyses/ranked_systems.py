@@ -15,6 +15,7 @@ from persona_panel.statistics.core.ranking import (
     Leaderboard,
     Winner,
     decisive_difference,
+    is_ahead,
     winner_among,
 )
 
@@ -156,8 +157,18 @@ def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
             f"{ranked.first} is significantly ahead: {points(decisive.value, unit)} above "
             f"{which}{facts}."
         )
+    untested_ = [each for each in ranked.of_first() if isnan(each.p)]
+    if is_ahead(decisive) and untested_:
+        others = listed([each.b for each in untested_], "systems")
+        return (
+            f"{ranked.first} is significantly ahead of {decisive.b}, by "
+            f"{points(decisive.value, unit)}{facts}, and not tested against {others} "
+            f"({untested_[0].reason})."
+        )
+    # Means are over all prompts of a system, the difference over those of both.
+    on = " on the prompts of both" if decisive.value * _lead(ranked, decisive) < 0 else ""
     sentence = (
-        f"No system is significantly ahead: {_means(ranked, decisive)}, difference "
+        f"No system is significantly ahead: {_means(ranked, decisive)}, difference{on} "
         f"{number(decisive.value)}{unit}{facts}."
     )
     if several:
@@ -165,6 +176,11 @@ def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
         tied = [name for name, _ in ranked.systems if name in open_]
         sentence += f" Tied with {ranked.first}: {listed(tied, 'systems')}."
     return sentence
+
+
+def _lead(ranked: Ranked, of: Difference) -> float:
+    means = dict(ranked.systems)
+    return means[of.a] - means[of.b]
 
 
 def _means(ranked: Ranked, of: Difference | None = None) -> str:

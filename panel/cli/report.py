@@ -196,7 +196,7 @@ def report(
     gate.refuse_unknown(figures)
     say_reading(None if page.people is None else page.people.people.origin)
     write_report(page, Path(out) if out is not None else Path(run) / NAME)
-    gate.finish(figures, of=lambda: score_result(loaded))
+    gate.finish(figures, of=lambda: score_result(loaded, people=page.people))
 
 
 def _refuse_without_people(human: str | None, given: Mapping[str, object]) -> None:
@@ -214,7 +214,7 @@ def _figures(run: Run, page: RunReport) -> list[Figure]:
     from persona_panel.analyses.score import score_result
     from persona_panel.results.requirements.of_result import result_figures
 
-    found = result_figures(score_result(run))
+    found = result_figures(score_result(run, people=page.people))
     if page.people is not None:
         found += [figure for result in page.beside for figure in result_figures(result)]
     return found

@@ -412,7 +412,10 @@ def _as_json(value: Any) -> Any:
 MODEL_SPEC = r"^[a-z0-9_-]+:.+$"
 """The pattern of a model's name, `provider:name`; the provider is named as its file or entry point
 is."""
-_AT_AN_ADDRESS = re.compile(r"(.+?)@(https?://.+)", re.DOTALL)
+_AT_AN_ADDRESS = re.compile(r"(\w+:[^@\s][^@]*)@(https?://[^@\s]+)")
+_LIKE_AN_ADDRESS = re.compile(
+    r"@(?:$|\w+://|localhost\b|\d+(?:\.\d+){3}|\[|[\w.-]+:\d)", re.IGNORECASE
+)
 
 
 def known_elicitation(value: str | None) -> str | None:
@@ -467,6 +470,11 @@ class ModelConfig(BaseModel):
                 if value.get("base_url") not in (None, at[2]):
                     raise ValueError("a base_url other than the address in model; give one of them")
                 return {**value, "model": at[1], "base_url": at[2]}
+            case {"model": str(model)} if _LIKE_AN_ADDRESS.search(model):
+                # Taken for a part of the name, it would be sent to the provider's own address.
+                raise ValueError(
+                    "a model at an address is provider:NAME@http://HOST:PORT/v1, or https"
+                )
         return value
 
     @field_validator("name")

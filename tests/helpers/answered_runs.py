@@ -93,6 +93,8 @@ def model_of(case: Case) -> ScriptedModel:
             return CallError("the scripted model is out of order", kind="permanent")
         body = body_of(request)
         words = " ".join(str(message["content"]) for message in body["messages"])
+        if "[no answer]" in words:
+            return "I would rather not."
         found = _MARK.search(words)
         assert found is not None
         schema = body["response_format"]["json_schema"]["schema"]

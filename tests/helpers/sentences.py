@@ -320,7 +320,7 @@ RUN: dict[str, Check] = {
     rf"{_BEST}(?P<a>\S+) is significantly ahead: {POINTS} above (?P<b>\w+)"
     rf"(?:, the comparison with the largest p)?{DECIDING_FACTS}\.": _won,
     rf"{_BEST}No system is significantly ahead: (?P<a>\S+) (?P<x>{NUMBER}), (?P<b>\S+) "
-    rf"(?P<y>{NUMBER}), difference (?P<signed>{NUMBER}){UNIT}{DECIDING_FACTS}\."
+    rf"(?P<y>{NUMBER}), difference(?: on the prompts of both)? (?P<signed>{NUMBER}){UNIT}{DECIDING_FACTS}\."
     r"(?: Tied with \S+: (?P<tied>.+)\.)?": _not_won,
     rf"{_BEST}{_NOTHING_SCORED}": _nothing,
     rf"{_TRUST}Agreement cannot be measured: .+\.": (
@@ -398,7 +398,7 @@ RUN: dict[str, Check] = {
 
 
 _LIMITS = re.compile(
-    r"(?<=\.) (?=All judges |There is one |[\d,]+ of [\d,]+ judgments are missing|"
+    r"(?<=\.) (?=Not ranked, |All judges |There is one |[\d,]+ of [\d,]+ judgments are missing|"
     r"Longer responses |Judges prefer |[\d,]+ responses? ha)"
 )
 """Where, in an answer, a sentence on what limits it begins."""

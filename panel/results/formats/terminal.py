@@ -54,9 +54,9 @@ def _fitting(
     reserved = 0 if table is None else _height(_cut(table, 0, width, _ROWS), width)
     kept = list(sentences[:1])
     for sentence in sentences[1:]:
-        # The answer to a question goes before the table.
-        beside = 0 if "? " in str(sentence) else reserved
-        if _height([*rest, *kept, sentence, *last], width) + beside > LINES:
+        # The answers to questions are there in any case, and go before the table.
+        is_answer = "? " in str(sentence)
+        if not is_answer and _height([*rest, *kept, sentence, *last], width) + reserved > LINES:
             break
         kept.append(sentence)
     left = LINES - _height([*rest, *kept, *last], width)

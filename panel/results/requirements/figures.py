@@ -117,6 +117,9 @@ class Figure:
         ):
             reach = max(below, above) * critical_t(self.df, level) / critical_t(self.df, self.level)
             low, high = self.value - reach, self.value + reach
+        elif level < self.level:
+            # The wider interval that is known decides: what it shows, the narrower one would.
+            return self
         else:
             why = f"its interval is known at {100 * self.level:g} % alone"
             return replace(self, low=nan, high=nan, reason=why)

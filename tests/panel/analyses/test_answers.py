@@ -172,7 +172,7 @@ def test_signs_of_bias_and_of_injection_are_part_of_trust(tmp_path: Path) -> Non
     )
     assert found is not None and float(found[1]) > 0.7
     assert injected == (
-        "1 response has words that address a judge, as a prompt injection has: 'birch-0'."
+        "1 response has words that address a judge, as a prompt injection has: 'p0/birch-0'."
     )
     assert trust.sentence.endswith(f"{length} {injected}")
     first = report_of(run).html.partition('id="systems"')[0]
@@ -204,7 +204,29 @@ def test_a_run_of_plain_judges_answers_whether_personas_add(
         assert row["sentence"] == expected.sentence
         assert f"{QUESTIONS['personas']} {row['sentence']}" in result.conclusion
         assert check(result, "answer[personas] < 0.5").met
+    few = tmp_path / "few"
+    Panel([NO_PERSONA], model_of(case), replicates=3).score(responses, out=few)
+    (row,) = compare(folders[0], few)["answers"].rows
+    assert row["sentence"] == ("Not known: the runs have other models, or other numbers of judges.")
     assert not any(table.name == "answers" for table in compare(runs["tie"][0], folders[0]).tables)
+
+
+def test_a_system_without_a_score_is_named(tmp_path: Path) -> None:
+    """Where all judgments of a system failed, no other is said to be the best of all, nor is that
+    settled."""
+    case = CASES["winner"]
+    responses = [
+        each
+        if each.system != "cedar"
+        else each.model_copy(update={"text": f"{each.text} [no answer]"})
+        for each in responses_of(case)
+    ]
+    run = Panel("disciplinary", model_of(case)).score(responses, out=tmp_path / "run")
+    said = sentences(run)
+    missing = "Not ranked, as nothing of theirs was scored: cedar."
+    assert said["best"].startswith("ash is significantly ahead: ")
+    assert said["best"].endswith(missing)
+    assert said["settle"] == f"Their judgments. {missing}"
 
 
 GAIN = "agreement with people (τ_b with the mean of their ratings)"

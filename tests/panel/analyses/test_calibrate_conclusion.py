@@ -58,10 +58,10 @@ def test_a_mean_that_is_higher_over_other_prompts_makes_no_system_best() -> None
     not said to be ahead."""
     found = Calibration(systems_of(a=5.2, b=5.1), (pair("a", "b", -0.9, 0.01),))
     first, *_ = calibrate_conclusion(found)
-    assert "No system is significantly ahead: a 5.20, b 5.10, difference −0.90 points" in first
+    assert "ahead: a 5.20, b 5.10, difference on the prompts of both −0.90 points" in first
     pairs = (pair("a", "b", -0.9, 0.01), pair("a", "c", 1, 0.01), pair("b", "c", 2, 0.01))
     first, *_ = calibrate_conclusion(Calibration(systems_of(a=5.2, b=5.1, c=4.0), pairs))
-    assert "No system is significantly ahead: a 5.20, b 5.10, difference −0.90 points" in first
+    assert "ahead: a 5.20, b 5.10, difference on the prompts of both −0.90 points" in first
     assert first.endswith(" Tied with a: b.")
 
 

@@ -33,6 +33,26 @@ def server() -> Iterator[ScriptedServer]:
         yield running
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "openai:x@localhost:11434/v1", "openai:x@127.0.0.1:11434", "openai:x@ftp://host/v1",
+        "openai:x@", "openai:@http://127.0.0.1:11434/v1", "openai:x@host.example:8000/v1",
+        "openai:a@http://evil.example/v1@http://127.0.0.1:11434/v1",
+    ],
+)  # fmt: skip
+def test_what_looks_like_an_address_is_never_a_part_of_a_name(name: str) -> None:
+    """It would be sent, with the texts and the key, to the provider's own address."""
+    with pytest.raises(ValidationError, match="provider:NAME@http://HOST:PORT/v1"):
+        ModelConfig(model=name)
+
+
+@pytest.mark.parametrize("name", ["openai:@cf/meta/llama-3-8b", "openai:claude-3@20240229"])
+def test_a_name_may_have_the_sign(name: str) -> None:
+    """Some providers' names do."""
+    assert ModelConfig(model=name).model == name
+
+
 @pytest.mark.parametrize("timeout", [0, -1, float("inf"), float("nan")])
 def test_a_timeout_is_a_number_of_seconds(timeout: float) -> None:
     """One that never ends would hold a run up, and libcurl cannot count it."""

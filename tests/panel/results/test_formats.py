@@ -241,7 +241,7 @@ def test_html_has_a_picture_and_closed_tables() -> None:
     assert '<table class="forest"' not in result.text("html")
     assert 'href="#r/a%20b/r%2F1">first</a>' in section(result, "S", linked=True)
     assert "<a " not in section(result, "S")
-    assert "<code>do it</code> prints it" in section(result, "S", command="do it")
+    assert "<code>do it</code> has it" in section(result, "S", command="do it")
 
 
 def test_a_scale_shades_means() -> None:
