@@ -164,8 +164,9 @@ def gauge(estimate: Estimate, marks: Mapping[str, float]) -> Markup:
     there = [x for x in (estimate.value, *estimate.ends, *marks.values()) if not isnan(x)]
     if isnan(estimate.value) or not (estimate.has_interval or marks):
         return Markup()
-    is_about_zero = isinstance(estimate, Difference) or min(there) < 0
-    axis = Axis.about_zero(there) if is_about_zero else Axis.of((0.0, max(1.0, *there)), there)
+    limits = min(0.0, *there), max(1.0, *there)
+    about_zero = isinstance(estimate, Difference)
+    axis = Axis.about_zero(there) if about_zero else Axis.of(limits, there)
     return _rendered("gauge.html.jinja", of=estimate, axis=axis, marks=marks)
 
 
