@@ -153,7 +153,7 @@ def test_people_show_whether_the_panel_is_nearer_than_its_best_judge(
     ]
     people.write_text("\n".join(["item,rater,value", *lines]) + "\n")
     given = [str(folder), "--human", str(people), "--map-human", "score=value"]
-    result = CliRunner().invoke(command, ["people", "votes", *given])
+    result = CliRunner().invoke(command, ["people", "votes", *given, "--full"])
     assert "The panel is closer to people than its best judge" in result.stdout
     half = "10 prompts; the best judge was chosen on the other prompts, every second one)"
     assert half in " ".join(result.stdout.split())
