@@ -214,7 +214,9 @@ def _figures(run: Run, page: RunReport) -> list[Figure]:
     from persona_panel.analyses.score import score_result
     from persona_panel.results.requirements.of_result import result_figures
 
-    found = result_figures(score_result(run, people=page.people))
-    if page.people is not None:
-        found += [figure for result in page.beside for figure in result_figures(result)]
-    return found
+    if page.people is None:
+        return result_figures(score_result(run))
+    led = result_figures(score_result(run, people=page.people))
+    found = [figure for figure in led if figure.name == "answer"]
+    found += [each for each in result_figures(score_result(run)) if each.name != "answer"]
+    return found + [figure for result in page.beside for figure in result_figures(result)]

@@ -412,7 +412,7 @@ def _as_json(value: Any) -> Any:
 MODEL_SPEC = r"^[a-z0-9_-]+:.+$"
 """The pattern of a model's name, `provider:name`; the provider is named as its file or entry point
 is."""
-_AT_AN_ADDRESS = re.compile(r"(\w+:[^@\s][^@]*)@(https?://[^@\s]+)")
+_AT_AN_ADDRESS = re.compile(r"([^:]+:.+?)@(https?://[^@\s]+)", re.DOTALL)
 _LIKE_AN_ADDRESS = re.compile(
     r"@(?:$|\w+://|localhost\b|\d+(?:\.\d+){3}|\[|[\w.-]+:\d)", re.IGNORECASE
 )

@@ -141,11 +141,9 @@ def test_of_personas_alone_there_is_no_difference(tmp_path: Path) -> None:
     assert LIKE_WITH_LIKE not in output
 
 
-def test_people_show_whether_the_panel_is_nearer_than_its_best_judge(
-    folder: Path, tmp_path: Path
-) -> None:
+def test_people_show_whether_the_panel_is_nearer_than_its_best_judge(tmp_path: Path) -> None:
     """Judges err each in their own way about what people say: their mean errs less."""
-    people = tmp_path / "people.csv"
+    folder, people = scored(tmp_path / "run", 1.0), tmp_path / "people.csv"
     lines = [
         f"r{i},{rater},{min(max(1 + i % 5 + (rater - 1) * (i % 3 == 0), 1), 5)}"
         for i in range(N)

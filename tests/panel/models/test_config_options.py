@@ -38,13 +38,18 @@ def server() -> Iterator[ScriptedServer]:
     [
         "openai:x@localhost:11434/v1", "openai:x@127.0.0.1:11434", "openai:x@ftp://host/v1",
         "openai:x@", "openai:@http://127.0.0.1:11434/v1", "openai:x@host.example:8000/v1",
-        "openai:a@http://evil.example/v1@http://127.0.0.1:11434/v1",
     ],
 )  # fmt: skip
 def test_what_looks_like_an_address_is_never_a_part_of_a_name(name: str) -> None:
     """It would be sent, with the texts and the key, to the provider's own address."""
     with pytest.raises(ValidationError, match="provider:NAME@http://HOST:PORT/v1"):
         ModelConfig(model=name)
+
+
+def test_the_last_address_is_the_one_that_is_asked() -> None:
+    """A server may list a name that looks like an address: nothing is sent there."""
+    made = ModelConfig(model="openai:a@http://evil.example/v1@http://127.0.0.1:11434/v1")
+    assert str(made.base_url) == "http://127.0.0.1:11434/v1"
 
 
 @pytest.mark.parametrize("name", ["openai:@cf/meta/llama-3-8b", "openai:claude-3@20240229"])
