@@ -504,7 +504,7 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
     ]
     if not open_:
         why = "no open difference between systems has a standard error"
-        sentence = f"Not known: {why}, for which they need several prompts in common."
+        sentence = f"Not known: {why}; it takes several prompts in common."
         return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
     # Needs judges, not prompts; else the smallest in its standard errors.
     hardest, sampled = min(
