@@ -118,19 +118,13 @@ def _with_open(settle: RunAnswer, *others: RunAnswer) -> RunAnswer:
 def _reversed(panel: Ranked, people: Ranked) -> list[str]:
     """Return the pairs of systems that the panel puts significantly in one order, and people's
     ratings in the other."""
-    order = {
-        frozenset((each.a, each.b)): (each.a if each.sign > 0 else each.b, each)
-        for each in panel.differences
-        if each.shown and each.sign
-    }
-    pairs = []
-    for each in people.differences:
-        of_panel = order.get(frozenset((each.a, each.b)))
-        if of_panel is None or not each.shown or not each.sign:
-            continue
-        if of_panel[0] != (each.a if each.sign > 0 else each.b):
-            pairs.append(f"{each.a} and {each.b}")
-    return pairs
+    signs = {(each.a, each.b): each.sign for each in panel.differences if each.shown}
+    return [
+        f"{each.a} and {each.b}"
+        for each in people.differences
+        if each.shown
+        and each.sign * (signs.get((each.a, each.b), 0) - signs.get((each.b, each.a), 0)) < 0
+    ]
 
 
 def _reversal(pairs: Sequence[str]) -> str:
@@ -210,22 +204,21 @@ def can_be_trusted(
 
     Args:
         reversed_pairs: systems whose order people's ratings reverse.
-        systems: with what concerns systems: how many differ, the reliability of means, bias.
+        systems: with what concerns systems: the reliability of their means, signs of bias.
     """
     command, judged = command_on(run, "agree"), judged_in(run)
     limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
-    limits_shown = list(_signs_of_bias(run)) if systems else []
+    signs = list(_signs_of_bias(run)) if systems else []
     if demonstration_notice(*(judge.model for judge in run.judges)):
-        limits_shown.append("A model is for demonstration only.")
+        signs.append("A model is for demonstration only.")
     # Differences that people reverse are no sign of trust.
     estimate, sentence = _agreement(run, systems=systems and not reversed_pairs)
     marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
-    first = []
+    verdict, reversal = [], []
     if reversed_pairs:
-        first = ["Not its ranking.", _reversal(reversed_pairs)]
-        limits_shown.insert(0, first[1])
-    whole = " ".join([*first, sentence, *limiting, *limits_shown[len(first) // 2 :]])
-    return RunAnswer("trust", whole, estimate, command, "α", marks, limits_shown)
+        verdict, reversal = ["Not its ranking."], [_reversal(reversed_pairs)]
+    whole = " ".join([*verdict, *reversal, sentence, *limiting, *signs])
+    return RunAnswer("trust", whole, estimate, command, "α", marks, [*reversal, *signs])
 
 
 def _signs_of_bias(run: Run) -> Iterator[str]:
