@@ -177,7 +177,7 @@ def _short_formats(command: Command) -> Command:
 
 
 def _check_plot(file: str) -> None:
-    from persona_panel.statistics.figures import PLOTS, plots_at_hand
+    from persona_panel.results.page_columns import PLOTS, plots_at_hand
 
     if not plots_at_hand():
         raise click.UsageError(f"--plot needs Matplotlib: {PLOTS}")

@@ -1,17 +1,25 @@
-"""The main estimates of a result as a forest plot, which needs Matplotlib."""
+"""The main estimates of a result, and statistics of ratings, as forest plots, by Matplotlib."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from persona_panel.files.secrets import SECRETS
+from persona_panel.results.page_columns import PageColumns, check_plots
 from persona_panel.results.table import Table, one_line
+from persona_panel.statistics.agreement import agree, agreement_statistics
+from persona_panel.statistics.comparison import comparison_statistics, correlate
+from persona_panel.statistics.core.arrays import AnalysisOptions
+from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.figures import PageColumns, check_plots
+from persona_panel.statistics.core.registry import Registry
+from persona_panel.statistics.core.table import Ratings, Row
 
 if TYPE_CHECKING:
-    from persona_panel.statistics.figures.charts import PaperFigure
+    from persona_panel.results.charts import PaperFigure
+
+_NO_TESTS = AnalysisOptions(n_permutations=0)
 
 
 def forest_of(tables: Sequence[Table], *, columns: PageColumns = 1) -> PaperFigure:
@@ -23,7 +31,7 @@ def forest_of(tables: Sequence[Table], *, columns: PageColumns = 1) -> PaperFigu
         ValueError: no table has estimates.
     """
     check_plots(columns)
-    from persona_panel.statistics.figures.charts import (
+    from persona_panel.results.charts import (
         ForestMarks,
         ForestPanel,
         ForestPoint,
@@ -56,4 +64,131 @@ def forest_of(tables: Sequence[Table], *, columns: PageColumns = 1) -> PaperFigu
         zero=any(isinstance(estimate, Difference) for _, estimate in there),
     )
     figure.caption = f"{table.title or table.name}: {name}; lines: {sample}."
+    return figure
+
+
+class RatingsPlots:
+    """The figures of ratings, each a Matplotlib `Figure` to save as PDF, SVG or PNG.
+
+    `columns` and `figure.caption` are as of a run's figures (`RunPlots`). Every method raises
+    ModuleNotFoundError without matplotlib, and ValueError for other numbers of columns.
+    """
+
+    def __init__(self, ratings: Ratings) -> None:
+        self._ratings = ratings
+
+    def agreement(
+        self,
+        statistic: str = "krippendorff_alpha",
+        *,
+        options: AnalysisOptions = _NO_TESTS,
+        columns: PageColumns = 1,
+    ) -> PaperFigure:
+        """Plot inter-rater agreement by dimension, for each group of raters and for all together.
+
+        Args:
+            statistic: the name of a statistic of `agree`, such as `krippendorff_alpha` or `icc2`.
+            options: how it is computed, as of `agree`.
+
+        Raises:
+            ValueError: these ratings have no such statistic.
+        """
+        check_plots(columns)
+        axis = _heading(agreement_statistics, statistic)
+        rows = _of(agree(self._ratings, options, only=[statistic]), [statistic])
+        names = {row.group: "all raters" if row.group == ALL else row.group for row in rows}
+        return _by_dimension(rows, names, self._ratings, axis, columns)
+
+    def correlation(
+        self,
+        humans: Ratings,
+        statistic: str = "tau_c",
+        *,
+        options: AnalysisOptions = _NO_TESTS,
+        columns: PageColumns = 1,
+    ) -> PaperFigure:
+        """Plot the correlation of these ratings of a panel with people's, by dimension, next to it
+        that of one person with the others.
+
+        Args:
+            humans: people's ratings of the same items, as `load_aligned_ratings` gives them.
+            statistic: the name of a correlation of `correlate`, such as `tau_c`, `spearman` or
+                `tau_b_within_prompts`.
+            options: how it is computed, as of `correlate`.
+
+        Raises:
+            ValueError: the two have no such statistic.
+        """
+        check_plots(columns)
+        axis = f"{_heading(comparison_statistics, statistic)} with the mean human rating"
+        ceiling = f"human_ceiling_{statistic}"
+        rows = _of(correlate(self._ratings, humans, options), [statistic, ceiling])
+        # The panel's groups first, then all of it; a person stands last.
+        rows.sort(key=lambda row: row.statistic == ceiling)
+        names = {
+            row.group: "one person, and the others"
+            if row.statistic == ceiling
+            else ("panel" if row.group == ALL else row.group)
+            for row in rows
+        }
+        return _by_dimension(rows, names, humans, axis, columns)
+
+
+def _heading(registry: Registry[Any], statistic: str) -> str:
+    headings = {entry.name: " ".join(entry.heading.split()) for entry in registry}
+    if statistic not in headings:
+        raise ValueError(f"no statistic {statistic!r}; there are {', '.join(headings)}")
+    return headings[statistic]
+
+
+def _of(rows: Sequence[Row], statistics: Sequence[str]) -> list[Row]:
+    kept = [row for row in rows if row.by is None and row.statistic in statistics]
+    if not any(row.statistic == statistics[0] for row in kept):
+        raise ValueError(f"{statistics[0]!r} does not apply to these ratings")
+    return kept
+
+
+def _by_dimension(
+    rows: Sequence[Row], names: dict[str, str], ratings: Ratings, axis: str, columns: PageColumns
+) -> PaperFigure:
+    """Plot a row for each dimension and a series for each group's name."""
+    from persona_panel.results.charts import (
+        ForestMarks,
+        ForestPanel,
+        ForestPoint,
+        ForestSeries,
+        forest,
+    )
+
+    dimensions = list(dict.fromkeys(row.dimension for row in rows))
+    points = {
+        (row.group, row.dimension): ForestPoint(row.value, row.ci_low, row.ci_high) for row in rows
+    }
+    series = [
+        ForestSeries(name, [points.get((group, dimension)) for dimension in dimensions])
+        for group, name in names.items()
+    ]
+    sampled = "prompts" if ratings.prompts else "items"
+    over = next((row.estimate(sampled=sampled).over for row in rows if row.ci_over), "")
+    mark = f"95 % interval over {over}" if over else ""
+    figure = forest(
+        ["all dimensions" if name == ALL else name.replace("_", " ") for name in dimensions],
+        [ForestPanel("", series)],
+        axis,
+        ForestMarks(mark),
+        columns=columns,
+        zero=True,
+    )
+    lacking: dict[str, list[str]] = {}
+    for row in rows:
+        if why := row.reason or row.ci_reason:
+            what = "value" if row.reason else "interval"
+            lacking.setdefault(f"No {what} for {{}}: {why}.", []).append(
+                f"{names[row.group]} ({row.dimension})"
+            )
+    sizes = f"{len(ratings.items):,} items, {ratings.counted_raters()}"
+    figure.caption = " ".join(
+        [f"{axis} by dimension; {sizes}{f'; lines: {mark}' if mark else ''}."]
+        + [reason.replace("{}", "; ".join(those)) for reason, those in lacking.items()]
+    )
     return figure

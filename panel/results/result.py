@@ -15,9 +15,9 @@ if TYPE_CHECKING:
     import polars
     import pyarrow
 
+    from persona_panel.results.charts import PaperFigure
+    from persona_panel.results.page_columns import PageColumns
     from persona_panel.statistics.core.table import Coverage
-    from persona_panel.statistics.figures import PageColumns
-    from persona_panel.statistics.figures.charts import PaperFigure
 
 FORMATS = f"{__package__}.formats"
 """The package of output formats, one a file, called as the file is."""

@@ -39,8 +39,9 @@ PACKAGES = ("persona_panel",)
 LEFT_OUT = (
     "persona_panel.calls.stores.redis", "persona_panel.cli.",
     "persona_panel.clusters.engines.ray", "persona_panel.clusters.ray_", "persona_panel._alias",
-    "persona_panel.analyses.figures.", "persona_panel.statistics.figures.",
-    "persona_panel.experiments.sweep.plots", "persona_panel.studio.http",
+    "persona_panel.analyses.figures.", "persona_panel.results.charts",
+    "persona_panel.results.heatmap", "persona_panel.experiments.sweep.plots",
+    "persona_panel.studio.http",
 )  # fmt: skip
 """How the names of modules begin that each fork imports itself: those that import an extra, and
 those of commands, whose options name the extensions that are installed."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from matplotlib import rc_context
 
-from persona_panel.statistics.figures.charts import (
+from persona_panel.results.charts import (
     COLOURS,
     LIGHT,
     LOOK,

@@ -15,15 +15,15 @@ from persona_panel.analyses.figures.units import (
 )
 from persona_panel.files.secrets import SECRETS
 from persona_panel.planning.panel_plan import counted_judges
+from persona_panel.results.page_columns import PageColumns, check_plots
 from persona_panel.runs.scale_limits import unit_of, unit_of_ratings
 from persona_panel.statistics.core.display import counted
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.ranking import SystemDifference, SystemRank
-from persona_panel.statistics.figures import PageColumns, check_plots
 
 if TYPE_CHECKING:
+    from persona_panel.results.charts import ForestPoint, PaperFigure
     from persona_panel.runs.run import Run
-    from persona_panel.statistics.figures.charts import ForestPoint, PaperFigure
 
 _OVER_PROMPTS = "95 % interval over prompts"
 _OVER_BOTH = "95 % interval over prompts and judges"
@@ -58,7 +58,7 @@ class RunPlots:
             ValueError: there is no such dimension.
         """
         check_plots(columns)
-        from persona_panel.statistics.figures.charts import (
+        from persona_panel.results.charts import (
             ForestMarks,
             ForestPanel,
             ForestSeries,
@@ -99,7 +99,7 @@ class RunPlots:
         """Draw a forest plot for each dimension, systems in the order of the leaderboard: means
         with their 95 % intervals over prompts; of dimensions with categories, the share of each."""
         check_plots(columns)
-        from persona_panel.statistics.figures.charts import (
+        from persona_panel.results.charts import (
             ForestMarks,
             ForestPanel,
             ForestSeries,
@@ -140,7 +140,7 @@ class RunPlots:
             ValueError: there is no such system, or no other.
         """
         check_plots(columns)
-        from persona_panel.statistics.figures.charts import (
+        from persona_panel.results.charts import (
             ForestMarks,
             ForestPanel,
             ForestPoint,
@@ -196,7 +196,7 @@ class RunPlots:
             ValueError: the judges of this run rate responses one by one.
         """
         check_plots(columns)
-        from persona_panel.statistics.figures.charts import (
+        from persona_panel.results.charts import (
             ForestMarks,
             ForestPanel,
             ForestPoint,
@@ -246,7 +246,7 @@ class RunPlots:
         """
         check_plots(columns)
         from persona_panel.analyses.breakdown.personas import persona_departures
-        from persona_panel.statistics.figures.charts import HeatCell, HeatPanel, heatmap
+        from persona_panel.results.heatmap import HeatCell, HeatPanel, heatmap
 
         run = self._run
         result = persona_departures(run)
@@ -299,7 +299,7 @@ class RunPlots:
         """
         check_plots(columns)
         from persona_panel.analyses.contested import most_contested, unit_of_departures
-        from persona_panel.statistics.figures.charts import StripPoint, StripRow, strips
+        from persona_panel.results.charts import StripPoint, StripRow, strips
 
         result = most_contested(self._run, top)
         first = result[0].departures if result else {}
@@ -364,7 +364,7 @@ class RunPlots:
 
 
 def _composite(entry: SystemRank) -> ForestPoint:
-    from persona_panel.statistics.figures.charts import ForestPoint
+    from persona_panel.results.charts import ForestPoint
 
     return ForestPoint(
         entry.composite, entry.ci_low, entry.ci_high, entry.judges_ci_low, entry.judges_ci_high
@@ -372,7 +372,7 @@ def _composite(entry: SystemRank) -> ForestPoint:
 
 
 def _mean(entry: SystemRank, dimension: str) -> ForestPoint:
-    from persona_panel.statistics.figures.charts import ForestPoint
+    from persona_panel.results.charts import ForestPoint
 
     return ForestPoint(entry.dimensions[dimension], *entry.dimension_intervals[dimension])
 

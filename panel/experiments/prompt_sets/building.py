@@ -87,6 +87,7 @@ from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.planning.panel_plan import prices_document
 from persona_panel.planning.settings import DEFAULT_MODEL
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.page_columns import plots_at_hand
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.rubrics import CategoryScale, Rubric
@@ -94,7 +95,6 @@ from persona_panel.runs.execution import CALLED, Execution
 from persona_panel.runs.folder import OutputFile
 from persona_panel.runs.output import locked
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.figures import plots_at_hand
 
 REWRITING, DIVERSITY = "rewriting", "diversity"
 T = TypeVar("T")

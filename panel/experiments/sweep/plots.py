@@ -18,11 +18,7 @@ from persona_panel.experiments.sweep.deltas import MARKS, Cell, CompositeDelta, 
 from persona_panel.experiments.sweep.plan import SweepPlan
 from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs.framing import BASELINE
-from persona_panel.rubrics import Rubric
-from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.levels import LEVEL
-from persona_panel.statistics.figures import PageColumns
-from persona_panel.statistics.figures.charts import (
+from persona_panel.results.charts import (
     COLOURS,
     LIGHT,
     LOOK,
@@ -32,16 +28,17 @@ from persona_panel.statistics.figures.charts import (
     ForestPanel,
     ForestPoint,
     ForestSeries,
-    HeatCell,
-    HeatPanel,
     PaperFigure,
-    bare,
     forest,
-    heatmap,
     label,
     paper_figure,
     plain,
 )
+from persona_panel.results.heatmap import HeatCell, HeatPanel, heatmap
+from persona_panel.results.page_columns import PageColumns
+from persona_panel.rubrics import Rubric
+from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.levels import LEVEL
 
 _DPI = 150
 _DELTA = "Δ (points; positive: worse than the baseline)"
@@ -248,7 +245,7 @@ def _scores(
     axis.set_ylabel("Mean score (points)")
     axis.grid(axis="y", color=LIGHT, linewidth=0.4)
     axis.set_axisbelow(True)
-    bare(axis, "top", "right")
+    axis.spines[["top", "right"]].set_visible(False)
 
 
 def _written(figure: PaperFigure, kind: str) -> bytes:

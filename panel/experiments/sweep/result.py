@@ -35,6 +35,7 @@ from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs.framing import BASELINE, Degradation, Variant
 from persona_panel.graphs.sweeping import TargetAnswer
 from persona_panel.results.conclusions.score import Judged
+from persona_panel.results.page_columns import PageColumns, check_plots
 from persona_panel.rubrics import Rubric
 from persona_panel.runs.run import Run
 from persona_panel.runs.summary import judged_in
@@ -49,11 +50,10 @@ from persona_panel.statistics.core.display import (
 )
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.table import Coverage
-from persona_panel.statistics.figures import PageColumns, check_plots
 
 if TYPE_CHECKING:
     from persona_panel.experiments.sweep.plots import PlottedSweep
-    from persona_panel.statistics.figures.charts import PaperFigure
+    from persona_panel.results.charts import PaperFigure
 
 
 class SweepPlots:

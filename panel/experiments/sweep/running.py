@@ -52,6 +52,7 @@ from persona_panel.models.config import Price, with_batches
 from persona_panel.planning.bound_models import Models, texts_at_once
 from persona_panel.planning.panel_plan import PanelPlan, manifest_of, prices_document
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.page_columns import plots_at_hand
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from persona_panel.runs.execution import CALLED, Execution, start_of
 from persona_panel.runs.executor import PanelJob, notebook_progress
@@ -64,7 +65,6 @@ from persona_panel.runs.judgment_lines import usage_document
 from persona_panel.runs.kept import PROMPTS, RESPONSES, KeptTexts
 from persona_panel.runs.output import AppendedFile, RunOutput
 from persona_panel.runs.run import Run
-from persona_panel.statistics.figures import plots_at_hand
 
 if TYPE_CHECKING:
     from persona_panel.experiments.sweep.plan import Options

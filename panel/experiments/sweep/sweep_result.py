@@ -14,6 +14,7 @@ from persona_panel.files.named_files import shown_folder
 from persona_panel.files.responses import Batch
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.results.conclusions.wording import counted, first_of
+from persona_panel.results.page_columns import PLOTS, plots_at_hand
 from persona_panel.results.requirements.figures import Figure
 from persona_panel.results.requirements.of_result import result_figures
 from persona_panel.results.result import Result
@@ -28,7 +29,6 @@ from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.ranking import sampled_mean
 from persona_panel.statistics.core.table import Coverage
-from persona_panel.statistics.figures import PLOTS, plots_at_hand
 
 if TYPE_CHECKING:
     from persona_panel.experiments.sweep.plan import SweepPlan

@@ -25,7 +25,6 @@ from persona_panel.statistics.core.display import (
     rating_columns,
 )
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.figures import RatingsPlots
 
 if TYPE_CHECKING:
     import pandas
@@ -202,11 +201,6 @@ class Ratings:
 
     to_frame = FrameMethod(rating_columns)
     """See `persona_panel.statistics.core.display.rating_columns`."""
-
-    @property
-    def plot(self) -> RatingsPlots:
-        """Return plots for a paper."""
-        return RatingsPlots(self)
 
     def __repr__(self) -> str:
         return self._facts().text

@@ -196,7 +196,7 @@ def test_a_type_checker_sees_what_a_users_code_gets(tmp_path: Path) -> None:
     what no figure has."""
     script = tmp_path / "users.py"
     script.write_text(
-        "from persona_panel import Panel, Ratings, Run, RunPlots, Sweep\n"
+        "from persona_panel import Panel, Ratings, RatingsPlots, Run, RunPlots, Sweep\n"
         "def look(run: Run, ratings: Ratings, sweep: Sweep, panel: Panel) -> None:\n"
         "    reveal_type(run.to_frame('polars'))\n"
         "    reveal_type(ratings.to_frame('polars'))\n"
@@ -207,7 +207,7 @@ def test_a_type_checker_sees_what_a_users_code_gets(tmp_path: Path) -> None:
         "    panel.score(run.to_frame('polars'))\n"
         "    panel.score([1])\n"
         "def draw(run: Run, ratings: Ratings, sweep: Sweep) -> None:\n"
-        "    figures = RunPlots(run).systems('clarity'), ratings.plot.agreement(), "
+        "    figures = RunPlots(run).systems('clarity'), RatingsPlots(ratings).agreement(), "
         "sweep.plot.deltas()\n"
         "    reveal_type(figures[0])\n"
         "    reveal_type(figures)\n"

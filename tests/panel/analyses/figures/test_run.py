@@ -186,11 +186,12 @@ def test_matplotlib_is_loaded_for_a_figure_alone_and_pyplot_never() -> None:
     a figure loads Matplotlib without pyplot, and with it no window and no state."""
     code = (
         "import sys, panel, persona_panel.cli.score, persona_panel.cli.main\n"
-        "panel.Panel, panel.RunPlots, panel.Ratings.plot, panel.Sweep.plot\n"
+        "panel.Panel, panel.RunPlots, panel.RatingsPlots, panel.Sweep.plot\n"
         "print([name for name in ('matplotlib', 'pandas', 'polars') if name in sys.modules])\n"
         "import numpy as np\n"
         "scores = np.array([[[1.0], [2.0]], [[3.0], [4.0]], [[2.0], [5.0]]])\n"
-        "panel.Ratings(scores, tuple('abc'), tuple('xy'), ('d',), ('g', 'g')).plot.agreement()\n"
+        "ratings = panel.Ratings(scores, tuple('abc'), tuple('xy'), ('d',), ('g', 'g'))\n"
+        "panel.RatingsPlots(ratings).agreement()\n"
         "print([name for name in sys.modules if name in ('matplotlib', 'matplotlib.pyplot')])\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -21,7 +21,7 @@ from persona_panel.files.outputs import prompt_id_of
 from persona_panel.graphs import Judgment, Verdict
 from persona_panel.graphs.framing import Variant
 from persona_panel.graphs.sweeping import TargetAnswer
-from persona_panel.statistics.figures.charts import MARKERS
+from persona_panel.results.charts import MARKERS
 from persona_panel.testing import Answer, ScriptedServer, ok, serving, thinking
 from tests.helpers.figures import points, thick_lines
 from tests.sycophant import DIMENSIONS, OPENERS, questions, world

@@ -9,6 +9,7 @@ from math import isnan
 import numpy as np
 import pytest
 
+from persona_panel import RatingsPlots
 from persona_panel.statistics import AnalysisOptions, Ratings, agree, correlate
 from tests.helpers.figures import legend, names, points, thick_lines
 
@@ -39,10 +40,10 @@ HUMANS = some(3, ("human",) * 3, 2, 1.5)
 def test_agreement_is_drawn_by_dimension_and_group() -> None:
     """α of each group and of all raters with its interval; a dimension on which nobody differs has
     no value, and the caption says why. The composite, where there is one, comes first."""
-    (axis,) = PANEL.plot.agreement().axes
+    (axis,) = RatingsPlots(PANEL).agreement().axes
     assert names(axis) == ["composite", "conceptual clarity", "flat"]
     panel = replace(PANEL, composite_of=())
-    figure = panel.plot.agreement()
+    figure = RatingsPlots(panel).agreement()
     (axis,) = figure.axes
     rows = [one for one in agree(panel, NO_TESTS) if one.statistic == "krippendorff_alpha"]
     assert [one.group for one in rows[:4:2]] == ["m1", "m2"]
@@ -60,7 +61,7 @@ def test_agreement_is_drawn_by_dimension_and_group() -> None:
 
 def test_a_panels_correlation_stands_next_to_a_persons() -> None:
     """The panel's τ_c by dimension, and that of one person with the others."""
-    figure = PANEL.plot.correlation(HUMANS)
+    figure = RatingsPlots(PANEL).correlation(HUMANS)
     rows = [
         one
         for one in correlate(PANEL, HUMANS, NO_TESTS, only=["tau_c", "human_ceiling_tau_c"])
@@ -78,17 +79,17 @@ def test_a_panels_correlation_stands_next_to_a_persons() -> None:
 def test_a_statistic_that_is_not_there_is_refused() -> None:
     """By its name, with those that there are; one that needs what the ratings lack, too."""
     with pytest.raises(ValueError, match="no statistic 'beta'; there are krippendorff_alpha"):
-        PANEL.plot.agreement("beta")
+        RatingsPlots(PANEL).agreement("beta")
     ranks = Ratings(*(getattr(PANEL, name) for name in (
         "scores", "items", "raters", "dimensions", "groups")))  # fmt: skip
     with pytest.raises(ValueError, match="'tau_c_within_prompts' does not apply"):
-        ranks.plot.correlation(ranks, "tau_c_within_prompts")
+        RatingsPlots(ranks).correlation(ranks, "tau_c_within_prompts")
 
 
 def test_without_matplotlib_it_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     """Both figures name the extra."""
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'persona-panel\[plots\]'"):
-        PANEL.plot.agreement()
+        RatingsPlots(PANEL).agreement()
     with pytest.raises(ModuleNotFoundError, match=r"pip install 'persona-panel\[plots\]'"):
-        PANEL.plot.correlation(HUMANS)
+        RatingsPlots(PANEL).correlation(HUMANS)

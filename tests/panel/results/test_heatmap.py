@@ -6,8 +6,8 @@ from math import nan
 
 from matplotlib.patches import Rectangle
 
+from persona_panel.results.heatmap import HeatCell, HeatPanel, heatmap
 from persona_panel.statistics.core.display import signed
-from persona_panel.statistics.figures.charts import HeatCell, HeatPanel, heatmap
 from tests.helpers.figures import legend, names
 
 CELLS = [

@@ -9,7 +9,7 @@ from pathlib import Path
 import matplotlib as mpl
 import pytest
 
-from persona_panel.statistics.figures.charts import (
+from persona_panel.results.charts import (
     ForestMarks,
     ForestPanel,
     ForestPoint,
@@ -17,7 +17,7 @@ from persona_panel.statistics.figures.charts import (
     PaperFigure,
     label,
 )
-from persona_panel.statistics.figures.charts import forest as draw_forest
+from persona_panel.results.charts import forest as draw_forest
 from tests.helpers.figures import names
 
 PNG = b"\x89PNG"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import nan
 
-from persona_panel.statistics.figures.charts import StripPoint, StripRow, strips
+from persona_panel.results.charts import StripPoint, StripRow, strips
 from tests.helpers.figures import legend, names, points
 
 

@@ -1,4 +1,4 @@
-"""Forest plots, strips of points, and heatmaps of differences, as a paper takes them.
+"""Forest plots and strips of points, as a paper takes them.
 
 Figures are made without pyplot, which would keep them. Nothing is said by colour alone.
 """
@@ -15,20 +15,16 @@ from math import isnan, nan
 from typing import Any
 from unicodedata import east_asian_width
 
-import numpy as np
-from matplotlib import colormaps, font_manager, rc_context
+from matplotlib import font_manager, rc_context
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.cm import ScalarMappable
-from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
 from matplotlib.ft2font import FT2Font
 from matplotlib.lines import Line2D
-from matplotlib.patches import Patch, Rectangle
 from matplotlib.text import Text
 
-from persona_panel.statistics.core.display import signed
-from persona_panel.statistics.figures import PageColumns
+from persona_panel.results.page_columns import PageColumns
 
 WIDTHS: dict[PageColumns, float] = {1: 3.3, 2: 6.9}
 """In inches: 84 and 175 mm, which the columns of most journals and proceedings take."""
@@ -168,12 +164,6 @@ def _lacking(letters: str, families: Sequence[str]) -> set[str]:
     return lacking
 
 
-def bare(axis: Axes, *sides: str) -> None:
-    """Remove these borders of an axis."""
-    for side in sides:
-        axis.spines[side].set_visible(False)
-
-
 def panels_in_rows(n: int, columns: PageColumns) -> tuple[int, int]:
     """Return the rows and columns of a grid of n panels."""
     across = min(n, 1 if columns == 1 else 3)
@@ -187,6 +177,52 @@ def longest(names: Sequence[str]) -> int:
 
 def _width(text: str) -> int:
     return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)
+
+
+def _rows(
+    names: Sequence[str], width: int, least: float
+) -> tuple[list[str], list[float], list[float]]:
+    """Return the names of rows as they are drawn, their heights and their middles in inches."""
+    shown = [label(name, width) for name in names]
+    heights = [max(least, 0.05 + LINE * (name.count("\n") + 1)) for name in shown]
+    return shown, heights, [sum(heights[:i]) + height / 2 for i, height in enumerate(heights)]
+
+
+def _by_row(axis: Axes, names: Sequence[str], places: Sequence[float], total: float) -> None:
+    """Name the rows of an axis, the first at the top."""
+    axis.set_yticks(places, names)
+    axis.tick_params(axis="y", length=0)
+    axis.set_ylim(total, 0)
+    axis.spines[["top", "right", "left"]].set_visible(False)
+
+
+def _below(figure: PaperFigure, axis_label: str, columns: PageColumns) -> None:
+    figure.supxlabel(label(axis_label, 52 if columns == 1 else 110, 2), fontsize=8)
+
+
+def _no_value(axis: Axes, y: float) -> None:
+    # In the coordinates of the axis, so that it does not change its limits.
+    axis.annotate(
+        "no value", (0.02, y), xycoords=("axes fraction", "data"), va="center", fontsize=6.5,
+        color=GREY, style="italic",
+    )  # fmt: skip
+
+
+def _dot(axis: Axes, x: float, y: float, colour: str, marker: str, size: float, full: bool) -> None:
+    axis.plot(
+        x, y, marker=marker, markersize=size, linestyle="none", markeredgecolor=colour,
+        markeredgewidth=0.9, markerfacecolor=colour if full else "white", zorder=3,
+    )  # fmt: skip
+
+
+def legend(figure: PaperFigure, handles: Sequence[Artist], across: int, **look: Any) -> None:
+    if handles:
+        where: dict[str, Any] = {
+            "loc": "outside upper center",
+            "frameon": False,
+            "borderaxespad": 0.2,
+        } | look
+        figure.legend(handles=handles, ncols=across, **where)
 
 
 _LABEL_WIDTHS: dict[PageColumns, int] = {1: 20, 2: 30}
@@ -264,18 +300,18 @@ def forest(
         marks.filled,
         marks.empty,
     )
-    names = [label(row, _LABEL_WIDTHS[columns]) for row in rows]
     n_series = max(len(panel.series) for panel in panels)
-    heights = [
-        max(_ROW, 0.06 + _SERIES * n_series, 0.05 + LINE * (name.count("\n") + 1)) for name in names
-    ]
-    places = [sum(heights[:place]) + height / 2 for place, height in enumerate(heights)]
+    least = max(_ROW, 0.06 + _SERIES * n_series)
+    names, heights, places = _rows(rows, _LABEL_WIDTHS[columns], least)
     down, across = panels_in_rows(len(panels), columns)
+    handles = _handles(panels[0].series, marks)
+    beside = _beside(handles, columns)
     titled = any(panel.title for panel in panels)
     total = max(sum(heights), _ROW)
     height = down * (total + 0.25 + 0.2 * titled) + 0.2
+    height += 0.15 + 0.14 * -(-len(handles) // beside) if handles else 0.05
     with rc_context(LOOK):
-        figure = paper_figure(columns, height + _legend_height(panels[0].series, marks, columns))
+        figure = paper_figure(columns, height)
         first: Axes | None = None
         for place, panel in enumerate(panels):
             axis = figure.add_subplot(
@@ -285,13 +321,11 @@ def forest(
             _draw(axis, panel, places)
             if zero:
                 axis.axvline(0, color=GREY, linewidth=0.7, zorder=1)
-            axis.set_yticks(places, names)
-            axis.tick_params(axis="y", length=0, labelleft=place % across == 0)
+            _by_row(axis, names, places, total)
+            axis.tick_params(axis="y", labelleft=place % across == 0)
             axis.set_title(label(panel.title, 34, 2))
-        assert first is not None  # noqa: S101
-        first.set_ylim(total, 0)
-        figure.supxlabel(label(axis_label, 52 if columns == 1 else 110, 2), fontsize=8)
-        _legend(figure, panels[0].series, marks, columns)
+        _below(figure, axis_label, columns)
+        legend(figure, handles, beside, handletextpad=0.6, columnspacing=1.2)
         return plain(figure)
 
 
@@ -315,16 +349,11 @@ def _draw(axis: Axes, panel: ForestPanel, places: Sequence[float]) -> None:
     else:
         axis.margins(x=0.06)
         axis.locator_params(axis="x", nbins=5)
-    bare(axis, "top", "right", "left")
 
 
 def _point(axis: Axes, point: ForestPoint, y: float, colour: str, marker: str) -> None:
     if isnan(point.value):
-        # In the coordinates of the axis, so that it does not change its limits.
-        axis.annotate(
-            "no value", (0.02, y), xycoords=("axes fraction", "data"), va="center",
-            fontsize=6.5, color=GREY, style="italic",
-        )  # fmt: skip
+        _no_value(axis, y)
         return
     if not isnan(point.wide_low):
         axis.errorbar(
@@ -333,10 +362,7 @@ def _point(axis: Axes, point: ForestPoint, y: float, colour: str, marker: str) -
         )  # fmt: skip
     if not isnan(point.low):
         axis.plot([point.low, point.high], [y, y], color=colour, linewidth=2, solid_capstyle="butt")
-    axis.plot(
-        point.value, y, marker=marker, markersize=4.2, linestyle="none", markeredgecolor=colour,
-        markeredgewidth=0.9, markerfacecolor=colour if point.filled else "white", zorder=3,
-    )  # fmt: skip
+    _dot(axis, point.value, y, colour, marker, 4.2, point.filled)
 
 
 def _looks(series: Sequence[ForestSeries]) -> tuple[list[str], list[str]]:
@@ -373,26 +399,10 @@ def _handles(series: Sequence[ForestSeries], marks: ForestMarks) -> list[Line2D]
     ]
 
 
-def _across(handles: Sequence[Line2D], columns: PageColumns) -> int:
+def _beside(handles: Sequence[Line2D], columns: PageColumns) -> int:
+    """Return how many entries of a legend stand beside each other."""
     widest = longest([str(handle.get_label()) for handle in handles])
     return max(1, min(len(handles), int((62 if columns == 1 else 130) / (widest + 7))))
-
-
-def _legend(
-    figure: PaperFigure, series: Sequence[ForestSeries], marks: ForestMarks, columns: PageColumns
-) -> None:
-    if handles := _handles(series, marks):
-        figure.legend(
-            handles=handles, loc="outside upper center", ncols=_across(handles, columns),
-            frameon=False, handletextpad=0.6, columnspacing=1.2, borderaxespad=0.2,
-        )  # fmt: skip
-
-
-def _legend_height(
-    series: Sequence[ForestSeries], marks: ForestMarks, columns: PageColumns
-) -> float:
-    handles = _handles(series, marks)
-    return 0.15 + 0.14 * -(-len(handles) // _across(handles, columns)) if handles else 0.05
 
 
 _STRIP_LABELS: dict[PageColumns, int] = {1: 18, 2: 30}
@@ -436,9 +446,7 @@ def strips(
         kinds: each has a marker and a colour; one alone is not in the legend.
         filled, empty: what filled and empty markers say.
     """
-    names = [label(row.name, _STRIP_LABELS[columns]) for row in rows]
-    heights = [max(_STRIP, 0.06 + LINE * (name.count("\n") + 1)) for name in names]
-    places = [sum(heights[:place]) + height / 2 for place, height in enumerate(heights)]
+    names, heights, places = _rows([row.name for row in rows], _STRIP_LABELS[columns], _STRIP)
     total = max(sum(heights), _STRIP)
     handles = _strip_handles(kinds, filled, empty)
     across = min(len(handles), 2 if columns == 1 else 4)
@@ -453,15 +461,9 @@ def strips(
         furthest = max(map(abs, values), default=0.0) or 1.0
         axis.set_xlim(-1.1 * furthest, 1.1 * furthest)
         axis.locator_params(axis="x", nbins=5)
-        axis.set_yticks(places, names)
-        axis.tick_params(axis="y", length=0)
-        axis.set_ylim(total, 0)
-        bare(axis, "top", "right", "left")
-        figure.supxlabel(label(axis_label, 52 if columns == 1 else 110, 2), fontsize=8)
-        figure.legend(
-            handles=handles, loc="outside upper center", ncols=across, frameon=False,
-            handletextpad=0.4, columnspacing=1.0, borderaxespad=0.2,
-        )  # fmt: skip
+        _by_row(axis, names, places, total)
+        _below(figure, axis_label, columns)
+        legend(figure, handles, across, handletextpad=0.4, columnspacing=1.0)
         return plain(figure)
 
 
@@ -470,21 +472,15 @@ def _draw_strip(axis: Axes, row: StripRow, y: float, kinds: Sequence[str], width
         (point for point in row.points if not isnan(point.value)), key=lambda point: point.value
     )
     if not points:
-        axis.annotate(
-            "no value", (0.02, y), xycoords=("axes fraction", "data"), va="center",
-            fontsize=6.5, color=GREY, style="italic",
-        )  # fmt: skip
+        _no_value(axis, y)
         return
     line = y - _APART
     axis.plot([points[0].value, points[-1].value], [line] * 2, color=LIGHT, linewidth=1, zorder=1)
     for place, point in enumerate(points):
         kind = kinds.index(point.kind)
-        colour = COLOURS[kind % len(COLOURS)]
-        axis.plot(
-            point.value, line + (place % 3 - 1) * _APART, marker=MARKERS[kind % len(MARKERS)],
-            markersize=3.6, linestyle="none", markeredgecolor=colour, markeredgewidth=0.8,
-            markerfacecolor=colour if point.filled else "white", zorder=3,
-        )  # fmt: skip
+        colour, marker = COLOURS[kind % len(COLOURS)], MARKERS[kind % len(MARKERS)]
+        y_of_point = line + (place % 3 - 1) * _APART
+        _dot(axis, point.value, y_of_point, colour, marker, 3.6, point.filled)
     if len(points) > 1:
         lowest, highest = label(points[0].name, width, 1), label(points[-1].name, width, 1)
         for text, x, side in ((f"← {lowest}", 0.01, "left"), (f"{highest} →", 0.99, "right")):
@@ -509,183 +505,3 @@ def _strip_handles(kinds: Sequence[str], filled: str, empty: str) -> list[Line2D
         Line2D([], [], linestyle="none", markersize=3.8, label=words, **look)
         for words, look in looks
     ]
-
-
-_MAP = "PuOr_r"
-_PALE = 0.08
-"""Up to this share of the colours' range a cell looks white."""
-_LETTER = 0.058
-"""Width of a letter in inches."""
-_BAR = 0.55
-_CELLS = 0.2
-_LARGEST, _SMALLEST, _SIGN = 7.0, 4.2, 6.0
-"""Sizes of the numbers, in points; where even the smallest is too large, the sign stands alone."""
-_HEAT_LABELS: dict[PageColumns, int] = {1: 16, 2: 28}
-
-
-@dataclass(frozen=True, slots=True)
-class HeatCell:
-    """One difference, NaN where there is none; `mark` is written behind its number, and `strong`
-    gives it a bold border."""
-
-    value: float
-    mark: str = ""
-    strong: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class HeatPanel:
-    """One of several heatmaps, one above the other, with the same columns.
-
-    Attributes:
-        cells: by row, then by column.
-        apart: how many rows, the last ones, stand apart from the others.
-    """
-
-    title: str
-    rows: Sequence[str]
-    cells: Sequence[Sequence[HeatCell]]
-    apart: int = 0
-
-
-def heatmap(
-    columns_of_cells: Sequence[str],
-    panels: Sequence[HeatPanel],
-    bar_label: str,
-    keys: Sequence[tuple[str, str]] = (),
-    *,
-    columns: PageColumns,
-    least: float = 0.0,
-) -> PaperFigure:
-    """Plot the panels, with one scale of colours, symmetric about 0.
-
-    Args:
-        columns_of_cells: names of the columns.
-        bar_label: what the values are, with their unit.
-        keys: what marks mean: `strong`, `negative` or a mark, and words for it.
-        least: how far the scale of colours goes at least.
-    """
-    n_across = max(len(columns_of_cells), 1)
-    names = [[label(row, _HEAT_LABELS[columns], 2) for row in panel.rows] for panel in panels]
-    beside = _LETTER * max(longest(labels) for labels in names) + 0.15
-    wide = (WIDTHS[columns] - beside - _BAR) / n_across
-    upright = wide / _LETTER >= max(7, longest([part for name in columns_of_cells
-                                                for part in name.split()]))  # fmt: skip
-    heads = [label(name, max(7, int(wide / _LETTER)) if upright else 22, 3)
-             for name in columns_of_cells]  # fmt: skip
-    above = (
-        LINE * max((head.count("\n") + 1 for head in heads), default=1)
-        if upright
-        else _LETTER * longest(heads)
-    )
-    high = max(_CELLS, 0.05 + LINE * max(
-        (name.count("\n") + 1 for labels in names for name in labels), default=1
-    ))  # fmt: skip
-    titled = any(panel.title for panel in panels)
-    body = sum(high * (len(panel.rows) + 0.4 * bool(panel.apart)) for panel in panels)
-    height = body + above + len(panels) * (0.1 + 0.2 * titled) + (0.3 if keys else 0.1)
-    values = [cell.value for panel in panels for row in panel.cells for cell in row]
-    largest = max((abs(value) for value in values if not isnan(value)), default=0.0)
-    limit = max(largest, least) or 1.0
-    scale = Normalize(-limit, limit)
-    with rc_context(LOOK):
-        figure = paper_figure(columns, max(height, 1.4))
-        grid = figure.subplots(
-            len(panels), 1, squeeze=False,
-            height_ratios=[max(len(panel.rows), 1) + 0.4 * bool(panel.apart) for panel in panels],
-        )  # fmt: skip
-        axes: list[Axes] = list(grid[:, 0])
-        size = min(_LARGEST, wide * 72 / (6 * 0.62))
-        for place, (axis, panel, rows) in enumerate(zip(axes, panels, names, strict=True)):
-            _draw_cells(axis, panel, rows, scale, size)
-            axis.set_xlim(0, n_across)
-            axis.set_xticks(
-                [x + 0.5 for x in range(len(heads))], heads, rotation=0 if upright else 90,
-                fontsize=7,
-            )  # fmt: skip
-            axis.xaxis.tick_top()
-            axis.tick_params(length=0, labeltop=place == 0)
-            axis.set_title(label(panel.title, 36 if columns == 1 else 80, 2))
-            for spine in axis.spines.values():
-                spine.set_visible(False)
-        bar = figure.colorbar(
-            ScalarMappable(scale, colormaps[_MAP]), ax=axes, fraction=0.04, pad=0.02, aspect=30
-        )
-        bar.set_label(label(bar_label, max(22, int(height / _LETTER)), 3), fontsize=7)
-        bar.outline.set_linewidth(0.5)
-        bar.ax.tick_params(labelsize=6.5)
-        _show_keys(figure, keys)
-        return plain(figure)
-
-
-def _draw_cells(
-    axis: Axes, panel: HeatPanel, rows: Sequence[str], scale: Normalize, size: float
-) -> None:
-    first_apart = len(rows) - panel.apart
-    tops = [y + (0.4 if panel.apart and y >= first_apart else 0.0) for y in range(len(rows))]
-    strong = []
-    for top, row in zip(tops, panel.cells, strict=True):
-        for x, cell in enumerate(row):
-            _square(axis, x, top, cell, scale, size)
-            if cell.strong:
-                strong.append((x, top))
-    for x, top in strong:
-        _border(axis, x, top)
-    axis.set_ylim((tops[-1] if tops else 0) + 1, 0)
-    axis.set_yticks([top + 0.5 for top in tops], rows)
-
-
-def _square(axis: Axes, x: float, y: float, cell: HeatCell, scale: Normalize, size: float) -> None:
-    value, limit = cell.value, scale.vmax or 0.0
-    there = not isnan(value)
-    colour = colormaps[_MAP](scale(value)) if there else (1.0, 1.0, 1.0, 1.0)
-    # In grey both ends of the map are dark; near its middle signs need no hatch.
-    negative = there and value < -_PALE * limit
-    dark = there and float(np.dot(colour[:3], (0.299, 0.587, 0.114))) < 0.5
-    if negative:
-        # A hatch has the colour of the border that is drawn with it.
-        lines = "#dddddd" if dark else "#555555"
-        axis.add_patch(
-            Rectangle((x, y), 1, 1, facecolor=colour, edgecolor=lines, linewidth=0, hatch="////")
-        )
-    axis.add_patch(
-        Rectangle((x, y), 1, 1, facecolor="none" if negative else colour, edgecolor="#999999",
-                  linewidth=0.4)
-    )  # fmt: skip
-    # A background keeps a hatch from hiding the number.
-    behind = {"facecolor": colour, "edgecolor": "none", "pad": 0.8} if negative else None
-    text = signed(value)
-    if size < _SMALLEST:
-        text, size = text[0], _SIGN
-    axis.text(
-        x + 0.5, y + 0.5, text + cell.mark, ha="center", va="center", bbox=behind,
-        fontsize=size, color="white" if dark else "black", zorder=5,
-    )  # fmt: skip
-
-
-def _border(axis: Axes, x: float, y: float) -> None:
-    # White between black and a dark fill, which would swallow it.
-    for inset, colour, width in ((0.045, "white", 3.4), (0.03, "black", 1.8)):
-        axis.add_patch(
-            Rectangle((x + inset, y + inset * 2.5), 1 - 2 * inset, 1 - 5 * inset, fill=False,
-                      edgecolor=colour, linewidth=width)
-        )  # fmt: skip
-
-
-def _show_keys(figure: PaperFigure, keys: Sequence[tuple[str, str]]) -> None:
-    handles = []
-    for kind, words in keys:
-        if kind == "strong":
-            handles.append(Patch(facecolor="white", edgecolor="black", linewidth=1.8, label=words))
-        elif kind == "negative":
-            handles.append(
-                Patch(facecolor="white", edgecolor="#555555", linewidth=0.4, hatch="//////",
-                      label=words)
-            )  # fmt: skip
-        else:
-            handles.append(Patch(facecolor="none", edgecolor="none", label=f"{kind}  {words}"))
-    if handles:
-        figure.legend(
-            handles=handles, loc="outside lower center", ncols=len(handles), frameon=False,
-            handlelength=1.4, columnspacing=1.2, fontsize=6.5,
-        )  # fmt: skip
