@@ -542,6 +542,10 @@ _ASKING = (
 """Providers' names for the setting of how much a model thinks."""
 _WITHIN = ("extra_body", "model_kwargs", "chat_template_kwargs", "generation_config")
 _OFF = frozenset({"none", "off", "disabled"})
+_O_SERIES = re.compile(r"openai:o\d")
+"""o1, o3-mini and their like, all of which reason; only some of them are in the table."""
+_DATE = re.compile(r"-\d{4}-\d\d-\d\d$")
+"""What the name of a snapshot ends with."""
 
 
 def reasoning_room(config: ModelConfig) -> int | None:
@@ -553,8 +557,9 @@ def reasoning_room(config: ModelConfig) -> int | None:
     asked = _asked(config.options)
     if asked is not None:
         return asked and max(asked, REASONING_TOKENS)
-    known = facts_of(config.model)
-    return REASONING_TOKENS if known is not None and known.reasoning == "default" else None
+    known = facts_of(config.model) or facts_of(_DATE.sub("", config.model))
+    reasons = _O_SERIES.match(config.model) if known is None else known.reasoning == "default"
+    return REASONING_TOKENS if reasons else None
 
 
 def _asked(options: Mapping[str, Any]) -> int | None:

@@ -309,7 +309,11 @@ class BoundModel:
             return self.capabilities.logprobs
         known = facts_of(self.config.model)
         # A table knows what a model cannot do; what stands behind an address, only a call.
-        return False if known is not None and known.logprobs is False else None
+        if known is not None and known.logprobs is False:
+            return False
+        # OpenAI refuses log-probabilities of a model that reasons.
+        at_openai = self.config.provider == "openai" and self.config.base_url is None
+        return False if at_openai and reasoning_room(self.config) else None
 
 
 def bind_models(

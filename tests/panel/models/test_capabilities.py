@@ -64,6 +64,39 @@ def test_a_model_is_probed_where_nobody_knows_its_log_probabilities(known: bool 
 
 
 @pytest.mark.parametrize(
+    ("model", "options", "refused"),
+    [
+        ("openai:o3-mini", {}, True),
+        ("openai:o4-mini-2025-04-16", {}, True),
+        ("openai:gpt-5-2025-08-07", {}, True),
+        ("openai:gpt-5.5", {}, True),
+        ("openai:gpt-5.1", {"reasoning_effort": "high"}, True),
+        ("openai:gpt-5.1", {}, False),
+        ("openai:gpt-5.5", {"reasoning_effort": "none"}, False),
+        ("openai:gpt-4o", {}, False),
+        ("openai:o3-mini@http://127.0.0.1:9/v1", {}, False),
+    ],
+)
+def test_what_reasons_at_openai_is_sent_no_log_probabilities(
+    model: str, options: dict[str, Any], refused: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """OpenAI refuses them of a model that reasons: `expected` is refused before the first call in
+    one line with the model's name. What stands behind another address only a call shows."""
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    config = ModelConfig.model_validate({"model": model, "options": options})
+    binding = ([config], "expected", "shared-prefix", 1, shipped("scrub"))
+    if not refused:
+        bind_models(*binding)
+        return
+    with pytest.raises(ConfigurationError) as error:
+        bind_models(*binding)
+    assert str(error.value) == (
+        f"the elicitation 'expected' needs log-probabilities, and {model} returns none; use the "
+        "elicitation 'dimensions'"
+    )
+
+
+@pytest.mark.parametrize(
     ("elicitation", "capabilities", "repeats"),
     [
         ("dimensions", {"deterministic_text": True}, True),

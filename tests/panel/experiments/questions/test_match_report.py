@@ -11,34 +11,33 @@ from hypothesis import strategies as st
 
 from persona_panel.experiments.questions.match import (
     compression_diversity,
-    distinct_n,
     ngram_diversity,
 )
 
 
-def test_distinct_by_hand() -> None:
-    """Different by all n-grams, over all texts at once, without crossing from one to the next."""
+def test_ngrams_by_hand() -> None:
+    """Different by all n-grams of the joined texts, split at spaces, as the package `diversity`
+    counts them: case and punctuation count, and n-grams cross from one text into the next."""
     texts = ["Why is it so?", "why is it true?"]
-    # words: why is it so why is it true, 5 of 8; pairs: (why is) (is it) (it so) and
-    # (why is) (is it) (it true), 4 of 6; triples: 2 + 2, of which (why is it) is there twice
-    assert distinct_n(texts, 1) == pytest.approx(5 / 8)
-    assert distinct_n(texts, 2) == pytest.approx(4 / 6)
-    assert distinct_n(texts, 3) == pytest.approx(3 / 4)
-    assert distinct_n(texts, 4) == pytest.approx(2 / 2)
-    assert ngram_diversity(texts) == pytest.approx(5 / 8 + 4 / 6 + 3 / 4 + 1)
+    # Why is it so? why is it true?: 6 of 8 words (is, it twice); of 7 pairs 6 (is it twice); of 6
+    # triples and 5 quadruples all
+    for longest, expected in enumerate((6 / 8, 6 / 7, 1, 1), 1):
+        before = ngram_diversity(texts, longest - 1) if longest > 1 else 0
+        assert ngram_diversity(texts, longest) - before == pytest.approx(expected)
+    assert ngram_diversity(texts) == pytest.approx(6 / 8 + 6 / 7 + 2)
 
 
 def test_nothing_has_no_diversity() -> None:
     """Without an n-gram of a length there is no number, rather than a zero."""
-    assert math.isnan(distinct_n(["why"], 2))
     assert math.isnan(ngram_diversity(["why not"]))
+    assert math.isnan(ngram_diversity([]))
     assert math.isnan(compression_diversity([]))
 
 
 def test_compression_is_size_by_size() -> None:
     """gzip is deflate and 18 bytes around it, whatever the platform."""
     texts = ["Why is it so?", "Is this a cause, or do they only come together?"]
-    joined = "\n".join(texts).encode()
+    joined = " ".join(texts).encode()
     deflated = zlib.compressobj(9, wbits=-15)
     size = len(deflated.compress(joined) + deflated.flush()) + 18
     assert compression_diversity(texts) == pytest.approx(size / len(joined))
@@ -54,9 +53,7 @@ def test_repetition_is_less_diverse() -> None:
 
 
 @given(st.lists(st.text(), min_size=1, max_size=6), st.integers(1, 4))
-def test_bounds(texts: list[str], n: int) -> None:
-    """A share is above 0 and at most 1, and saying everything twice halves nothing but adds."""
-    found = distinct_n(texts, n)
-    if not math.isnan(found):
-        assert 0 < found <= 1
-        assert distinct_n(texts * 2, n) == pytest.approx(found / 2)
+def test_bounds(texts: list[str], longest: int) -> None:
+    """Each length adds a share above 0 and at most 1."""
+    found = ngram_diversity(texts, longest)
+    assert math.isnan(found) or 0 < found <= longest
