@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from math import nan
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -29,9 +30,11 @@ from persona_panel.statistics.core.arrays import (
     divide,
     encode_labels,
     items_by_label,
+    mean_there,
     paired_scores,
     scaled_to_unit,
     value_of,
+    without_rounding,
 )
 from persona_panel.statistics.core.means import OverPrompts, over_prompts
 
@@ -204,7 +207,13 @@ def pairwise_error(
     return _loss(within, losses, chance_within)
 
 
-def custom_loss(human: ArrayLike, panel: ArrayLike, positions: Labels) -> Loss:
+def custom_loss(
+    human: ArrayLike,
+    panel: ArrayLike,
+    positions: Labels | None = None,
+    *,
+    of: Literal["losses", "means"] = "losses",
+) -> Loss:
     """Return the custom weighted loss over seven dimensions, all in [0, 1].
 
     Half is the difference in overall. Where the person finds the critique clear (0.5 or
@@ -217,29 +226,43 @@ def custom_loss(human: ArrayLike, panel: ArrayLike, positions: Labels) -> Loss:
     uniformly would lose, and a panel above it says nothing about these critiques.
 
     Args:
-        human, panel: `(items, 7)` with the columns of `CUSTOM_DIMENSIONS`, NaN where
-            missing. A critique that lacks a rating its loss needs, on either side, has no
-            loss and does not enter.
-        positions: a label an item.
+        human, panel: `(items, 7)` of one rater, or `(items, 7, raters)`, with the columns of
+            `CUSTOM_DIMENSIONS`, NaN where missing. A rater of a critique who lacks a rating that
+            the loss needs has no loss there.
+        positions: a label an item, whose means are averaged; None, as in the paper: the mean is
+            over critiques.
+        of: `losses`, as in the paper: a critique's loss is the mean over judges and people of the
+            loss of the one against the other. `means`: it is the loss of the mean judge against
+            the mean person, which is smaller where errors cancel.
 
     Raises:
         ValueError: a wrong shape, a value outside [0, 1], or not one label an item.
 
     >>> ratings = np.full((2, 7), 0.5)
-    >>> custom_loss(ratings, ratings, "pp").by_position.mean.value
-    0.0
-    >>> round(custom_loss(ratings, ratings + 0.1, "pp").by_position.mean.value, 3)
+    >>> round(custom_loss(ratings, ratings + 0.1).by_position.mean.value, 3)
     0.102
+    >>> judges = np.stack([ratings - 0.1, ratings + 0.1], axis=2)
+    >>> [round(custom_loss(ratings, judges, of=of).pooled, 3) for of in ("losses", "means")]
+    [0.1, 0.0]
     """
     theirs, ours = _unit(human), _unit(panel)
-    if theirs.shape != ours.shape:
+    if len(theirs) != len(ours):
         raise ValueError(f"{len(theirs)} critiques rated by the person, {len(ours)} by the panel")
+    if of == "means":
+        theirs, ours = (
+            without_rounding(mean_there(side, 2), side)[..., None] for side in (theirs, ours)
+        )
     terms = _terms(theirs)
-    shares = np.where(theirs[:, CUSTOM_DIMENSIONS.index("clarity"), None] < CLEAR, _UNCLEAR, _CLEAR)
-    loss = _weigh(shares, np.abs(terms - _terms(ours)))
-    chance = _weigh(shares, _chance(terms))
+    unclear = theirs[:, [CUSTOM_DIMENSIONS.index("clarity")]] < CLEAR
+    shares = np.where(unclear, _UNCLEAR[:, None], _CLEAR[:, None])
+    judges = np.moveaxis(_terms(ours), 2, 0)
+    # (critiques, people, judges): every judge against every person.
+    each = np.stack([_weigh(shares, np.abs(terms - judge[..., None])) for judge in judges], axis=2)
+    chances = np.where(np.isnan(each), np.nan, _weigh(shares, _chance(terms))[..., None])
+    loss, chance = (mean_there(side.reshape(len(side), -1), 1) for side in (each, chances))
     losses, within, chance_within = [], [], []
-    for name, items in items_by_label(positions, len(theirs)):
+    labels = range(len(theirs)) if positions is None else positions
+    for name, items in items_by_label(labels, len(theirs)):
         items = items[~np.isnan(loss[items])]
         within.append((name, _mean(loss[items], len(items), Reason.NO_SHARED_ITEMS)))
         chance_within.append(_mean_or_nan(chance[items]))
@@ -253,15 +276,15 @@ _UNCLEAR = np.array([0.5, 0.0, 0.0, 0.5, 0.0, 0.0])
 
 
 def _terms(ratings: Array) -> Array:
-    """Return the quantities to compare `(items, 6)`."""
-    column = dict(zip(CUSTOM_DIMENSIONS, ratings.T, strict=True))
+    """Return the quantities to compare `(items, 6, raters)`."""
+    column = dict(zip(CUSTOM_DIMENSIONS, np.moveaxis(ratings, 1, 0), strict=True))
     product = column["strength"] * column["centrality"]
     rest = ("correctness", "clarity", "single_issue", "dead_weight")
     return np.stack([column["overall"], product, *(column[name] for name in rest)], axis=1)
 
 
 def _weigh(shares: Array, differences: Array) -> Array:
-    """Return each item's loss; a missing difference matters only where it counts."""
+    """Return each rater's loss on each item; a missing difference matters only where it counts."""
     return np.where(shares > 0, shares * differences, 0).sum(axis=1)
 
 
@@ -274,14 +297,15 @@ def _chance(terms: Array) -> Array:
 
 
 def _unit(ratings: ArrayLike) -> Array:
-    array = as_ratings(ratings)
-    if array.shape[1] != len(CUSTOM_DIMENSIONS):
+    array = np.asarray(ratings, dtype=np.float64)
+    array = array[..., None] if array.ndim == 2 else array
+    if array.ndim != 3 or array.shape[1] != len(CUSTOM_DIMENSIONS):
         raise ValueError(f"ratings have the columns {', '.join(CUSTOM_DIMENSIONS)}")
     outside = np.argwhere((array < 0) | (array > 1))
     if len(outside):
-        item, column = outside[0]
+        item, column, rater = outside[0]
         raise ValueError(
-            f"the {CUSTOM_DIMENSIONS[column]} of item {item} is {array[item, column]:g}, "
+            f"the {CUSTOM_DIMENSIONS[column]} of item {item} is {array[item, column, rater]:g}, "
             "outside [0, 1]"
         )
     return array

@@ -306,8 +306,11 @@ def ngram_diversity(texts: Sequence[str], longest: int = 4) -> float:
     1.75
     """
     words = " ".join(texts).split(" ")
-    grams = ([*zip(*(words[start:] for start in range(n)))] for n in range(1, longest + 1))
-    return math.fsum(len(set(own)) / len(own) if own else math.nan for own in grams)
+    total = 0.0
+    for n in range(1, longest + 1):
+        grams = [tuple(words[at : at + n]) for at in range(len(words) - n + 1)]
+        total += len(set(grams)) / len(grams) if grams else math.nan
+    return total
 
 
 def compression_diversity(texts: Sequence[str]) -> float:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import product
 from math import inf, isnan, nan
 from typing import Literal
 
@@ -173,28 +174,44 @@ def _register_loss(name: str, heading: str, order: int, *, weighted: bool) -> No
         yield replace(result, statistic=block.of_both(result.statistic), kind="share")
 
 
-@comparison_statistics.register(
-    "custom_loss", "custom loss", table=LOSSES, needs=("prompts",), of=("all",), show_note=True,
-    order=330,
-)  # fmt: skip
-def custom(block: ComparisonBlock) -> Iterator[BlockResult]:
-    """Yield the loss where all its dimensions are rated, in [0, 1]."""
-    if block.prompts is None or not set(CUSTOM_DIMENSIONS) <= set(block.by_dimension):
-        return
-    ours, theirs = (
-        [block.by_dimension[name][side] for name in CUSTOM_DIMENSIONS] for side in (0, 1)
-    )
-    if any(((ratings < 0) | (ratings > 1)).any() for ratings in (*ours, *theirs)):
-        return
-    loss = custom_loss(_means(theirs), _means(ours), block.prompts)
-    n_raters = sum(int(np.any(~np.isnan(side), axis=(0, 1)).sum()) for side in (ours, theirs))
-    result = _loss(loss, block.prompts)
-    yield replace(result, statistic=replace(result.statistic, n_raters=n_raters))
+CUSTOM_LOSSES = StatisticTable(
+    "Custom loss: each judge's against each person, averaged, or the mean judge's against the mean "
+    "person",
+    remark=(
+        "The first is the conceptual-critiques paper's. The loss of means is smaller where errors "
+        "cancel."
+    ),
+)
 
 
-def _means(ratings: list[Array]) -> Array:
-    """Return the mean rater on each dimension `(items, dimensions)`."""
-    return np.stack([row_means(ratings_on) for ratings_on in ratings], axis=1)
+def _register_custom_loss(
+    order: int, of: Literal["losses", "means"], over: Literal["items", "prompts"]
+) -> None:
+    name = f"custom_loss{'_of_means' * (of == 'means')}{'_over_prompts' * (over == 'prompts')}"
+    what = "mean of losses" if of == "losses" else "loss of means"
+
+    @comparison_statistics.register(
+        name, f"{what},\nover {over}", table=CUSTOM_LOSSES, of=("all",), order=order,
+        needs=("prompts",) if over == "prompts" else (), show_note=name == "custom_loss",
+    )  # fmt: skip
+    def custom(block: ComparisonBlock) -> Iterator[BlockResult]:
+        """Yield the loss where all its dimensions are rated, in [0, 1]."""
+        if not set(CUSTOM_DIMENSIONS) <= set(block.by_dimension):
+            return
+        ours, theirs = (
+            np.stack([block.by_dimension[name][side] for name in CUSTOM_DIMENSIONS], axis=1)
+            for side in (0, 1)
+        )
+        if any(((ratings < 0) | (ratings > 1)).any() for ratings in (ours, theirs)):
+            return
+        prompts = block.prompts if over == "prompts" else None
+        result = _loss(custom_loss(theirs, ours, prompts, of=of), prompts or list(range(len(ours))))
+        n_raters = sum(int(np.any(~np.isnan(side), axis=(0, 1)).sum()) for side in (ours, theirs))
+        yield replace(result, statistic=replace(result.statistic, n_raters=n_raters))
+
+
+for _order, (_of, _over) in enumerate(product(("losses", "means"), ("items", "prompts")), 330):
+    _register_custom_loss(_order, _of, _over)
 
 
 def _loss(loss: Loss, prompts: list[Hashable]) -> BlockResult:

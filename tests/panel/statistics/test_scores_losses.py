@@ -115,6 +115,34 @@ def test_custom_loss_by_hand() -> None:
     assert ours.by_position.mean.value == pytest.approx(0.305)
 
 
+def test_custom_loss_of_several_raters() -> None:
+    """Losses are of each judge against each person who has what they need, then over critiques;
+    of means, errors that cancel are gone.
+
+    First critique, people 0.4 and 0.6 overall, judges 0.3 and 0.7: differences 0.1, 0.3, 0.3, 0.1,
+    half of which is 0.1 on average, and 0 of the means. Second, one person 0.2, one judge 0.4: 0.1
+    either way. First and third are of one position; the third is nobody's but the second judge's.
+    """
+    none = [nan] * 7
+    human = [
+        [critique(overall=0.4), critique(overall=0.6)],
+        [critique(overall=0.2), none],
+        [none, none],
+    ]
+    panel = [
+        [critique(overall=0.3), critique(overall=0.7)],
+        [none, critique(overall=0.4)],
+        [none, critique()],
+    ]
+    people, judges = (np.moveaxis(np.array(side), 1, 2) for side in (human, panel))
+    of_losses, of_means = (custom_loss(people, judges, of=of) for of in ("losses", "means"))
+    assert of_losses.by_position.mean.value == of_losses.pooled == pytest.approx(0.1)
+    assert of_means.by_position.mean.value == of_means.pooled == pytest.approx(0.05)
+    assert of_losses.n_terms == of_means.n_terms == 2
+    together = custom_loss(people[[0, 0, 1]], judges[[0, 0, 1]], "aab", of="means")
+    assert (together.pooled, together.by_position.mean.value) == pytest.approx((0.1 / 3, 0.05))
+
+
 def test_custom_loss_needs_what_it_weighs() -> None:
     """A critique that lacks a rating its loss needs has none; nothing is filled in."""
     missing = critique(strength=nan)

@@ -243,10 +243,23 @@ def test_custom_loss_needs_its_dimensions() -> None:
         )
 
     humans, panel = critics(1, 1), critics(3, 1)
-    row = by_name(correlate(panel, humans, QUICK))["custom_loss", "judge", "all"]
-    expected = custom_loss(humans.scores[:, 0], panel.scores.mean(axis=1), "aabbccdd")
-    assert row.value == pytest.approx(expected.by_position.mean.value)
-    assert (row.n_items, row.n_raters) == (8, 4)
+    rows = by_name(correlate(panel, humans, QUICK))
+    person, judges = humans.scores[:, 0], list(np.moveaxis(panel.scores, 1, 0))
+    each = [custom_loss(person, judge, "aabbccdd") for judge in judges]
+    mean = custom_loss(person, np.mean(judges, axis=0), "aabbccdd")
+    for name, expected in {
+        "custom_loss": np.mean([loss.pooled for loss in each]),
+        "custom_loss_over_prompts": np.mean([loss.by_position.mean.value for loss in each]),
+        "custom_loss_of_means": mean.pooled,
+        "custom_loss_of_means_over_prompts": mean.by_position.mean.value,
+    }.items():
+        row = rows[name, "judge", "all"]
+        assert row.value == pytest.approx(expected)
+        assert (row.n_items, row.n_raters) == (8, 4)
+        assert row.ci_low < row.value < row.ci_high or row.reason
+    alone = by_name(correlate(*(replace(side, prompts=None) for side in (panel, humans)), QUICK))
+    assert ("custom_loss", "judge", "all") in alone
+    assert ("custom_loss_over_prompts", "judge", "all") not in alone
     names = {row.statistic for row in correlate(critics(3, 9), humans, QUICK)}
     assert "custom_loss" not in names
 
