@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
-from itertools import product
 from math import inf, isnan, nan
 from typing import Literal
 
@@ -210,8 +209,10 @@ def _register_custom_loss(
         yield replace(result, statistic=replace(result.statistic, n_raters=n_raters))
 
 
-for _order, (_of, _over) in enumerate(product(("losses", "means"), ("items", "prompts")), 330):
-    _register_custom_loss(_order, _of, _over)
+_register_custom_loss(330, "losses", "items")
+_register_custom_loss(331, "losses", "prompts")
+_register_custom_loss(332, "means", "items")
+_register_custom_loss(333, "means", "prompts")
 
 
 def _loss(loss: Loss, prompts: list[Hashable]) -> BlockResult:
