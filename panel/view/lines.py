@@ -1,18 +1,31 @@
-"""The line of a run in the list: what it is, what it came to, and whether it goes on.
+"""Runs below a folder: which there are, who writes them now, and a line for each, read again only
+where its files have changed.
 
-A run that has ended is read once, and again when its files have changed.
+A name is the path of a run's folder below the root; `.` is the root itself. No name leads out of
+the root but by a link to a run's folder that a user has put there, and a run's folder in which a
+file is a link is not read: it could be any file of this machine.
+
+A run holds a lock on judgments.jsonl as long as its process lives (`persona_panel.runs.output`).
+Taking it could refuse a run that starts at this moment, so it is looked up in Linux's list of
+locks. Where that cannot tell (another system, a shared disk, a container), a run goes on as long as
+its files change.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from math import floor
 from pathlib import Path
+from stat import S_ISREG
 from typing import Any, Literal
+from urllib.parse import quote, unquote_to_bytes
 
 from persona_panel.files.errors import PanelError
+from persona_panel.files.outputs import RUN_FILES
 from persona_panel.graphs.records import judges_in
 from persona_panel.models.config import Price, cost, with_batches
 from persona_panel.results.answer import AnswerTo
@@ -21,8 +34,160 @@ from persona_panel.runs.kept import kept_manifest, object_if_there
 from persona_panel.runs.output import SPENT
 from persona_panel.runs.spending import spent_in
 from persona_panel.statistics.core.display import number
-from persona_panel.view.run_folders import MANIFEST, PAGE, RunFolders, linked_file
-from persona_panel.view.writers import JUDGMENTS, Writers, last_change
+
+_LOCKS = Path("/proc/locks")
+JUDGMENTS, GOING_ON = "judgments.jsonl", ".judgments.jsonl.new"
+"""The judgments of a run, and where those of one that goes on gather until they are as many."""
+_CHANGING = (JUDGMENTS, GOING_ON, "spent.json", "run.json")
+QUIET_S = 30.0
+"""After so long without a change a run whose lock cannot be seen counts as stopped."""
+ENDING_S = 10.0
+"""The same of a run whose lock was seen and is gone: what it came to is worked out without it."""
+
+
+class Writers:
+    """The processes that write runs, as of the last look."""
+
+    def __init__(self) -> None:
+        self._held = _locked_inodes()
+        self._seen: set[Path] = set()
+
+    def refresh(self) -> None:
+        """Look at the locks again."""
+        self._held = _locked_inodes()
+
+    def lock(self, folder: Path) -> bool:
+        """Return whether one is seen to hold the lock of this folder."""
+        # The inode alone: on some file systems the list names another device than a file's status.
+        held = any(_inode(folder / name) in self._held for name in (JUDGMENTS, GOING_ON))
+        if held:
+            self._seen.add(folder)
+        return held
+
+    def may_write(self, folder: Path) -> bool:
+        """Return whether one may write to this folder, though its lock is not seen."""
+        quiet_s = ENDING_S if folder in self._seen else QUIET_S
+        return time.time() - last_change(folder) < quiet_s
+
+
+def last_change(folder: Path) -> float:
+    """Return when a file that a run writes to while it goes on last changed, in seconds since the
+    epoch; 0 where there is none."""
+    times = [0.0]
+    for name in _CHANGING:
+        try:
+            times.append((folder / name).stat().st_mtime)
+        except OSError:
+            continue
+    return max(times)
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return -1
+
+
+def _locked_inodes() -> frozenset[int]:
+    """Return the inodes of the files that are locked as a run locks its own."""
+    try:
+        lines = _LOCKS.read_text().splitlines()
+    except OSError:
+        return frozenset()
+    # As in "1: FLOCK  ADVISORY  WRITE 11204 fe:00:2146754 0 EOF".
+    fields = [line.split() for line in lines]
+    return frozenset(
+        int(words[5].rpartition(":")[2])
+        for words in fields
+        if len(words) > 5 and words[1] == "FLOCK" and words[3] == "WRITE"
+    )
+
+
+MANIFEST = "run.json"
+PAGE = "report.html"
+_READ = (*sorted(RUN_FILES), PAGE, ".judgments.jsonl.new")
+_DEEPEST = 4
+"""Levels below the root at which runs are looked for."""
+
+
+class RunFolders:
+    """The run folders below a folder.
+
+    Attributes:
+        root: the folder, which is there.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+
+    def names(self) -> list[str]:
+        """Return the names of the runs, in no order. Hidden folders and those within a run's are
+        left out."""
+        return [*self._below(self.root, ())]
+
+    def _below(self, folder: Path, parts: tuple[str, ...]) -> Iterator[str]:
+        if _is_run(folder):
+            yield "/".join(parts) or "."
+            return
+        if len(parts) >= _DEEPEST:
+            return
+        try:
+            with os.scandir(folder) as entries:
+                names = [entry for entry in entries if entry.is_dir() and entry.name[0] != "."]
+        except OSError:
+            return
+        for entry in names:
+            below, inner = Path(entry.path), (*parts, entry.name)
+            if not entry.is_symlink():
+                yield from self._below(below, inner)
+            elif _is_run(below):
+                yield "/".join(inner)
+
+    def path_of(self, name: str) -> Path | None:
+        """Return the folder of the run of this name; None where there is none."""
+        if name == ".":
+            return self.root if _is_run(self.root) else None
+        parts = name.split("/")
+        if len(parts) > _DEEPEST or any(part[:1] in ("", ".") or "\0" in part for part in parts):
+            return None
+        path = self.root
+        for part in parts[:-1]:
+            path /= part
+            if path.is_symlink() or _is_run(path):
+                return None
+        path /= parts[-1]
+        return path if os.sep not in parts[-1] and _is_run(path) else None
+
+
+def quoted(name: str) -> str:
+    """Return a name as a part of an address; bytes that are no UTF-8 are kept."""
+    return quote(os.fsencode(name), safe="")
+
+
+def unquoted(part: str) -> str:
+    """Return the name that a part of an address is."""
+    return os.fsdecode(unquote_to_bytes(part))
+
+
+def linked_file(folder: Path) -> str | None:
+    """Return the first file of a run's folder that is a link or no file; None where none is."""
+    for name in _READ:
+        try:
+            mode = (folder / name).lstat().st_mode
+        except OSError:
+            continue
+        if not S_ISREG(mode):
+            return name
+    return None
+
+
+def _is_run(folder: Path) -> bool:
+    try:
+        return S_ISREG((folder / MANIFEST).lstat().st_mode)
+    except OSError:
+        return False
+
 
 State = Literal["running", "stopped", "ended", "unreadable"]
 SUMMARY = "summary.json"

@@ -15,9 +15,8 @@ from persona_panel.files.wording import command_line
 from persona_panel.results.formats.html import TEMPLATES, part, section
 from persona_panel.results.page_text import sentence, shown
 from persona_panel.results.result import Result
-from persona_panel.view.lines import RunLine
+from persona_panel.view.lines import RunLine, quoted
 from persona_panel.view.live_run import MOST_REASONS
-from persona_panel.view.run_folders import quoted
 
 _OWN = ("persona_panel.view", "templates")
 

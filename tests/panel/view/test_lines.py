@@ -11,9 +11,7 @@ from typing import Any
 
 import pytest
 
-from persona_panel.view.lines import Lines, RunLine
-from persona_panel.view.run_folders import RunFolders
-from persona_panel.view.writers import Writers
+from persona_panel.view.lines import Lines, RunFolders, RunLine, Writers
 from tests.helpers.viewed import scored
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from persona_panel.view import writers
+from persona_panel.view import lines
 from tests.helpers.viewed import JUDGES, JUDGMENTS, PROMPTS, LiveBatch, viewing
 
 
@@ -84,14 +84,14 @@ def test_a_run_without_a_lock_goes_on_while_its_files_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As that of another machine on a shared disk, whose lock is in no list here."""
-    monkeypatch.setattr(writers, "_LOCKS", tmp_path / "absent")
+    monkeypatch.setattr(lines, "_LOCKS", tmp_path / "absent")
     run = tmp_path / "run"
     run.mkdir()
     (run / "judgments.jsonl").write_text("")
-    watched = writers.Writers()
+    watched = lines.Writers()
     assert not watched.lock(run)
     assert watched.may_write(run)
-    monkeypatch.setattr(writers, "QUIET_S", 0.0)
+    monkeypatch.setattr(lines, "QUIET_S", 0.0)
     assert not watched.may_write(run)
 
 
@@ -100,7 +100,7 @@ def test_a_lock_is_seen_and_never_taken(tmp_path: Path) -> None:
     batch = LiveBatch(tmp_path / "batch", 8)
     with batch.serving():
         process = batch.begin(tmp_path / "run")
-        watched = writers.Writers()
+        watched = lines.Writers()
         while not watched.lock(tmp_path / "run"):
             assert process.poll() is None
             watched.refresh()

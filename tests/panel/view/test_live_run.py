@@ -12,8 +12,8 @@ from persona_panel import Panel, Run, load_run
 from persona_panel.rubrics import ModelRequest
 from persona_panel.testing import ScriptedModel
 from persona_panel.testing.scripted_model import stable_hash
-from persona_panel.view import live_ratings
-from persona_panel.view.live_ratings import LiveRatings
+from persona_panel.view import live_run
+from persona_panel.view.live_run import LiveRatings
 from tests.helpers.viewed import JUDGES, JUDGMENTS, PROMPTS, SYSTEMS, responses, scored
 
 
@@ -85,8 +85,8 @@ def test_a_line_without_an_end_is_passed_over(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What is longer than any line of a run is no line of one; what follows is read."""
-    monkeypatch.setattr(live_ratings, "LONGEST_LINE", 3000)
-    monkeypatch.setattr(live_ratings, "_CHUNK", 100)
+    monkeypatch.setattr(live_run, "LONGEST_LINE", 3000)
+    monkeypatch.setattr(live_run, "_CHUNK", 100)
     content, file = file_of(run).read_bytes(), tmp_path / "long.jsonl"
     file.write_bytes(b"x" * 5000 + b"\n" + content)
     ratings = ratings_of(run)
