@@ -29,9 +29,14 @@ from persona_panel.results.requirements.of_result import result_figures
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.rubrics import Usage, is_comparative
-from persona_panel.runs.coverage_tables import call_tables, coverage_tables
 from persona_panel.runs.run import Run, share_name
-from persona_panel.runs.run_remarks import counts_sentence, demonstration_notice, run_remarks
+from persona_panel.runs.run_remarks import (
+    call_tables,
+    counts_sentence,
+    coverage_tables,
+    demonstration_notice,
+    run_remarks,
+)
 from persona_panel.runs.scale_limits import composite_limits, composite_told, mean_limits
 from persona_panel.statistics.core.arrays import Random, Reason
 from persona_panel.statistics.core.display import NONE, general, signed

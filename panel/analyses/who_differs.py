@@ -34,9 +34,13 @@ from persona_panel.results.conclusions.wording import (
 )
 from persona_panel.results.result import Result
 from persona_panel.results.table import CellKind, Column, Key, Table
-from persona_panel.runs.composites import composite_terms
 from persona_panel.runs.run import Run
-from persona_panel.runs.scale_limits import composite_limits, unit_of, unit_of_ratings
+from persona_panel.runs.scale_limits import (
+    composite_limits,
+    composite_terms,
+    unit_of,
+    unit_of_ratings,
+)
 from persona_panel.statistics.core.arrays import (
     DEFAULT_OPTIONS,
     Array,

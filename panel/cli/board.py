@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rich.cells import cell_len, set_cell_size
 
 from persona_panel.results.console import legible, shortened
-from persona_panel.runs.ratings_so_far import interval_so_far
+from persona_panel.runs.collected import interval_so_far
 from persona_panel.statistics.core.display import NONE, counted, number
 from persona_panel.view.paced import Paced
 

@@ -100,7 +100,7 @@ def _foresee(
     it lacks, and what it costs by batches."""
     from persona_panel.calls.budget import NOTHING_SPENT
     from persona_panel.models.availability import missing_keys
-    from persona_panel.runs.judging.cost_result import cost_result
+    from persona_panel.runs.judging.cost_estimate import cost_result
 
     held = job.held(caps)
     estimates = job.estimate()

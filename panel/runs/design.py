@@ -18,10 +18,9 @@ from persona_panel.files.records import ColumnMapping
 from persona_panel.graphs.aggregate import composite_rule
 from persona_panel.models.config import cost
 from persona_panel.rubrics import Rubric
-from persona_panel.runs.composites import composite_terms
 from persona_panel.runs.load import load_run
 from persona_panel.runs.run import Run
-from persona_panel.runs.scale_limits import in_points
+from persona_panel.runs.scale_limits import composite_terms, in_points
 from persona_panel.statistics.calibration import LEAST_PROMPTS
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin

@@ -28,14 +28,14 @@ from persona_panel.results.axis import Axis
 from persona_panel.results.conclusions.money import dollars
 from persona_panel.results.page_text import shown
 from persona_panel.rubrics import Rubric
-from persona_panel.runs.kept import RESPONSES, kept_lines, kept_manifest
-from persona_panel.runs.ratings_so_far import (
+from persona_panel.runs.collected import (
     NOT_YET,
     STATUS_CODE,
     STATUSES,
     RatingsSoFar,
     interval_so_far,
 )
+from persona_panel.runs.kept import RESPONSES, kept_lines, kept_manifest
 from persona_panel.runs.scale_limits import composite_limits
 from persona_panel.runs.spending import spent_in
 from persona_panel.statistics.core.display import clock, counted, number

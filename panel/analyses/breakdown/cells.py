@@ -8,9 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from persona_panel.graphs.records import controls_among
-from persona_panel.runs.composites import composite_terms
 from persona_panel.runs.run import Run
-from persona_panel.runs.scale_limits import on_one_scale
+from persona_panel.runs.scale_limits import composite_terms, on_one_scale
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.display import COMPOSITE
 from persona_panel.statistics.personas import PersonaCells

@@ -17,10 +17,9 @@ from persona_panel.files.errors import RunFolderError
 from persona_panel.graphs import Response
 from persona_panel.graphs.records import controls_among
 from persona_panel.runs.collected import judge_sample
-from persona_panel.runs.composites import composite_terms
 from persona_panel.runs.kept import kept_metadata
 from persona_panel.runs.run import Run
-from persona_panel.runs.scale_limits import composite_limits, mean_limits
+from persona_panel.runs.scale_limits import composite_limits, composite_terms, mean_limits
 from persona_panel.statistics.core.arrays import Array, Mask, encode_labels, mean_there, means_by
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.ranking import JudgeSample, Leaderboard, Limits, rank_systems

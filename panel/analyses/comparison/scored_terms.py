@@ -13,9 +13,8 @@ from persona_panel.files.errors import Fault, InputError
 from persona_panel.graphs.aggregate import composite_rule
 from persona_panel.rubrics import CategoryScale, Composite, Dimension
 from persona_panel.runs.collected import judge_facets
-from persona_panel.runs.composites import composite_terms
 from persona_panel.runs.run import share_name
-from persona_panel.runs.scale_limits import composite_limits, mean_limits
+from persona_panel.runs.scale_limits import composite_limits, composite_terms, mean_limits
 from persona_panel.statistics.core.arrays import Array, Labels, mean_there
 from persona_panel.statistics.core.display import COMPOSITE, general
 from persona_panel.statistics.core.ranking import Limits

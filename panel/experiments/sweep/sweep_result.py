@@ -19,9 +19,13 @@ from persona_panel.results.requirements.figures import Figure
 from persona_panel.results.requirements.of_result import result_figures
 from persona_panel.results.result import Result
 from persona_panel.results.table import CellKind, Column, Key, Table, row_of
-from persona_panel.runs.coverage_tables import coverage_tables
 from persona_panel.runs.run import Run
-from persona_panel.runs.run_remarks import counts_sentence, demonstration_notice, run_remarks
+from persona_panel.runs.run_remarks import (
+    counts_sentence,
+    coverage_tables,
+    demonstration_notice,
+    run_remarks,
+)
 from persona_panel.runs.scale_limits import mean_limits
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import signed
