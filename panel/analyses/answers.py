@@ -30,10 +30,9 @@ from persona_panel.results.conclusions.wording import (
     points,
 )
 from persona_panel.runs.collected import ratings_of
-from persona_panel.runs.run import Run
+from persona_panel.runs.run import Run, judged_in
 from persona_panel.runs.run_remarks import demonstration_notice
 from persona_panel.runs.scale_limits import unit_of
-from persona_panel.runs.summary import judged_in
 from persona_panel.statistics.core.arrays import AnalysisOptions
 from persona_panel.statistics.core.display import COMPOSITE, number, percent
 from persona_panel.statistics.core.estimate import Estimate

@@ -11,8 +11,8 @@ from persona_panel.analyses.on_page import beside_people
 from persona_panel.files.outputs import json_number, record_document
 from persona_panel.models.config import cost
 from persona_panel.runs.judgment_lines import usage_document
-from persona_panel.runs.run import Run
-from persona_panel.runs.summary import (
+from persona_panel.runs.run import (
+    Run,
     calls_document,
     json_usd,
 )

@@ -74,6 +74,13 @@ def cost(price: Price | None, usage: Usage) -> float | None:
     return None if price is None else price.cost(usage)
 
 
+def total_cost(prices: Mapping[str, Price | None], used: Mapping[str, Usage]) -> float | None:
+    """Return the cost of usage by model in US dollars; None where a price is not known."""
+    costs = [cost(prices.get(model), usage) for model, usage in used.items()]
+    known = [usd for usd in costs if usd is not None]
+    return math.fsum(known) if len(known) == len(costs) else None
+
+
 def batched_name(model: str) -> str:
     """Return the name under which a model's usage in batches is counted, since batches have their
     own price."""

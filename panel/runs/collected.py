@@ -88,6 +88,14 @@ class RatingsSoFar:
         number = {prompt: place for place, prompt in enumerate(prompts)}
         return np.array([number[item.prompt_id] for item in self.items], dtype=np.intp)
 
+    def ranking_columns(self) -> tuple[list[int], list[int]]:
+        """Return the columns of the judges that rank, and of the controls beside them."""
+        controls = controls_among(self.judges)
+        columns: tuple[list[int], list[int]] = [], []
+        for column, judge in enumerate(self.judges):
+            columns[judge in controls].append(column)
+        return columns
+
     @property
     def n_prompts(self) -> int:
         """Return the number of prompts."""
@@ -143,8 +151,7 @@ class RatingsSoFar:
 
     def _rate(self, rows: NDArray[np.intp]) -> None:
         """Compute what the ranking takes of these responses."""
-        controls = controls_among(self.judges)
-        columns = [place for place, judge in enumerate(self.judges) if judge not in controls]
+        columns, _ = self.ranking_columns()
         ratings = self.ratings[rows][:, columns]
         terms = composite_terms(ratings, self.rubric, self.dimensions, self.categories)
         assert terms is not None  # noqa: S101

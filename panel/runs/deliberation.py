@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,7 +15,7 @@ from persona_panel.graphs import Judge
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.graphs.deliberation import step
 from persona_panel.rubrics import Rubric
-from persona_panel.runs.collected import judgment_of_row
+from persona_panel.runs.collected import CollectedRatings, judgment_of_row
 from persona_panel.statistics.core.arrays import (
     Array,
     Statistic,
@@ -195,36 +195,8 @@ class DeliberationReport:
         }
 
 
-class RevisedRatings(Protocol):
-    """Ratings before and after a deliberation, as a `Run` has them."""
-
-    @property
-    def items(self) -> Sequence[Item]: ...
-    @property
-    def judges(self) -> Sequence[Judge]: ...
-    @property
-    def rubric(self) -> Rubric:
-        """Return the rubric of the ratings."""
-
-    @property
-    def before(self) -> NDArray[np.float64] | None:
-        """Return the first ratings `(responses, judges, dimensions)`, NaN where missing."""
-
-    @property
-    def ratings(self) -> NDArray[np.float64]:
-        """Return the last ratings; those before where a response was not deliberated."""
-
-    @property
-    def stated(self) -> NDArray[np.bool_]:
-        """Return whether each judge said what changed its mind `(responses, judges)`."""
-
-    @property
-    def deliberated(self) -> NDArray[np.bool_]:
-        """Return which responses were deliberated `(responses,)`."""
-
-
 def deliberation_of(
-    revised: RevisedRatings, seed: int, humans: Ratings | None = None
+    revised: CollectedRatings, seed: int, humans: Ratings | None = None
 ) -> DeliberationReport:
     """Measure the effect of deliberation on a run's ratings by number: a category has no mean to
     move to.
@@ -275,7 +247,7 @@ def deliberation_of(
     )
 
 
-def _composites(revised: RevisedRatings, ratings: NDArray[np.float64]) -> list[float]:
+def _composites(revised: CollectedRatings, ratings: NDArray[np.float64]) -> list[float]:
     """Return the composite of each response by the rubric's own rule."""
     return [
         aggregate(

@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from math import inf, prod
 from pathlib import Path
 from typing import Literal
 
@@ -15,14 +14,13 @@ from persona_panel.files.aligned_ratings import align_ratings, load_human_rating
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.ratings import GivenScale, load_ratings
 from persona_panel.files.records import ColumnMapping
-from persona_panel.graphs.aggregate import composite_rule
-from persona_panel.models.config import cost
-from persona_panel.rubrics import Rubric
+from persona_panel.models.config import total_cost
 from persona_panel.runs.load import load_run
 from persona_panel.runs.run import Run
-from persona_panel.runs.scale_limits import composite_terms, in_points
+from persona_panel.runs.scale_limits import composite_limits, composite_terms, in_points
 from persona_panel.statistics.calibration import LEAST_PROMPTS
 from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.ranking import UNLIMITED
 from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin
 from persona_panel.statistics.designs import (
     ITEM,
@@ -167,8 +165,8 @@ def design_report(
     ratings = load_ratings(source, min_raters=2)
     run = load_run(source) if Path(source).is_dir() else None
     composites = None if run is None else judge_composites(run, ratings)
-    span = inf if run is None else composite_span(run.rubric, ratings.scales)
-    studies = tuple(design_studies(ratings, composites, span))
+    low, high = UNLIMITED if run is None else composite_limits(run.rubric)
+    studies = tuple(design_studies(ratings, composites, high - low))
     result = _reaching(
         source, studies, ratings, target, None if run is None else judgment_cost(run)
     )
@@ -252,23 +250,6 @@ def _of_the_same_systems(people: Ratings, ours: Ratings) -> Ratings:
     )
 
 
-def composite_span(rubric: Rubric, scales: Mapping[str, tuple[float, float]]) -> float:
-    """Return the width from the lowest to the highest composite that a rubric allows; infinite
-    where that is not known. `scales`: the lowest and the highest value of each dimension that has
-    numbers."""
-    rule = composite_rule(rubric)
-    if rule is None:
-        return inf
-    if rule.share_of is not None or rubric.rescaled:
-        return 1.0
-    ends = [scales.get(name, (-inf, inf)) for name in rule.mean_of or rule.product_of or ()]
-    if rule.mean_of:
-        return sum(high - low for low, high in ends) / len(ends)
-    if min(low for low, _ in ends) < 0:
-        return inf
-    return prod(high for _, high in ends) - prod(low for low, _ in ends)
-
-
 def judge_composites(run: Run, ratings: Ratings) -> Array | None:
     """Return each judge's composite `(items, raters)`, in the order of the ratings; None where the
     rubric has none."""
@@ -293,9 +274,8 @@ def judgment_cost(run: Run) -> JudgmentCost | None:
     made = coverage.expected - coverage.missing.get("skipped", 0)
     if not made:
         return None
-    usd = [cost(run.prices.get(model), used) for model, used in run.usage.items()]
-    known = [each for each in usd if each is not None]
+    usd = total_cost(run.prices, run.usage)
     # Replies from the cache are calls of a run that has none yet; of a run that was killed nothing
     # is recorded, and a judgment is a call.
     calls = max(1.0, (run.calls.made + run.calls.cached) / made)
-    return JudgmentCost(calls, sum(known) / made if len(known) == len(usd) else None)
+    return JudgmentCost(calls, None if usd is None else usd / made)

@@ -41,15 +41,15 @@ from persona_panel.files.outputs import (
 )
 from persona_panel.files.responses import Batch
 from persona_panel.files.wording import printable
-from persona_panel.graphs import Judgment, Verdict
-from persona_panel.models.config import cost, with_batches
+from persona_panel.graphs import Judgment
+from persona_panel.models.config import total_cost, with_batches
 from persona_panel.planning.bound_models import BoundModel
 from persona_panel.planning.settings import recorded_settings
 from persona_panel.runs.execution import start_of
 from persona_panel.runs.judgment_lines import line_of
 from persona_panel.runs.kept import KeptTexts
 from persona_panel.runs.output import SPENT, AppendedFile, RunOutput, results_in
-from persona_panel.runs.run import Run, share_name
+from persona_panel.runs.run import Run, verdict_columns
 from persona_panel.runs.spending import earlier_spending
 
 logger = logging.getLogger(__name__)
@@ -279,75 +279,44 @@ def _refuse_unwritable(path: Path) -> None:
             raise PermissionError(13, f"Permission denied for {name}", str(path))
 
 
-def _verdicts(run: Run, batch: Batch, columns: Sequence[str]) -> bytes:
-    """Return the header and lines of verdicts.csv: one response a line, in the order of the input,
-    with these columns of its metadata."""
-    own = ["prompt_id", "id", "system", "composite", "rank", "n_judges"]
-    for name in run.dimensions:
-        if categories := run.categories.get(name):
-            own += [f"{name}_majority", *(share_name(name, each) for each in categories)]
-        else:
-            own += [f"{name}_mean", f"{name}_sd"]
-        own.append(f"{name}_n")
-    own += ["abstain_share", "words"]
-    if run.reliability:
-        own.append("n_unreliable")
-    header = [*own]
-    for name in map(cell_of, columns):
+def _verdicts(run: Run, batch: Batch, metadata: Sequence[str]) -> bytes:
+    """Return verdicts.csv: one response a line, in the order of the input, with the columns of
+    `verdict_columns`, the number of words, and these columns of its metadata."""
+    columns = verdict_columns(run)
+    header = [column.name for column in columns]
+    place = header.index("abstain_share") + 1
+    header.insert(place, "words")
+    for name in map(cell_of, metadata):
         # A metadata column never takes the place of one of ours, nor of another.
         while name in header:
             name = f"metadata_{name}"
         header.append(name)
-    ranks = {
-        (verdict.prompt_id, verdict.id): rank
-        for ranking in run.prompt_rankings().values()
-        for rank, verdict in ranking
-    }
-    verdicts = {(verdict.prompt_id, verdict.id): verdict for verdict in run.verdicts}
+    cells = zip(*(map(_CELLS[column.kind], column.values) for column in columns), strict=True)
+    keys = [(verdict.prompt_id, verdict.id) for verdict in run.verdicts]
+    rows = dict(zip(keys, map(list, cells), strict=True))
 
-    def rows() -> Iterator[list[Any]]:
+    def lines() -> Iterator[list[Any]]:
         yield header
         for response in batch:
-            key = (str(response.prompt_id), response.id)
-            if key in verdicts:
-                metadata = [response.metadata.get(name, "") for name in columns]
-                words = len(response.text.split())
-                yield _row(verdicts[key], ranks[key], words, run, metadata)
+            if (row := rows.get((str(response.prompt_id), response.id))) is not None:
+                row.insert(place, len(response.text.split()))
+                yield row + [_metadata_cell(response.metadata.get(name)) for name in metadata]
 
-    return csv_of(rows())
+    return csv_of(lines())
 
 
-def _row(
-    verdict: Verdict,
-    rank: int | None,
-    words: int,
-    run: Run,
-    metadata: list[Any],
-) -> list[Any]:
-    row: list[Any] = [cell_of(name) for name in (verdict.prompt_id, verdict.id, verdict.system)]
-    row.append(_cell(verdict.composite))
-    row += ["" if rank is None else rank, verdict.n_judges]
-    for name in run.dimensions:
-        if name in run.categories:
-            labels = verdict.labels[name]
-            row += [cell_of(labels.majority or ""), *map(_cell, labels.shares.values()), labels.n]
-        else:
-            summary = verdict.dimensions[name]
-            row += [_cell(summary.mean), _cell(summary.sd), summary.n]
-    row += [_cell(verdict.abstain_share), words]
-    if run.reliability:
-        row.append(verdict.n_unreliable)
-    for value in metadata:
-        if isinstance(value, str):
-            row.append(cell_of(value))
-        else:
-            plain = isinstance(value, int | float) and not isinstance(value, bool)
-            row.append(value if plain else "" if value is None else as_json(value).decode())
-    return row
+_CELLS: Mapping[str, Callable[[Any], Any]] = {
+    "text": lambda value: cell_of(value or ""),
+    "number": lambda value: "" if math.isnan(value) else f"{value:.6f}",
+    "whole": lambda value: "" if value is None else value,
+}
 
 
-def _cell(value: float) -> str:
-    return "" if math.isnan(value) else f"{value:.6f}"
+def _metadata_cell(value: Any) -> Any:
+    if isinstance(value, str):
+        return cell_of(value)
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return value if plain else "" if value is None else as_json(value).decode()
 
 
 def _pretty(document: dict[str, Any]) -> bytes:
@@ -376,14 +345,7 @@ def held_for(
     prices = with_batches({name: model.price for name, model in models.items()})
     spent, unsure = earlier_spending(output.spent, overwrite=output.overwrite)
     Budget(caps, prices).go_on_from(spent, unsure)
-    costs = [cost(prices.get(name), usage) for name, usage in spent.usage.items()]
-    return HeldRun(Path(output.path), n_done, spent, sum_of(costs), unsure)
-
-
-def sum_of(costs: Sequence[float | None]) -> float | None:
-    """Add costs; return None where one is not known."""
-    known = [usd for usd in costs if usd is not None]
-    return math.fsum(known) if len(known) == len(costs) else None
+    return HeldRun(Path(output.path), n_done, spent, total_cost(prices, spent.usage), unsure)
 
 
 _ENDING = ".jsonl"

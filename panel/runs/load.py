@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import csv
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from pydantic import ValidationError
 
 from persona_panel.calls.budget import CallCounts, Estimated, Spending
@@ -17,14 +16,11 @@ from persona_panel.files.named_files import local_run
 from persona_panel.files.outputs import own_rows, text_of
 from persona_panel.files.responses import Item, title_of
 from persona_panel.files.wording import printable, shown
-from persona_panel.graphs import Verdict
-from persona_panel.graphs.aggregate import aggregate
 from persona_panel.graphs.context import Misfit, RatingCheck
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.graphs.records import judges_in
 from persona_panel.personas import Persona
-from persona_panel.rubrics import Status, Usage
-from persona_panel.runs.collected import judgment_of_row
+from persona_panel.rubrics import Usage
 from persona_panel.runs.judgment_lines import JudgmentFile, count_in, seconds_in, usage_in
 from persona_panel.runs.kept import (
     OF_A_RUN,
@@ -148,8 +144,8 @@ def _fill(run: Run, judgments: JudgmentFile, verdicts: Path) -> None:
     columns = {judge: column for column, judge in enumerate(run.judges)}
     check = RatingCheck(run.rubric)
     faults: list[Fault] = []
-    # Whether a judge said that a response abstains: no rating, and not said: -1.
-    abstained = np.full((len(rows), len(columns)), -1, dtype=np.int8)
+    # What each judge said of whether the response abstains.
+    abstained: list[list[bool | None]] = [[None] * len(columns) for _ in rows]
     for number, judgment in enumerate(judgments, start=1):
         row = rows.get((judgment.prompt_id, judgment.id))
         column = columns.get(judgment.judge)
@@ -168,31 +164,14 @@ def _fill(run: Run, judgments: JudgmentFile, verdicts: Path) -> None:
             ]
             continue
         run.add(judgment)
-        abstained[row, column] = -1 if judgment.abstained is None else judgment.abstained
+        abstained[row][column] = judgment.abstained
     if faults:
         raise InputError(faults)
     known = _concluded(verdicts)
-    statuses, whole = run.statuses, run.whole
+    statuses, whole, judges = run.statuses, run.whole, range(len(run.judges))
     for row, item in enumerate(run.items):
         if whole[row] if known is None else item[:2] in known:
-            run.conclude(_verdict(run, row, statuses[row], abstained[row].tolist()))
-
-
-def _verdict(run: Run, row: int, statuses: Sequence[Status], abstained: Sequence[int]) -> Verdict:
-    return aggregate(
-        [
-            judgment_of_row(
-                run.items[row],
-                judge,
-                run.ratings[row, column].tolist(),
-                run.rubric,
-                status=statuses[column],
-                abstained=None if abstained[column] < 0 else bool(abstained[column]),
-            )
-            for column, judge in enumerate(run.judges)
-        ],
-        run.rubric,
-    )
+            run.conclude(run.verdict_of(row, judges, statuses[row], abstained[row]))
 
 
 def _concluded(path: Path) -> set[tuple[str, str]] | None:

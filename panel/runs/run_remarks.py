@@ -6,13 +6,13 @@ requirements.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from math import fsum, nan
+from collections.abc import Iterator
+from math import nan
 from typing import get_args
 
 from persona_panel.calls.budget import Spending
 from persona_panel.files.named_files import is_copy, shown_folder
-from persona_panel.models.config import batched_name, cost
+from persona_panel.models.config import batched_name, cost, total_cost
 from persona_panel.models.embedded_weights import NOTICE
 from persona_panel.results.conclusions.money import spent as spent_in_words
 from persona_panel.results.table import Column, Key, Table
@@ -103,7 +103,7 @@ def coverage_tables(run: Run, expected: int | None = None) -> list[Table]:
     coverage, calls = run.coverage, run.calls
     expected = coverage.expected if expected is None else expected
     there = coverage.scored + coverage.abstained
-    used, usd = sum(calls.spent.values(), Usage()), _usd(run, calls.spent)
+    used, usd = sum(calls.spent.values(), Usage()), total_cost(run.prices, calls.spent)
     row = {
         "coverage": Estimate(
             there / expected if expected else nan, exact=True,
@@ -165,7 +165,7 @@ def call_tables(run: Run) -> Iterator[Table]:
     each_kind = {"made": made, "estimated": estimated, "earlier_runs": calls.before}
     rows = [
         {"of": kind, "calls": spent.calls, "unsent": calls.unsent if spent is made else None,
-         "tokens": spent.tokens, "usd": _usd(run, spent.usage)}
+         "tokens": spent.tokens, "usd": total_cost(run.prices, spent.usage)}
         for kind, spent in each_kind.items()
     ]  # fmt: skip
     yield Table("calls", (Key("of"),), columns, rows)
@@ -185,10 +185,3 @@ def call_tables(run: Run) -> Iterator[Table]:
     yield Table("faults", (Key("fault"),), (Column("n", "whole"),), faults)
     odd = [{"model": model, "usage": said} for model, said in sorted(calls.odd.items())]
     yield Table("odd_usage", (Key("model"),), (Column("usage", "text"),), odd)
-
-
-def _usd(run: Run, used: Mapping[str, Usage]) -> float | None:
-    """The cost of this usage by model; None where a price is not known."""
-    costs = [cost(run.prices.get(model), usage) for model, usage in used.items()]
-    known = [usd for usd in costs if usd is not None]
-    return fsum(known) if len(known) == len(costs) else None

@@ -54,10 +54,9 @@ from persona_panel.results.result import Result
 from persona_panel.rubrics import RealScale, Rubric
 from persona_panel.runs import executor
 from persona_panel.runs.output import RunOutput, sent_to_address
-from persona_panel.runs.run import Run
+from persona_panel.runs.run import Run, judged_in
 from persona_panel.runs.run_remarks import demonstration_notice, run_remarks
 from persona_panel.runs.scale_limits import POINTS, unit_of_ratings
-from persona_panel.runs.summary import judged_in
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.display import general, percent
 from persona_panel.statistics.core.levels import LEVEL, MOST, POWER

@@ -37,8 +37,7 @@ from persona_panel.graphs.sweeping import TargetAnswer
 from persona_panel.results.conclusions.score import Judged
 from persona_panel.results.page_columns import PageColumns, check_plots
 from persona_panel.rubrics import Rubric
-from persona_panel.runs.run import Run
-from persona_panel.runs.summary import judged_in
+from persona_panel.runs.run import Run, judged_in
 from persona_panel.statistics.core.arrays import Array, divide
 from persona_panel.statistics.core.display import (
     Facts,
