@@ -9,8 +9,7 @@ import pytest
 
 from persona_panel.results.document import result_document
 from persona_panel.results.result import load_format
-from persona_panel.runs.judging.cost_estimate import CostEstimate
-from persona_panel.runs.judging.cost_estimate import cost_result
+from persona_panel.runs.judging.cost_estimate import CostEstimate, cost_result
 
 ESTIMATE = CostEstimate(
     "openai:stub", judgments=3, of=5, calls=4, calls_at_least=3, calls_at_most=6,
