@@ -60,11 +60,8 @@ class WantedRows:
         return name in self._names
 
     def add(self, row: ReplyKey, line: bytes, most: Usage) -> None:
-        """Add a request; `most` is the most usage that it may take.
-
-        Raises:
-            Abort: there is no room for it.
-        """
+        """Add a request; `most` is the most usage that it may take. Raises Abort: there is no room
+        for it."""
         try:
             start = self.file.tell()
             if self.file.write(line) != len(line):
@@ -240,11 +237,8 @@ class BatchCaller(Caller):
             self._faults[row.custom_id] = unreadable_answer()
 
     def take(self, model: str, row: ReplyKey, answer: ModelResponse | CallError) -> None:
-        """Keep the answer to a request, or why there is none.
-
-        Raises:
-            Abort: the cache cannot be written.
-        """
+        """Keep the answer to a request, or why there is none. Raises Abort: the cache cannot be
+        written."""
         name = row.custom_id
         if isinstance(answer, CallError):
             self._faults[name] = answer

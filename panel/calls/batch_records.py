@@ -189,10 +189,7 @@ def settled(
 
 def batches_in(records: Iterable[Mapping[str, Any]]) -> dict[str, BatchRecord]:
     """Return the batches that records describe, by token, in the order in which they were prepared.
-
-    Raises:
-        DamagedJournal: a record cannot be read, or cannot follow those before it.
-    """
+    Raises DamagedJournal: a record cannot be read, or cannot follow those before it."""
     batches: dict[str, BatchRecord] = {}
     for number, record in enumerate(records, start=1):
         try:
@@ -207,12 +204,8 @@ def batches_in(records: Iterable[Mapping[str, Any]]) -> dict[str, BatchRecord]:
 
 def after(record: Mapping[str, Any], batch: BatchRecord | None) -> BatchRecord:
     """Return a batch after one more change; `batch` is None where there was none of its token
-    before.
-
-    Raises:
-        DamagedJournal: the change cannot follow.
-        LookupError, TypeError, ValueError, AttributeError: it is no change.
-    """
+    before. Raises DamagedJournal: the change cannot follow; LookupError, TypeError, ValueError,
+    AttributeError: it is no change."""
     change = record["change"]
     if change == "prepared":
         if batch is not None:

@@ -80,12 +80,7 @@ def journal_of(run: Path) -> Path:
 
 class BatchJournal:
     """The journal of a run, which is a folder or a file of texts, for one process at a time to
-    write.
-
-    Raises:
-        InUse: another process writes it.
-        RunFolderError: it cannot be read or written.
-    """
+    write. Raises InUse: another process writes it; RunFolderError: it cannot be read or written."""
 
     def __init__(self, run: Path) -> None:
         self.path = journal_of(run)
@@ -110,11 +105,8 @@ class BatchJournal:
         return [batch for batch in self.batches.values() if batch.open]
 
     def add(self, record: Mapping[str, Any]) -> BatchRecord:
-        """Write a change down for good; returns the batch after it.
-
-        Raises:
-            RunFolderError: it cannot be written.
-        """
+        """Write a change down for good; returns the batch after it. Raises RunFolderError: it
+        cannot be written."""
         record = {name: _masked(name, value) for name, value in record.items()}
         batch = after(record, self.batches.get(record["token"]))
         try:
@@ -133,11 +125,8 @@ class BatchJournal:
 
 
 def batches_of(run: Path) -> list[BatchRecord]:
-    """Return the batches of a run, the oldest first; none where it never had any.
-
-    Raises:
-        RunFolderError: the journal cannot be read.
-    """
+    """Return the batches of a run, the oldest first; none where it never had any. Raises
+    RunFolderError: the journal cannot be read."""
     path = journal_of(run)
     return list(_batches(path, _read(path)[0]).values())
 
@@ -288,12 +277,8 @@ class BatchRounds:
 
     async def submit(self, wanted: Mapping[str, WantedRows]) -> int:
         """Send what a round has gathered, as far as the caps allow; returns how many requests that
-        is.
-
-        Raises:
-            RunStopped: a provider does not take a batch.
-            RunFolderError: the journal cannot be written.
-        """
+        is. Raises RunStopped: a provider does not take a batch; RunFolderError: the journal cannot
+        be written."""
         fitting = self._within_caps(wanted)
         for model, n in fitting.items():
             api, rows = self._caller.apis[model], wanted[model]
@@ -302,13 +287,9 @@ class BatchRounds:
         return sum(fitting.values())
 
     async def settle(self) -> None:
-        """Wait for all batches that are open, and put their answers into the cache.
-
-        Raises:
-            RunStopped: a provider refused one, or cannot be reached.
-            RunFolderError: the journal cannot be written.
-            Abort: the cache or the count of what was spent cannot be.
-        """
+        """Wait for all batches that are open, and put their answers into the cache. Raises
+        RunStopped: a provider refused one, or cannot be reached; RunFolderError: the journal cannot
+        be written; Abort: the cache or the count of what was spent cannot be."""
         # Together: each takes up to a day.
         waiting = [
             asyncio.create_task(self._settled(batch)) for batch in self._journal.open_batches
@@ -403,11 +384,8 @@ class BatchRounds:
             self._lose(self._journal.batches[batch.token], gone)
 
     async def _settled_or_gone(self, batch: BatchRecord) -> None:
-        """Wait for a batch and put its answers into the cache.
-
-        Raises:
-            _Gone: its provider does not know it, and batches are to be ended.
-        """
+        """Wait for a batch and put its answers into the cache. Raises _Gone: its provider does not
+        know it, and batches are to be ended."""
         if batch.id is None:
             sent = await self._found(batch, batch.prepared_at)
             if sent is None:
@@ -513,11 +491,7 @@ class BatchRounds:
         self, batch: BatchRecord, call: Callable[[], Awaitable[T]], what: str
     ) -> T:
         """Return the result of a call that costs nothing, tried again as long as the patience
-        lasts; `what` is what it asks the provider to do.
-
-        Raises:
-            RunStopped: it brings nothing.
-        """
+        lasts; `what` is what it asks the provider to do. Raises RunStopped: it brings nothing."""
         began, wait = time.monotonic(), self._pace.first_look
         while True:
             try:

@@ -192,12 +192,8 @@ class Budget:
 
     def go_on_from(self, before: Spending, unsure: Spending = NOTHING_SPENT) -> None:
         """Replace the spending before this budget by `before`; `unsure` is what killed runs may
-        have spent besides.
-
-        Raises:
-            ConfigurationError: there is a cap in dollars, and the price of a model that was
-                called before is not known.
-        """
+        have spent besides. Raises ConfigurationError: there is a cap in dollars, and the price of a
+        model that was called before is not known."""
         if self._caps.usd is not None:
             called = {**before.usage, **unsure.usage}
             unknown = [name for name in called if self._prices.get(name) is None]
@@ -219,13 +215,9 @@ class Budget:
         Where a cap leaves room only if the calls in flight cost less than they may, it waits for
         them.
 
-        Where the cap leaves room only if the calls in flight come to less than they
-        may, it waits for them.
-
-        Raises:
-            CapReached: with this call the run would pass a cap.
-            OSError: what is spent cannot be written down.
-        """
+        Where the cap leaves room only if the calls in flight come to less than they may, it waits
+        for them. Raises CapReached: with this call the run would pass a cap; OSError: what is spent
+        cannot be written down."""
         if not self.limited:
             self.open(model, most)
             return most
@@ -251,11 +243,8 @@ class Budget:
         return most
 
     def open(self, model: str, most: Usage) -> None:
-        """Count that a call begins, without a cap, that may take this at most.
-
-        Raises:
-            OSError: what it may take cannot be written down; it does not begin.
-        """
+        """Count that a call begins, without a cap, that may take this at most. Raises OSError: what
+        it may take cannot be written down; it does not begin."""
         if (ahead := self._ahead.get(model)) is None:
             ahead = self._ahead[model] = _Ahead()
         ahead.open(most)
@@ -284,11 +273,7 @@ class Budget:
     def settle(self, model: str, reserved: Usage | None, used: Usage, *, calls: int = 1) -> None:
         """Count what a call really took, in counts that are sound (`persona_panel.models.client`);
         `reserved` is None where nothing was set aside. `calls` is 0 for a call that failed before
-        it was sent.
-
-        Raises:
-            OSError: what is spent cannot be written down.
-        """
+        it was sent. Raises OSError: what is spent cannot be written down."""
         total = self._used.get(model, NOTHING) + used
         if reserved is None or not self.limited:
             self._used[model] = total
@@ -337,11 +322,7 @@ class Budget:
 
     def count_batch(self, model: str, calls: int, most: Usage, used: Usage, *, held: int) -> None:
         """Count what a batch really took, in place of the `held` calls and their usage that were
-        set aside for it.
-
-        Raises:
-            OSError: what is spent cannot be written down.
-        """
+        set aside for it. Raises OSError: what is spent cannot be written down."""
         self._batch_calls -= held
         self._in_batches -= self._amount(model, most)
         self._calls += calls

@@ -83,13 +83,9 @@ class ReplyStore(Protocol):
         where there is none, or one that can no longer be read."""
 
     def put(self, page: str, key: bytes, reply: ModelResponse) -> None:
-        """Keep a reply, in place of an earlier one.
-
-        Raises:
-            CannotBeKept: it holds what the storage cannot, such as half a surrogate pair;
-                nothing is wrong with the storage.
-            Exception: any other: nothing more can be kept, and the run ends.
-        """
+        """Keep a reply, in place of an earlier one. Raises CannotBeKept: it holds what the storage
+        cannot, such as half a surrogate pair; nothing is wrong with the storage; Exception: any
+        other: nothing more can be kept, and the run ends."""
 
     def forget(self, page: str, key: bytes, reply: ModelResponse) -> None:
         """Drop a reply that turned out to be no result, if it is still the one that is kept
@@ -98,11 +94,8 @@ class ReplyStore(Protocol):
 
     def sync(self) -> None:
         """Return when a power cut does not undo what was put, either. It is called in a thread of
-        its own, and may take a second or two.
-
-        Raises:
-            Exception: it cannot be kept for good, and the run ends.
-        """
+        its own, and may take a second or two. Raises Exception: it cannot be kept for good, and the
+        run ends."""
 
     def close(self) -> None:
         """Give back files and connections; nothing is called afterwards."""
@@ -132,10 +125,7 @@ class RemoteReplyStore(SharedReplyStore, Protocol):
 
 def open_reply_store() -> ReplyStore:
     """Return the store of this process, by $PERSONA_PANEL_CACHE or in the user's cache folder.
-
-    Raises:
-        ConfigurationError: there is no such store, or it cannot be used.
-    """
+    Raises ConfigurationError: there is no such store, or it cannot be used."""
     location = cache_location()
     name, is_address, _ = location.partition("://")
     name = _ALSO_OPENED_BY.get(name, name) if is_address else "disk"

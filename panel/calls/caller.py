@@ -165,13 +165,9 @@ class Caller:
 
         Replies of one `page` (see `page`) are looked up together. One that is cut off at its token
         limit is asked for once more with a higher one, where caps and the model's context allow;
-        not where `cut_is_usable`, unless thinking took all of it.
-
-        Raises:
-            Unanswered: `failed` with the last fault, and with the cap that forbade another
-                try, or `skipped` where the model has been given up or a cap is reached.
-            Abort: another reply could not be kept, see `stop`.
-        """
+        not where `cut_is_usable`, unless thinking took all of it. Raises Unanswered: `failed` with
+        the last fault, and with the cap that forbade another try, or `skipped` where the model has
+        been given up or a cap is reached; Abort: another reply could not be kept, see `stop`."""
         key = key_of(request, replicate)
         if self._read_ahead is not None:
             await self._read_ahead(page, key)
@@ -228,11 +224,8 @@ class Caller:
         return reply
 
     async def _answered(self, call: _Call, plain: ModelRequest) -> ModelResponse:
-        """Return the reply to a call; `plain` is the same request without room for thinking.
-
-        Raises:
-            Unanswered: there is none.
-        """
+        """Return the reply to a call; `plain` is the same request without room for thinking. Raises
+        Unanswered: there is none."""
         endpoint = call.endpoint
         try:
             try:
@@ -299,10 +292,7 @@ class Caller:
 
     def require_not_stopped(self) -> None:
         """Raise what has stopped the calls, if anything has; called once a run has come to its end.
-
-        Raises:
-            Abort: something has.
-        """
+        Raises Abort: something has."""
         if self._stopped is not None:
             raise self._stopped
 
@@ -329,11 +319,8 @@ class Caller:
             await look_for_strays()
 
     def require_own_answers(self) -> None:
-        """Raise if answers were taken back since this was asked last.
-
-        Raises:
-            AnswersTakenBack: some were.
-        """
+        """Raise if answers were taken back since this was asked last. Raises AnswersTakenBack: some
+        were."""
         n, self._n_accepted = self.counts.taken_back - self._n_accepted, self.counts.taken_back
         if n:
             raise AnswersTakenBack(

@@ -39,11 +39,8 @@ _NOTED = (8, 6)
 
 
 def encoded(reply: ModelResponse, page: str, key: bytes) -> bytes:
-    """Return a reply as it is stored, when that was (Unix time), and under what.
-
-    Raises:
-        TypeError: JSON in UTF-8 cannot hold it.
-    """
+    """Return a reply as it is stored, when that was (Unix time), and under what. Raises TypeError:
+    JSON in UTF-8 cannot hold it."""
     usage = reply.usage
     # A dictionary is written as JSON in half the time that a dataclass with slots takes.
     document = {
@@ -76,11 +73,8 @@ def as_stored(document: bytes) -> bytes:
 
 def document_of(stored: bytes) -> dict[str, Any]:
     """Return the fields of a stored reply: those of a `ModelResponse`, `at` and `under`; replies
-    that were kept before `model`, `at` or `under` were noted lack them.
-
-    Raises:
-        ValueError: something else is stored, or more than a reply may have.
-    """
+    that were kept before `model`, `at` or `under` were noted lack them. Raises ValueError:
+    something else is stored, or more than a reply may have."""
     if not stored.startswith(b"{"):
         try:
             stored = unpacked(stored, _MOST_BYTES + 1)
@@ -240,10 +234,7 @@ class JournalEntry(NamedTuple):
 
 class Journal:
     """A new file in a folder, which a process writes and whose lock it holds as long as it lives.
-
-    Raises:
-        OSError: it cannot be made.
-    """
+    Raises OSError: it cannot be made."""
 
     def __init__(self, folder: Path) -> None:
         # One process may leave two, of which the later one counts.
@@ -253,11 +244,8 @@ class Journal:
         _lock(self._file, wait=True)
 
     def add(self, page: str, key: bytes, stored: bytes) -> None:
-        """Write a `JournalEntry`; once this returns, a kill does not undo it.
-
-        Raises:
-            OSError: it cannot be written; nothing of it is.
-        """
+        """Write a `JournalEntry`; once this returns, a kill does not undo it. Raises OSError: it
+        cannot be written; nothing of it is."""
         name = page.encode()
         line = _HEADER.pack(len(name), key, len(stored)) + name + stored
         begun = self._file.tell()
@@ -272,11 +260,8 @@ class Journal:
             raise
 
     def sync(self) -> None:
-        """Return once a power cut does not undo what was added, either.
-
-        Raises:
-            OSError: it cannot be written to the disk.
-        """
+        """Return once a power cut does not undo what was added, either. Raises OSError: it cannot
+        be written to the disk."""
         sync(self._file)
 
     def close(self) -> None:
@@ -372,11 +357,8 @@ class JournalReader:
         self._read: dict[str, tuple[int, dict[str, Changes]]] = {}
 
     def read_on(self, own: Container[str]) -> None:
-        """Read what was written since; `own` are the names of journals that are left out.
-
-        Raises:
-            OSError: one cannot be read.
-        """
+        """Read what was written since; `own` are the names of journals that are left out. Raises
+        OSError: one cannot be read."""
         read, self._read = self._read, {}
         with os.scandir(self._folder) as entries:
             names = sorted(

@@ -145,13 +145,9 @@ class JournaledStore(ABC):
         return decoded(stored, page, key) if stored else None
 
     def put(self, page: str, key: bytes, reply: ModelResponse) -> None:
-        """Keep a reply; returns when it is on this machine's disk.
-
-        Raises:
-            CannotBeKept: it holds what JSON in UTF-8 cannot; nothing is wrong with the cache.
-            Exception: it could not be written, or an earlier one could not be moved into the
-                database.
-        """
+        """Keep a reply; returns when it is on this machine's disk. Raises CannotBeKept: it holds
+        what JSON in UTF-8 cannot; nothing is wrong with the cache; Exception: it could not be
+        written, or an earlier one could not be moved into the database."""
         try:
             stored = encoded(reply, page, key)
         except TypeError as error:
@@ -177,11 +173,8 @@ class JournaledStore(ABC):
         self._change(page, key, dropping(stored))
 
     def sync(self) -> None:
-        """Return when what was put is in the database, which a power cut does not undo.
-
-        Raises:
-            Exception: it could not be moved there.
-        """
+        """Return when what was put is in the database, which a power cut does not undo. Raises
+        Exception: it could not be moved there."""
         # Behind the moves: the thread takes them in turn.
         self._writer.submit(int).result()
         if self._fault is not None:
@@ -325,11 +318,8 @@ def with_descriptors(work: Callable[[], T]) -> T:
 
 
 def unsent_folder(location: str) -> Path:
-    """Return the folder on this machine for the journals of a cache that is elsewhere.
-
-    Raises:
-        ConfigurationError: it cannot be made.
-    """
+    """Return the folder on this machine for the journals of a cache that is elsewhere. Raises
+    ConfigurationError: it cannot be made."""
     digest = hashlib.sha256(location.encode()).hexdigest()[:16]
     folder = Path(platformdirs.user_cache_dir("persona-panel"), "unsent", digest)
     try:

@@ -108,12 +108,8 @@ class Imported:
 
 @contextmanager
 def listed_store() -> Iterator[JournaledStore]:
-    """Open the store of this process, if it can list its replies.
-
-    Raises:
-        ConfigurationError: it cannot, or cannot be opened.
-        RunStopped: it cannot be written.
-    """
+    """Open the store of this process, if it can list its replies. Raises ConfigurationError: it
+    cannot, or cannot be opened; RunStopped: it cannot be written."""
     with closing(open_reply_store()) as store:
         if not isinstance(store, JournaledStore):
             raise ConfigurationError(
@@ -137,12 +133,8 @@ def counts_of(store: JournaledStore, which: Prunable | None = None) -> CacheCoun
 
 def write_replies(store: JournaledStore, path: Path, *, overwrite: bool = False) -> int:
     """Write the replies of a store that can be read into a file, by gzip if it ends in `.gz`;
-    returns how many there are.
-
-    Raises:
-        InputError: the name does not end as such a file's does, or there is a file already and
-            `overwrite` is not set, or it cannot be written.
-    """
+    returns how many there are. Raises InputError: the name does not end as such a file's does, or
+    there is a file already and `overwrite` is not set, or it cannot be written."""
     _require_suffix(path)
     if path.exists() and not overwrite:
         expected = "another name, or --overwrite to replace the file"
@@ -169,12 +161,8 @@ def _write_lines(store: JournaledStore, file: IO[bytes] | gzip.GzipFile) -> int:
 
 
 def read_replies(store: JournaledStore, path: Path) -> Imported:
-    """Keep the replies of a file that a store does not have yet.
-
-    Raises:
-        InputError: the file cannot be read at all.
-        CacheUnreachable, OSError: the store cannot be written.
-    """
+    """Keep the replies of a file that a store does not have yet. Raises InputError: the file cannot
+    be read at all; CacheUnreachable, OSError: the store cannot be written."""
     _require_suffix(path)
     faults: list[Fault] = []
 

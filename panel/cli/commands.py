@@ -61,11 +61,8 @@ class LazyGroup(PanelGroup):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Return the command that the arguments name, with what is left of them.
-
-        Raises:
-            click.UsageError: there is none; names the nearest.
-        """
+        """Return the command that the arguments name, with what is left of them. Raises
+        click.UsageError: there is none; names the nearest."""
         if args and args[0] not in self.entries:
             from difflib import get_close_matches
 

@@ -53,12 +53,8 @@ _OPTIONS = ("--from", "--human", "--like")
 @contextmanager
 def local_runs(ctx: click.Context, parameters: dict[str, Any]) -> Iterator[None]:
     """Put copies on this machine in the place of runs at addresses among what a command is given.
-    What the command has written into a copy, such as report.html, is sent there at its end.
-
-    Raises:
-        InputError: an address cannot be read.
-        RunStopped: what was written cannot be sent.
-    """
+    What the command has written into a copy, such as report.html, is sent there at its end. Raises
+    InputError: an address cannot be read; RunStopped: what was written cannot be sent."""
     copies: dict[str, RunCopy] = {}
 
     def local(value: Any) -> Any:
@@ -90,11 +86,7 @@ WRITTEN = ("--out", "--junit", "--markdown", "--plot", "--batch-out")
 
 def refuse_overwriting(ctx: click.Context) -> None:
     """See that no option has a command write over what another parameter has it read, over a file
-    of a run's folder or at an address.
-
-    Raises:
-        ConfigurationError: one does.
-    """
+    of a run's folder or at an address. Raises ConfigurationError: one does."""
     runs = [param.opts[0] for param in ctx.command.params if param.metavar == "RUN"]
     options = {param.opts[0]: ctx.params.get(param.name or "") for param in ctx.command.params}
     for option in WRITTEN:
@@ -160,11 +152,8 @@ def _refusals(function: Callable[P, R], calls_models: bool) -> Callable[P, R]:
 def gathered() -> Iterator[Callable[[Callable[[], Any]], Any]]:
     """Lets several inputs be read before any of them is refused.
 
-    What is yielded calls a reader, and gives None in place of what it refuses.
-
-    Raises:
-        InputError: at the end, with the faults of all.
-    """
+    What is yielded calls a reader, and gives None in place of what it refuses. Raises InputError:
+    at the end, with the faults of all."""
     faults: list[Fault] = []
 
     def gather(read: Callable[[], Any]) -> Any:

@@ -51,11 +51,7 @@ class Gate:
 
     def refuse_unknown(self, figures: Callable[[], Sequence[Figure]]) -> None:
         """Refuse requirements that name none of these figures, before anything is spent, printed or
-        written.
-
-        Raises:
-            InputError: there are some; lists them.
-        """
+        written. Raises InputError: there are some; lists them."""
         if self.requirements:
             from persona_panel.results.requirements.decided import named
 

@@ -95,11 +95,8 @@ def ratings_argument(name: str) -> Callable[[Command], Command]:
 
 
 def model_in(text: str) -> str | ModelConfig:
-    """A spec as it is; a YAML file as the model that it describes.
-
-    Raises:
-        InputError: the file cannot be read, or describes none.
-    """
+    """A spec as it is; a YAML file as the model that it describes. Raises InputError: the file
+    cannot be read, or describes none."""
     if not text.endswith((".yaml", ".yml")):
         return text
     from persona_panel.files.definitions import load_definition

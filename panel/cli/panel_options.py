@@ -120,11 +120,7 @@ class PanelOptions:
         return self.panel_file, self.settings.get("personas"), rubric and split_variant(rubric)[0]
 
     def panel(self) -> Panel:
-        """Return the panel of these options.
-
-        Raises:
-            PanelError: it cannot be had.
-        """
+        """Return the panel of these options. Raises PanelError: it cannot be had."""
         from persona_panel.panel import Panel
         from persona_panel.planning.definitions import configured
 
@@ -184,11 +180,8 @@ def _value(
     values: Mapping[tuple[str, ...], Any],
     options: Sequence[SettingOption],
 ) -> Any:
-    """A setting as its options say it, None where none of them is there.
-
-    Raises:
-        UsageError: a part is there without the one that all others are of.
-    """
+    """A setting as its options say it, None where none of them is there. Raises UsageError: a part
+    is there without the one that all others are of."""
     if not setting.parts:
         return values.get(setting.path)
     parts = {

@@ -69,11 +69,8 @@ def say_reading(*origins: RatingsOrigin | None) -> None:
 
 
 def refuse_alone(name: str, value: object) -> None:
-    """Refuse an option that says what --human is, where that is not there.
-
-    Raises:
-        click.UsageError: it has a value.
-    """
+    """Refuse an option that says what --human is, where that is not there. Raises click.UsageError:
+    it has a value."""
     if value:
         raise click.UsageError(f"{name} works only with --human; leave it out.")
 

@@ -57,10 +57,7 @@ def place_of(run: Run, name: str = "") -> str:
 def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = None) -> str:
     """Write a run's page into its folder, or say how to, where that would take long; return the
     name of the page, or of the folder where none was written; empty where there is no folder.
-
-    Raises:
-        RunStopped: it cannot be written; the run itself is whole.
-    """
+    Raises RunStopped: it cannot be written; the run itself is whole."""
     from persona_panel.reports.page import AUTOMATIC
 
     if run.folder is None:
@@ -91,11 +88,8 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
 
 
 def write_report(page: RunReport, path: Path) -> None:
-    """Write a page into its file, and say where it is.
-
-    Raises:
-        RunFolderError: it cannot be written.
-    """
+    """Write a page into its file, and say where it is. Raises RunFolderError: it cannot be
+    written."""
     from persona_panel.files.named_files import shown_folder
     from persona_panel.files.outputs import writing
 

@@ -28,11 +28,8 @@ if TYPE_CHECKING:
 
 
 def refuse_batches_at(run: str) -> None:
-    """See that a run by batches is in a folder of this machine.
-
-    Raises:
-        UsageError: it is at an address, where its journal could be sent only at the end.
-    """
+    """See that a run by batches is in a folder of this machine. Raises UsageError: it is at an
+    address, where its journal could be sent only at the end."""
     if is_address(run):
         raise click.UsageError(
             "The journal of batches, which are paid for, belongs in a folder of this machine; "
@@ -131,11 +128,8 @@ class CallOptions:
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     def model(self, spec: str) -> ModelConfig:
-        """The model that a command line names, with its settings.
-
-        Raises:
-            ConfigurationError: it is no `provider:name`, or a setting is none.
-        """
+        """The model that a command line names, with its settings. Raises ConfigurationError: it is
+        no `provider:name`, or a setting is none."""
         from persona_panel.planning.definitions import configured
 
         return configured(spec, self.settings, patience=self.patience)

@@ -47,11 +47,8 @@ class EngineOptions:
 
     def opened(self, *, dry_run: bool) -> AbstractContextManager[Engine | None]:
         """The engine, connected for as long as the block lasts; a dry run only sees that there is
-        such an engine: whether its cluster answers, only a run finds out.
-
-        Raises:
-            ConfigurationError: there is none, or its address or options cannot be right.
-        """
+        such an engine: whether its cluster answers, only a run finds out. Raises
+        ConfigurationError: there is none, or its address or options cannot be right."""
         if self.spec is None:
             return nullcontext()
         from persona_panel.clusters.engines import check_engine_options, opened_engine

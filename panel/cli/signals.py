@@ -180,11 +180,8 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def run_to_end(work: Coroutine[Any, Any, T]) -> T:
-    """Run `work` to its end and return its value.
-
-    Raises:
-        KeyboardInterrupt: a signal stopped it; what it does on being cancelled is done.
-    """
+    """Run `work` to its end and return its value. Raises KeyboardInterrupt: a signal stopped it;
+    what it does on being cancelled is done."""
     # Help needs none.
     import asyncio
 

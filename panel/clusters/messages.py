@@ -210,11 +210,8 @@ class Mailbox(Protocol):
         """Send a letter, without waiting; letters of one sender to one address keep their order."""
 
     def fetch(self, address: str) -> Awaitable[Sequence[Any]]:
-        """Return all letters to an address, once there is one.
-
-        Raises:
-            Abort: the mailbox is gone.
-        """
+        """Return all letters to an address, once there is one. Raises Abort: the mailbox is
+        gone."""
 
     def wait(self, address: str) -> Sequence[Any]:
         """Return all letters to an address, as `fetch` does, for a thread that may block."""
@@ -277,11 +274,7 @@ class LeaseClient:
             await asyncio.gather(*tasks, return_exceptions=True)
 
     async def ask(self, question: Any) -> Any:
-        """Ask the driver, and return its answer.
-
-        Raises:
-            Abort: the run cannot go on.
-        """
+        """Ask the driver, and return its answer. Raises Abort: the run cannot go on."""
         if self._gone is not None:
             raise self._gone
         number = next(self._numbers)

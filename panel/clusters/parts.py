@@ -74,11 +74,7 @@ class Worker:
         self._client = client
 
     async def judge(self, units: Units) -> JudgedPart:
-        """Judge a part with all judges.
-
-        Raises:
-            Abort: the run cannot go on.
-        """
+        """Judge a part with all judges. Raises Abort: the run cannot go on."""
         judgments: list[Judgment] = []
         verdicts = [
             verdict
@@ -94,11 +90,8 @@ class Worker:
 
 @asynccontextmanager
 async def at_work(assignment: Assignment, mailbox: Mailbox) -> AsyncIterator[Worker]:
-    """Open a worker in this process, and close it at the end of the block.
-
-    Raises:
-        ConfigurationError: a model cannot be called from here: a package, key or file is missing.
-    """
+    """Open a worker in this process, and close it at the end of the block. Raises
+    ConfigurationError: a model cannot be called from here: a package, key or file is missing."""
     plan, caps, name = assignment.plan, assignment.caps, assignment.name
     models = {model.id: model for model in plan.models}
     callers: list[Caller] = []
@@ -171,12 +164,8 @@ class WorkerHandle(Protocol):
     """A worker elsewhere, as the driver has it."""
 
     async def begin(self) -> None:
-        """Start the worker (`at_work`), once there is room for it.
-
-        Raises:
-            WorkerLost: it is gone.
-            Abort, PanelError: what `at_work` raises there.
-        """
+        """Start the worker (`at_work`), once there is room for it. Raises WorkerLost: it is gone;
+        Abort, PanelError: what `at_work` raises there."""
 
     async def judge(self, part: Units) -> JudgedPart:
         """Judge a part (`Worker.judge`); raises as `begin`."""
@@ -352,11 +341,8 @@ class _Team:
                 )
 
     async def _tell_of_waiting(self) -> None:
-        """Warn where no worker has begun for long, and say what is lacking.
-
-        Raises:
-            RunStopped: there is room for no worker.
-        """
+        """Warn where no worker has begun for long, and say what is lacking. Raises RunStopped:
+        there is room for no worker."""
         await asyncio.sleep(_START_S)
         if not self._has_begun:
             logger.warning(

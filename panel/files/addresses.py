@@ -27,11 +27,8 @@ def is_meant_as_address(name: str | Path) -> bool:
 
 
 def refuse_one_slash(path: str | Path) -> None:
-    """Refuse an address that is written with one slash.
-
-    Raises:
-        InputError: it has one slash; says how to write it.
-    """
+    """Refuse an address that is written with one slash. Raises InputError: it has one slash; says
+    how to write it."""
     name = str(path)
     if not is_address(path) and (begun := _BEGUN.match(name)):
         root = "/" if begun[1].lower() == "file" else ""

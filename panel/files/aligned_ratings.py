@@ -81,10 +81,7 @@ def load_human_ratings(
     allow_unmatched: bool = False,
 ) -> Ratings:
     """Read people's ratings as `load_ratings` does, with the options that commands have for them.
-
-    Raises:
-        InputError: as `load_ratings`.
-    """
+    Raises InputError: as `load_ratings`."""
     return load_ratings(
         source,
         min_raters=min_raters,
@@ -99,11 +96,8 @@ def align_ratings(
     panel: Ratings, humans: Ratings, panel_name: str, humans_name: str
 ) -> tuple[Ratings, Ratings]:
     """Return both sides' ratings under the same names, as `load_aligned_ratings` does; `panel_name`
-    and `humans_name` are the files' names in faults.
-
-    Raises:
-        InputError: they share no dimension or too few items, or people's ratings are off the scale.
-    """
+    and `humans_name` are the files' names in faults. Raises InputError: they share no dimension or
+    too few items, or people's ratings are off the scale."""
     faults: list[Fault] = []
     names_in_file = humans.items
     ours, theirs = max(_namings(panel, humans), key=_n_shared)

@@ -17,11 +17,8 @@ HELD_OUT, EVERYTHING = "other prompts", "all rated prompts"
 
 
 def require_csv(path: Path, n_methods: int) -> None:
-    """Refuse a file whose name does not end in .csv, and scores of more than one method.
-
-    Raises:
-        InputError: its name does not end in .csv, or there are several methods.
-    """
+    """Refuse a file whose name does not end in .csv, and scores of more than one method. Raises
+    InputError: its name does not end in .csv, or there are several methods."""
     if n_methods > 1:
         expected = "one, for instance --method isotonic"
         raise InputError([Fault(str(path), f"scores of {n_methods} methods", expected)])
@@ -36,11 +33,8 @@ def write_aligned_scores(alignment: Alignment, path: Path) -> int:
     how many scores there are; where nothing was learnt on any dimension there are none, and no
     file.
 
-    Columns: `COLUMNS`. Where ratings name no prompts or sources, these cells are empty.
-
-    Raises:
-        InputError: there is another file, or it cannot be written.
-    """
+    Columns: `COLUMNS`. Where ratings name no prompts or sources, these cells are empty. Raises
+    InputError: there is another file, or it cannot be written."""
     rows = list(_rows(alignment))
     if rows:
         write_new(path, csv_of([COLUMNS, *rows]), "another name, or no such file")

@@ -90,11 +90,7 @@ class AttributeCondition:
 
 
 def parse_condition(text: str) -> AttributeCondition:
-    """Read a condition.
-
-    Raises:
-        WrongCondition: it is none.
-    """
+    """Read a condition. Raises WrongCondition: it is none."""
     reader = _Reader(text)
     test = reader.condition(0)
     if reader.kind:
@@ -281,11 +277,8 @@ class AttributeTable:
 
 
 def rater_attributes(source: Source) -> AttributeTable:
-    """Read people's attributes: a file with `rater` and further columns.
-
-    Raises:
-        InputError: it cannot be read, has no further column, or a rater twice; lists every fault.
-    """
+    """Read people's attributes: a file with `rater` and further columns. Raises InputError: it
+    cannot be read, has no further column, or a rater twice; lists every fault."""
     return _table(source, "rater", None, once=True)
 
 
@@ -293,11 +286,8 @@ def item_attributes(
     source: Source, wanted: Iterable[str], mapping: ColumnMapping | None = None
 ) -> AttributeTable:
     """Read attributes of items: a file with `item` and further columns, one or several lines an
-    item.
-
-    Raises:
-        InputError: it cannot be read, or an item has two values of an attribute that is `wanted`.
-    """
+    item. Raises InputError: it cannot be read, or an item has two values of an attribute that is
+    `wanted`."""
     own = {name: column for name, column in (mapping or {}).items() if name == "item"}
     return _table(source, "item", tuple(wanted), own)
 

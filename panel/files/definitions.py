@@ -66,11 +66,8 @@ def load_definition(source: Path, model: type[M]) -> M:
 def resolve(name_or_path: str, shipped: Mapping[str, Path], what: str) -> Path:
     """Find a definition: one that is shipped, by its name, or a YAML file, by its path.
 
-    `what` says in an error what was looked for: a rubric, a persona set.
-
-    Raises:
-        InputError: it is neither; names the shipped ones and the nearest of them.
-    """
+    `what` says in an error what was looked for: a rubric, a persona set. Raises InputError: it is
+    neither; names the shipped ones and the nearest of them."""
     if name_or_path in shipped:
         return shipped[name_or_path]
     path = Path(name_or_path)

@@ -349,11 +349,7 @@ def _csv_fault(message: str) -> tuple[str, str]:
 
 
 def imported_arrow(what: str) -> Any:
-    """Return pyarrow, by which `what` is read.
-
-    Raises:
-        ConfigurationError: it is not installed.
-    """
+    """Return pyarrow, by which `what` is read. Raises ConfigurationError: it is not installed."""
     try:
         import pyarrow
     except ModuleNotFoundError as error:
@@ -391,12 +387,8 @@ def _parquet(stream: IO[bytes], known: Collection[str], add: AddFault) -> Iterat
 
 
 def _require_readable(metadata: Any, n_bytes: int) -> None:
-    """Refuse a Parquet file that would unpack to too much.
-
-    Raises:
-        TooMuchUnpacked: the pages of a file of so many bytes, or its cells, unpack to more than
-            they may.
-    """
+    """Refuse a Parquet file that would unpack to too much. Raises TooMuchUnpacked: the pages of a
+    file of so many bytes, or its cells, unpack to more than they may."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     pages = sum(group.total_byte_size for group in groups)
     cells = metadata.num_rows * metadata.num_columns * _CELL_BYTES

@@ -137,11 +137,8 @@ class GroupFile(BaseModel):
         return self
 
     def sides(self, contrast: GroupContrast) -> tuple[str, str]:
-        """Return the names of the two groups of a contrast.
-
-        Raises:
-            ValueError: it names no two groups of the file.
-        """
+        """Return the names of the two groups of a contrast. Raises ValueError: it names no two
+        groups of the file."""
         text = contrast.contrast
         parts = [
             (text[: at.start()].strip(), text[at.end() :].strip()) for at in _MINUS.finditer(text)
@@ -167,9 +164,5 @@ class GroupFile(BaseModel):
 
 
 def load_groups(source: str | Path) -> GroupFile:
-    """Read a file of groups.
-
-    Raises:
-        InputError: it is none; lists every fault with its line.
-    """
+    """Read a file of groups. Raises InputError: it is none; lists every fault with its line."""
     return load_definition(Path(source), GroupFile)

@@ -290,11 +290,8 @@ class Compared(NamedTuple):
 
 
 def read_comparisons(path: Path) -> list[Compared]:
-    """Return the comparisons in a judgments.jsonl; none where no judge compared.
-
-    Raises:
-        InputError: a line cannot be read; lists every fault.
-    """
+    """Return the comparisons in a judgments.jsonl; none where no judge compared. Raises InputError:
+    a line cannot be read; lists every fault."""
     report = Report(str(path))
     comparisons = []
     for record in read_records(path, _COMPARISON_FIELDS, report):

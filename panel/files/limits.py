@@ -67,12 +67,8 @@ class HasLines(Protocol[T_co]):
 
 class RegularFile:
     """The lines of a file, up to the size that it had when it was opened, so that a file to which
-    another process writes all the time has an end too.
-
-    Raises:
-        OSError: it cannot be opened, or is no regular file: a pipe, say, would be waited for, and
-            some devices have no end.
-    """
+    another process writes all the time has an end too. Raises OSError: it cannot be opened, or is
+    no regular file: a pipe, say, would be waited for, and some devices have no end."""
 
     def __init__(self, path: Path) -> None:
         self.file = open_regular(path)
@@ -101,12 +97,8 @@ def open_regular(path: Path) -> IO[bytes]:
 
 
 def content_of(path: Path, most: int = LARGEST_DOCUMENT) -> bytes:
-    """Read the whole content of a file.
-
-    Raises:
-        OSError: as `RegularFile`.
-        InputError: it is larger than that.
-    """
+    """Read the whole content of a file. Raises OSError: as `RegularFile`; InputError: it is larger
+    than that."""
     with open_regular(path) as file:
         content = file.read(most + 1) if os.fstat(file.fileno()).st_size <= most else None
     if content is None or len(content) > most:
@@ -125,11 +117,7 @@ def at_most(most: int) -> str:
 
 
 def lines_in(stream: HasLines[T_co], longest: int = LONGEST_LINE) -> Iterator[T_co]:
-    """Yield the lines of a stream.
-
-    Raises:
-        LineTooLong: a line is longer than that.
-    """
+    """Yield the lines of a stream. Raises LineTooLong: a line is longer than that."""
     number = 0
     while line := stream.readline(longest + 1):
         number += 1
@@ -139,12 +127,8 @@ def lines_in(stream: HasLines[T_co], longest: int = LONGEST_LINE) -> Iterator[T_
 
 
 def lines_of(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file.
-
-    Raises:
-        OSError: as `RegularFile`.
-        InputError: a line is longer than is read.
-    """
+    """Yield the lines of a file. Raises OSError: as `RegularFile`; InputError: a line is longer
+    than is read."""
     with RegularFile(path) as file:
         try:
             yield from lines_in(file)
@@ -176,22 +160,13 @@ class RowLines:
 
 
 def json_of(path: Path) -> Any:
-    """Read a file of JSON.
-
-    Raises:
-        OSError: as `RegularFile`.
-        InputError: it is too large.
-        ValueError: it holds none, or is nested too deeply.
-    """
+    """Read a file of JSON. Raises OSError: as `RegularFile`; InputError: it is too large;
+    ValueError: it holds none, or is nested too deeply."""
     return json_in(content_of(path))
 
 
 def json_in(content: bytes) -> Any:
-    """Parse JSON.
-
-    Raises:
-        ValueError: it is none, or is nested too deeply.
-    """
+    """Parse JSON. Raises ValueError: it is none, or is nested too deeply."""
     value = orjson.loads(content)
     # Counted first, which costs next to nothing.
     if content.count(b"[") + content.count(b"{") > DEEPEST:
@@ -200,11 +175,7 @@ def json_in(content: bytes) -> Any:
 
 
 def require_shallow(value: Any) -> None:
-    """Refuse a value of JSON's types that is nested too deeply.
-
-    Raises:
-        TooDeep: it is.
-    """
+    """Refuse a value of JSON's types that is nested too deeply. Raises TooDeep: it is."""
     level = [value]
     for _ in range(DEEPEST):
         inner = [cast(Any, node.values() if isinstance(node, dict) else node) for node in level]
@@ -232,11 +203,8 @@ def text_lines(
     longest: int = LONGEST_LINE,
 ) -> Iterator[str]:
     """Yield a text's lines, without a byte order mark. Broken lines are made readable, so that
-    reading goes on; their faults are added at the end.
-
-    Raises:
-        LineTooLong: a line of a stream is longer than that.
-    """
+    reading goes on; their faults are added at the end. Raises LineTooLong: a line of a stream is
+    longer than that."""
     decoding, nul = _Decoding(), _Nul()
     lines: Iterator[bytes | str] = iter(
         lines_in(stream, longest) if isinstance(stream, HasLines) else stream
@@ -281,10 +249,7 @@ def _utf_16_lines(stream: Iterable[bytes | str], add: AddFault) -> Iterator[str]
 
 def text_of_file(path: Path, *, field: str | None = None) -> str:
     """Return the whole text of a file, without a byte order mark; `field` is what faults name.
-
-    Raises:
-        InputError: it cannot be read, is too large, or is no UTF-8.
-    """
+    Raises InputError: it cannot be read, is too large, or is no UTF-8."""
     expected = "a file of text in UTF-8"
     try:
         return content_of(path, _LARGEST_TEXT).decode("utf-8-sig")
@@ -393,22 +358,15 @@ def most_unpacked(packed_bytes: int) -> int:
 
 
 def require_unpackable(packed_bytes: int, bytes_: int) -> None:
-    """Refuse a file that would be too large when unpacked.
-
-    Raises:
-        TooMuchUnpacked: a file of `packed_bytes` unpacks to `bytes_`.
-    """
+    """Refuse a file that would be too large when unpacked. Raises TooMuchUnpacked: a file of
+    `packed_bytes` unpacks to `bytes_`."""
     if bytes_ > (most := most_unpacked(packed_bytes)):
         raise TooMuchUnpacked(most)
 
 
 def unpacked(body: bytes, most_bytes: int, *, whole: bool = True) -> bytes:
     """Unpack a body that was packed by gzip or deflate, up to `most_bytes`; `whole` where nothing
-    of the body is missing.
-
-    Raises:
-        UnreadablePacking: it breaks off, or is no such thing.
-    """
+    of the body is missing. Raises UnreadablePacking: it breaks off, or is no such thing."""
     rest, pieces, room = memoryview(body), list[bytes](), most_bytes
     ended = 0
     try:

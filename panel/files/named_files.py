@@ -42,10 +42,7 @@ def files_of(source: str | Path) -> Sequence[NamedFile]:
     by name. A folder stands for all Parquet files in it, at any depth, except those whose name, or
     a folder's on the way, begins with `.` or `_`, with which Spark and Arrow mark what is no data.
     A path that is neither a folder nor a pattern stands for itself, whether there is such a file or
-    not.
-
-    Raises:
-        InputError: there is none, the name is empty, or what is elsewhere cannot be read.
+    not. Raises InputError: there is none, the name is empty, or what is elsewhere cannot be read.
     """
     name = str(source)
     if not name:
@@ -234,11 +231,8 @@ class RemoteFolder:
             self._system.rm_file(self._path(_SENDER))
 
     def refuse_another_sender(self, sender: str) -> None:
-        """Refuse to go on while another process sends a run there.
-
-        Raises:
-            RunFolderError: somebody does, or did and was killed.
-        """
+        """Refuse to go on while another process sends a run there. Raises RunFolderError: somebody
+        does, or did and was killed."""
         self._system.invalidate_cache()
         try:
             claimed: bytes = self._system.cat_file(self._path(_SENDER))
@@ -316,10 +310,7 @@ class RunCopy:
 
     def refuse_another(self) -> None:
         """Refuse to go on unless the original is still there, or as much of this copy as was sent.
-
-        Raises:
-            RunFolderError: another run has been written there, or is being sent.
-        """
+        Raises RunFolderError: another run has been written there, or is being sent."""
         self._there.refuse_another_sender(self._sender)
         theirs = self._there.run_digest()
         if theirs is None:
@@ -444,11 +435,8 @@ def digest_of(folder: Path) -> str | None:
 
 def copied_run(source: str | Path) -> RunCopy | None:
     """Copy a run's folder at an address to this machine until the process ends; None for what is no
-    address, and for an address of something else.
-
-    Raises:
-        InputError: what is there cannot be copied.
-    """
+    address, and for an address of something else. Raises InputError: what is there cannot be
+    copied."""
     # Some servers say the same of every path that begins as a file's does.
     if not is_address(source) or is_file_name(without_query(str(source))):
         return None
@@ -470,11 +458,7 @@ def copied_run(source: str | Path) -> RunCopy | None:
 
 def local_run(source: str | Path) -> str | Path:
     """Return the place where a run's folder can be read: the copy of one at an address; anything
-    else as it is.
-
-    Raises:
-        InputError: as `copied_run`.
-    """
+    else as it is. Raises InputError: as `copied_run`."""
     copy = copied_run(source)
     return source if copy is None else copy.path
 

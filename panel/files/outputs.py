@@ -187,12 +187,8 @@ def text_of(cell: str) -> str:
 
 
 def own_rows(path: Path) -> Iterator[dict[str, str]]:
-    """Yield the rows of a CSV file that we wrote, by the names of its columns.
-
-    Raises:
-        OSError: it cannot be opened.
-        InputError, ValueError, csv.Error: it is none that we write.
-    """
+    """Yield the rows of a CSV file that we wrote, by the names of its columns. Raises OSError: it
+    cannot be opened; InputError, ValueError, csv.Error: it is none that we write."""
     lines = RowLines(line.decode() for line in lines_of(path))
     for row in csv.DictReader(lines):
         lines.length = 0
@@ -228,11 +224,8 @@ def is_lack_of_room(error: OSError) -> bool:
 
 
 def make_private_folder(path: Path) -> None:
-    """Make a folder and those above it, unless they are there; a link to one is followed.
-
-    Raises:
-        OSError: it cannot be made.
-    """
+    """Make a folder and those above it, unless they are there; a link to one is followed. Raises
+    OSError: it cannot be made."""
     # Where a link leads to nothing, the folder that it names is made.
     Path(os.path.realpath(path)).mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
 
@@ -249,11 +242,8 @@ def open_private(
 
 
 def sync(file: IO[bytes]) -> None:
-    """Return once what was written is on the disk, where a power cut leaves it.
-
-    Raises:
-        OSError: it cannot be written.
-    """
+    """Return once what was written is on the disk, where a power cut leaves it. Raises OSError: it
+    cannot be written."""
     file.flush()
     os.fsync(file.fileno())
 
@@ -340,11 +330,7 @@ def write_new(path: Path, content: bytes, expected: str) -> None:
 @contextmanager
 def writing(path: Path, remedy: str = "") -> Iterator[None]:
     """Turn an error in writing a file or folder into one that names it, says why, and adds a
-    remedy.
-
-    Raises:
-        RunFolderError: something does.
-    """
+    remedy. Raises RunFolderError: something does."""
     try:
         yield
     except OSError as error:

@@ -242,11 +242,8 @@ def load_generation_prompts(
     `source` and `mapping` are as for `load_responses`. Fields are `prompt` (or `prompt_text`) and
     optionally `prompt_id` (or `id`), `context` and `condition`; all others are kept as metadata. A
     prompt without an id is called after its text (`persona_panel.files.outputs.prompt_id_of`). An
-    id may come again with another condition.
-
-    Raises:
-        InputError: anything is wrong with the mapping or the file; lists every fault in it.
-    """
+    id may come again with another condition. Raises InputError: anything is wrong with the mapping
+    or the file; lists every fault in it."""
     report = Report(name_of(source))
     prompts: list[GenerationPrompt] = []
     seen: dict[tuple[str, str | None], int] = {}

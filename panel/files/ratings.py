@@ -50,12 +50,8 @@ _MOST_LISTED = 20
 
 
 def with_scales(ratings: Ratings, scale: GivenScale, file: str, option: str) -> Ratings:
-    """Return the ratings with scales, after a check that they lie on them.
-
-    Raises:
-        InputError: a dimension is not there, an end is not above the other, or ratings lie outside;
-            lists them.
-    """
+    """Return the ratings with scales, after a check that they lie on them. Raises InputError: a
+    dimension is not there, an end is not above the other, or ratings lie outside; lists them."""
     numeric = ratings.numeric().dimensions
     scales = dict(scale) if isinstance(scale, Mapping) else dict.fromkeys(numeric, scale)
     faults = []
@@ -176,11 +172,7 @@ def _two_scales(scores: Array, raters: tuple[str, ...], dimension: str) -> Itera
 
 def check_calibration(panel: Ratings, humans: Ratings, panel_name: str, humans_name: str) -> None:
     """Refuse ranks, and systems or prompts that only people's ratings name: of items that people
-    did not rate nobody could say which they are.
-
-    Raises:
-        InputError: lists every fault.
-    """
+    did not rate nobody could say which they are. Raises InputError: lists every fault."""
     expected = "scores or labels: means of ranks say nothing of a system"
     faults = [
         Fault(name, "ranks", expected, field="rank")

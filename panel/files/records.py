@@ -176,11 +176,8 @@ class Report:
     def add(
         self, problem: str, expected: str, *, line: int | None = None, field: str | None = None
     ) -> None:
-        """Note a fault.
-
-        Raises:
-            InputError: so many are noted that the file is read no further; it lists them.
-        """
+        """Note a fault. Raises InputError: so many are noted that the file is read no further; it
+        lists them."""
         name = None if field is None else printable(self._columns.get(field, field))
         self.faults.append(Fault(self.file, problem, expected, line, name, self.unit))
         if len(self.faults) >= MOST_FAULTS:
@@ -244,12 +241,9 @@ class Fields:
     never_wide: frozenset[str] = frozenset()
 
     def mapped(self, mapping: ColumnMapping | None, source: Source | DataTable) -> Fields:
-        """Return the same fields, read from the columns that a mapping names.
-
-        Raises:
-            InputError: it names a field that there is not, a field twice, or two fields by one
-                column; lists all. The faults are of `source`.
-        """
+        """Return the same fields, read from the columns that a mapping names. Raises InputError: it
+        names a field that there is not, a field twice, or two fields by one column; lists all. The
+        faults are of `source`."""
         own = self
         if isinstance(mapping, GivenMapping):
             own = replace(self, map_option=mapping.option)

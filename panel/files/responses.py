@@ -332,11 +332,8 @@ T = TypeVar("T")
 
 
 def identified(response: Response) -> Response:
-    """Return the response with a prompt id, made of its prompt's text where it has none.
-
-    Raises:
-        InputError: it is no `Response`.
-    """
+    """Return the response with a prompt id, made of its prompt's text where it has none. Raises
+    InputError: it is no `Response`."""
     if not isinstance(response, Response):
         expected = (
             "a Response; load_responses makes them of a file, a data frame or a list of dicts"
@@ -348,11 +345,8 @@ def identified(response: Response) -> Response:
 
 
 def responses_in(source: Responses) -> Iterable[Response]:
-    """Return responses as they are, and a table as those in its rows, read anew each time.
-
-    Raises:
-        InputError: it is a path, one mapping, or no iterable; or anything is wrong with the table.
-    """
+    """Return responses as they are, and a table as those in its rows, read anew each time. Raises
+    InputError: it is a path, one mapping, or no iterable; or anything is wrong with the table."""
     if is_table(source):
         return ResponseFile(source)
     if isinstance(source, str | Path | Mapping) or not isinstance(source, Iterable):
@@ -468,11 +462,8 @@ class Batch:
         prompts in an order that a seed draws: what is judged so far is a sample of the prompts,
         whatever the input is sorted by.
 
-        The order of two prompts does not depend on which others there are.
-
-        Raises:
-            RunStopped: as `by_place`.
-        """
+        The order of two prompts does not depend on which others there are. Raises RunStopped: as
+        `by_place`."""
         places: dict[str, list[int]] = {}
         for place, item in enumerate(self.items):
             places.setdefault(item.prompt_id, []).append(place)

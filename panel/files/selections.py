@@ -31,10 +31,7 @@ def selection_csv(items: Iterable[SelectedItem]) -> str:
 
 def write_selection(items: Iterable[SelectedItem], path: Path) -> None:
     """Write the items to a new file; a file that has the same content already stays as it is.
-
-    Raises:
-        InputError: there is another file, or it cannot be written.
-    """
+    Raises InputError: there is another file, or it cannot be written."""
     expected = "another name: people may be rating what is in it"
     write_new(path, selection_csv(items).encode(), expected)
 
@@ -84,12 +81,9 @@ def given_inclusion(
     humans: Ratings, selected: str | None, mapping: ColumnMapping | None
 ) -> dict[str, float] | None:
     """Read inclusion probabilities from the file that `select` wrote, or where there is none from
-    the file of people's ratings, whose columns `mapping` names; None for ratings of no file.
-
-    Raises:
-        InputError: as `read_inclusion`, or the ratings came from a stream that has
-            probabilities, which cannot be read a second time.
-    """
+    the file of people's ratings, whose columns `mapping` names; None for ratings of no file. Raises
+    InputError: as `read_inclusion`, or the ratings came from a stream that has probabilities, which
+    cannot be read a second time."""
     if selected is not None:
         return read_inclusion(selected, needed=True)
     origin = humans.origin
@@ -106,11 +100,8 @@ def given_inclusion(
 def inclusion_of(
     known: Mapping[str, float], panel: Ratings, humans: Ratings, source: str
 ) -> dict[str, float]:
-    """Return the probabilities by the items' names in the panel's ratings.
-
-    Raises:
-        InputError: an item that people rated has none; names the first.
-    """
+    """Return the probabilities by the items' names in the panel's ratings. Raises InputError: an
+    item that people rated has none; names the first."""
     prompts = panel.prompts or ("",) * len(panel.items)
     probabilities: dict[str, float] = {}
     for item, prompt in zip(panel.items, prompts, strict=True):

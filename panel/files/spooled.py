@@ -16,10 +16,7 @@ from persona_panel.graphs import Response
 def by_place(responses: Iterable[Response]) -> Iterator[Callable[[int], Response]]:
     """Yield what gives a response by its place. Those that are no sequence are copied to a
     temporary file without a name, as they need not fit into memory; 8 bytes of each are there.
-
-    Raises:
-        RunStopped: the file cannot be written.
-    """
+    Raises RunStopped: the file cannot be written."""
     if isinstance(responses, Sequence):
         yield responses.__getitem__
         return

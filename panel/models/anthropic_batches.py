@@ -210,11 +210,8 @@ class AnthropicBatches:
                 file.write(part)
 
     async def _has_token(self, status: BatchStatus, token: str) -> bool:
-        """Return whether the requests of an ended batch were sent under a token.
-
-        Raises:
-            CallError: that is not known any more.
-        """
+        """Return whether the requests of an ended batch were sent under a token. Raises CallError:
+        that is not known any more."""
 
         async def first() -> bytes:
             said = b""
@@ -289,11 +286,8 @@ def _may_be(batch: dict[str, Any], sought: BatchSought) -> bool:
 
 
 def _status(batch: Any) -> BatchStatus:
-    """Return the status of a batch, as the provider describes it.
-
-    Raises:
-        CallError: it is no batch.
-    """
+    """Return the status of a batch, as the provider describes it. Raises CallError: it is no
+    batch."""
     if not isinstance(batch, dict) or not isinstance(id_ := batch.get("id"), str) or not id_:
         raise CallError("the server gives the batch no id", kind="transient", status=502)
     said = batch.get("request_counts")

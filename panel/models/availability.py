@@ -62,13 +62,10 @@ def missing_keys() -> list[str]:
 def find_key(config: ModelConfig, variable: str | None, *, required: bool = True) -> str | None:
     """Return the key in the environment variable that `config` names, or else in `variable`.
 
-    From then on neither the key nor a password in the model's address appears in any message.
-    None where no variable is named, or it is not set and no key is `required`, or keys are
-    optional (`keys_optional`).
-
-    Raises:
-        ConfigurationError: a key is required, or named by `config`, and not there.
-    """
+    From then on neither the key nor a password in the model's address appears in any message. None
+    where no variable is named, or it is not set and no key is `required`, or keys are optional
+    (`keys_optional`). Raises ConfigurationError: a key is required, or named by `config`, and not
+    there."""
     variable = config.key_env or variable
     key = os.environ.get(variable) if variable else None
     SECRETS.learn(key, *credentials_in(config.base_url or ""))

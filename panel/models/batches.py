@@ -87,11 +87,7 @@ TRANSFER_S = 3_600.0
 def plain_id(id_: Any, folder: str = "") -> str:
     """Return the id of a batch or file, which can be put into an address as it is: letters, figures
     and `_ . : -`, after the provider's `folder`. Ids come from journals and servers; one with other
-    characters could lead a key elsewhere on the server.
-
-    Raises:
-        CallError: it is none.
-    """
+    characters could lead a key elsewhere on the server. Raises CallError: it is none."""
     said = id_ if isinstance(id_, str) else ""
     if not said.startswith(folder) or not _PLAIN_ID.fullmatch(said.removeprefix(folder)):
         raise CallError(
@@ -103,11 +99,8 @@ def plain_id(id_: Any, folder: str = "") -> str:
 
 
 def listed_in(page: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """Return the batches in a page of a list of them.
-
-    Raises:
-        CallError: it is no such page. A batch that is not found is sent again, and paid for.
-    """
+    """Return the batches in a page of a list of them. Raises CallError: it is no such page. A batch
+    that is not found is sent again, and paid for."""
     batches = page.get("data", "")
     # Some servers say so of an empty list.
     if batches is None:
@@ -118,11 +111,8 @@ def listed_in(page: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def next_page(last: Any, seen: set[str]) -> str:
-    """Return the id after which the next page of a list begins, and add it to those `seen`.
-
-    Raises:
-        CallError: it is no id, or the list goes round.
-    """
+    """Return the id after which the next page of a list begins, and add it to those `seen`. Raises
+    CallError: it is no id, or the list goes round."""
     id_ = plain_id(last)
     if id_ in seen:
         raise CallError("the server's list of batches has no end", kind="transient", status=BROKEN)
@@ -227,12 +217,9 @@ class BatchApi(Protocol):
         """Send a batch, under a token by which `find` knows it."""
 
     async def find(self, sought: BatchSought) -> BatchStatus | None:
-        """Return the batch that was sent under a token; None where the provider lists none.
-
-        Raises:
-            NotToldYet: the provider does not tell yet. It is asked again; until then nothing is
-                sent in the batch's place.
-        """
+        """Return the batch that was sent under a token; None where the provider lists none. Raises
+        NotToldYet: the provider does not tell yet. It is asked again; until then nothing is sent in
+        the batch's place."""
 
     async def status(self, id_: str) -> BatchStatus:
         """Ask for the status of a batch."""
@@ -460,11 +447,8 @@ class OpenAIBatches:
         kind: str = "application/json",
         timeout_s: float | None = None,
     ) -> tuple[dict[str, Any], float | None]:
-        """Call the server; returns its answer, and how long it asks to wait, in seconds.
-
-        Raises:
-            CallError, TimeoutError: it does not say it.
-        """
+        """Call the server; returns its answer, and how long it asks to wait, in seconds. Raises
+        CallError, TimeoutError: it does not say it."""
         answer = await self._model.exchange_at(method, path, data, kind, timeout_s)
         content = parsed(answer)
         if answer.status >= 300 or not isinstance(content, dict):
@@ -478,11 +462,7 @@ def _file_name(token: str) -> str:
 
 
 def _id_of(called: tuple[dict[str, Any], float | None], what: str) -> str:
-    """Return the id in a server's answer.
-
-    Raises:
-        CallError: there is none.
-    """
+    """Return the id in a server's answer. Raises CallError: there is none."""
     id_ = called[0].get("id")
     if not isinstance(id_, str) or not id_:
         raise CallError(f"the server gives the {what} no id", kind="transient", status=BROKEN)

@@ -72,12 +72,8 @@ class CallError(Exception):
 
 
 def not_too_long(reply: ModelResponse) -> ModelResponse:
-    """Return the same reply.
-
-    Raises:
-        CallError: its text is longer than is read; `rejected`, since the same words would bring
-            as long an answer and be paid for again.
-    """
+    """Return the same reply. Raises CallError: its text is longer than is read; `rejected`, since
+    the same words would bring as long an answer and be paid for again."""
     if (length := len(reply.text)) > MOST_CHARACTERS:
         said = f"the answer is {length:,} characters long; up to {MOST_CHARACTERS:,} are read"
         raise CallError(said, kind="rejected", used=reply.usage or None)
@@ -140,12 +136,8 @@ class ModelClient(Protocol):
         """Everything about this model that changes an answer, JSON-serialisable; no secrets."""
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Answer one request.
-
-        Raises:
-            CallError: no usable reply came; its kind says what that means.
-            TimeoutError: none came in time, which each client keeps itself.
-        """
+        """Answer one request. Raises CallError: no usable reply came; its kind says what that
+        means; TimeoutError: none came in time, which each client keeps itself."""
 
     async def aclose(self) -> None:
         """Give back connections and memory. Calling it twice does no harm."""

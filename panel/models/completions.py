@@ -66,12 +66,8 @@ class SeveralChoices(ValueError):
 
 def read_completion(completion: Mapping[str, Any], latency_s: float) -> ModelResponse:
     """Read an answer's body. Its form may differ from the protocol's: only the answer itself is
-    required.
-
-    Raises:
-        SeveralChoices: it is more than one answer.
-        AttributeError, LookupError, TypeError, ValueError: it is no chat completion.
-    """
+    required. Raises SeveralChoices: it is more than one answer; AttributeError, LookupError,
+    TypeError, ValueError: it is no chat completion."""
     choice = completion["choices"][0]
     if (n := len(completion["choices"])) > 1:
         raise SeveralChoices(several(n))

@@ -213,11 +213,8 @@ class HasOptions(Protocol):
 
 def checked_options(options: Mapping[str, Any], fields: frozenset[str]) -> dict[str, Any]:
     """Return the options as JSON has them, with dates as text; `fields` are the other fields of a
-    model's entry.
-
-    Raises:
-        ValueError: one is no option; names each with a reason, and shows no value.
-    """
+    model's entry. Raises ValueError: one is no option; names each with a reason, and shows no
+    value."""
     faults = list(_faults(options, fields))
     if faults:
         # What was found and what is expected, as `persona_panel.files.wording` takes them apart.
@@ -232,9 +229,7 @@ def parsed_option(text: str) -> tuple[str, Any]:
     >>> parsed_option("seed=7"), parsed_option('reasoning={"effort": "low"}')
     (('seed', 7), ('reasoning', {'effort': 'low'}))
 
-    Raises:
-        ValueError: it has no such form.
-    """
+    Raises ValueError: it has no such form."""
     name, equals, value = text.partition("=")
     name = name.strip()
     if not equals or not _NAME.fullmatch(name):
@@ -319,11 +314,7 @@ def digest(text: str) -> str:
 
 
 def refuse_options(config: HasOptions, takes: Sequence[str] = ()) -> None:
-    """Refuse options that a provider does not take.
-
-    Raises:
-        ConfigurationError: there are others.
-    """
+    """Refuse options that a provider does not take. Raises ConfigurationError: there are others."""
     if unknown := [name for name in config.options if name not in takes]:
         known = f"it takes {', '.join(sorted(takes))}" if takes else "it takes none"
         raise ConfigurationError(

@@ -43,11 +43,8 @@ CONTEXT_TOKENS = 8192
 
 
 def weights_of(name: str) -> Path:
-    """Return the GGUF file that `local:name` stands for.
-
-    Raises:
-        ConfigurationError: there is none, with how to get it, and llama.cpp where it lacks, too.
-    """
+    """Return the GGUF file that `local:name` stands for. Raises ConfigurationError: there is none,
+    with how to get it, and llama.cpp where it lacks, too."""
     if name in SHIPPED:
         package, file = SHIPPED[name]
         # Found, not imported: the package's own imports would want to compile llama.cpp.
@@ -71,11 +68,8 @@ def weights_of(name: str) -> Path:
 
 
 def require_engine() -> None:
-    """Make sure that llama.cpp is there.
-
-    Raises:
-        ConfigurationError: it is not, with how to get it.
-    """
+    """Make sure that llama.cpp is there. Raises ConfigurationError: it is not, with how to get
+    it."""
     if not _has_engine():
         raise ConfigurationError(f"local: models need llama.cpp; get it with: {_INSTALL_ENGINE}")
 
@@ -123,11 +117,8 @@ def faster_copy(source: Path, sha256: str) -> Path | None:
 
 
 def checked(path: Path, source: Path, sha256: str) -> Path:
-    """Return `path` if the file is intact, else a new copy.
-
-    Raises:
-        ConfigurationError: it is damaged and cannot be made anew.
-    """
+    """Return `path` if the file is intact, else a new copy. Raises ConfigurationError: it is
+    damaged and cannot be made anew."""
     try:
         if path.exists() and path.name.split(".")[-2] == _digest(path)[:_DIGITS]:
             return path

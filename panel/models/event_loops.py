@@ -46,11 +46,8 @@ def new_loop() -> asyncio.AbstractEventLoop:
 
 
 def run(work: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine as `asyncio.run` does, in a loop of `new_loop`.
-
-    Raises:
-        ConfigurationError: this process can open no file or connection for it.
-    """
+    """Run a coroutine as `asyncio.run` does, in a loop of `new_loop`. Raises ConfigurationError:
+    this process can open no file or connection for it."""
     try:
         # What a loop opens when it starts: uvloop's could only break off, with half of it done.
         for end in socketpair() + socketpair():

@@ -67,11 +67,8 @@ class HttpConnection:
     async def exchange(self, data: bytes) -> HttpResponse:
         """Send one request and return its answer, whatever its status. A redirect is not followed,
         and of a body that is longer than `http_responses.MOST_BYTES` only the beginning is read.
-
-        Raises:
-            TimeoutError, NoHttpResponse: none came.
-            OSError: this process can open no connection.
-        """
+        Raises TimeoutError, NoHttpResponse: none came; OSError: this process can open no
+        connection."""
         with await self._pool() as pool:
             transfer = pool.idle.pop() if pool.idle else self._transfer(pool, self._endpoint)
             transfer.prepare(data)
@@ -308,11 +305,8 @@ def _proxy_options(endpoint: str) -> _Options:
     """Return the proxy that the environment names for an endpoint, and what it wants to be told of
     who asks.
 
-    Not left to libcurl, which reads HTTP_PROXY in lower case only.
-
-    Raises:
-        NoHttpResponse: it is no proxy that can be used.
-    """
+    Not left to libcurl, which reads HTTP_PROXY in lower case only. Raises NoHttpResponse: it is no
+    proxy that can be used."""
     server = urlsplit(endpoint)
     port = server.port or (443 if server.scheme == "https" else 80)
     # With brackets and without: either is written in NO_PROXY.

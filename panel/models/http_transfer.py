@@ -297,11 +297,8 @@ class Transfer:
         """Refuse an answer that may be another request's.
 
         `after` is what followed its last chunk. Which of two answers is ours, nobody can tell.
-
-        Raises:
-            NoHttpResponse: another came with it, or it is a success that began before the request
-                was out.
-        """
+        Raises NoHttpResponse: another came with it, or it is a success that began before the
+        request was out."""
         if (kept := self._kept) is None:
             return
         waiting = self._sockets.unread(kept, self._number)
@@ -322,11 +319,8 @@ class Transfer:
             raise NoHttpResponse(f"{_UNASKED}: it began before the request was sent")
 
     def _require_alone(self) -> None:
-        """Refuse an answer behind which another has come by now.
-
-        Raises:
-            NoHttpResponse: another has come.
-        """
+        """Refuse an answer behind which another has come by now. Raises NoHttpResponse: another has
+        come."""
         if (kept := self._kept) is not None and not self._is_ended_by_tls(kept):
             waiting = self._sockets.unread(kept, self._number)
             if waiting and is_answer(waiting, is_tls=self._is_tls):

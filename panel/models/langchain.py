@@ -88,11 +88,8 @@ def option_names(kind: type[BaseModel]) -> list[str]:
 
 def refuse_unknown(kind: type[BaseChatModel], config: ModelConfig) -> None:
     """Refuse options that a chat model's class does not have: it would drop them, or send them
-    where they have no effect.
-
-    Raises:
-        ConfigurationError: there are some; says which names the class takes.
-    """
+    where they have no effect. Raises ConfigurationError: there are some; says which names the class
+    takes."""
     known = {name for field, info in kind.model_fields.items() for name in (field, info.alias)}
     if unknown := [name for name in config.options if name not in known]:
         raise ConfigurationError(_told(unknown, kind, config))
@@ -444,11 +441,8 @@ class LangChainClient:
         return not_too_long(as_reply(message, time.monotonic() - started))
 
     def _require_own(self, request: ModelRequest, message: BaseMessage) -> None:
-        """Refuse a message that may be the answer to another request.
-
-        Raises:
-            CallError: it may be.
-        """
+        """Refuse a message that may be the answer to another request. Raises CallError: it may
+        be."""
         asked = hash((request.system, request.blocks, repr(request.exchange), request.prefill))
         meta = message.response_metadata
         # LangChain gives a message an id of its own where the provider has none.
@@ -516,11 +510,8 @@ class _Choices(AsyncCallbackHandler):
 
 
 def only(message: BaseMessage, n: int) -> BaseMessage:
-    """Return the same message, the first of `n` answers.
-
-    Raises:
-        CallError: there are several; asked again, they would be paid for again.
-    """
+    """Return the same message, the first of `n` answers. Raises CallError: there are several; asked
+    again, they would be paid for again."""
     if n > 1:
         raise CallError(several(n), kind="rejected", used=as_reply(message, 0.0).usage or None)
     return message

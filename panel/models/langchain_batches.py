@@ -228,11 +228,8 @@ class OfflineClient(LangChainClient):
         self._templates = RequestTemplates(self._made)
 
     def sent(self, request: ModelRequest) -> SentRequest:
-        """Return the request that a live call would send.
-
-        Raises:
-            CallError: the provider's package refuses the request.
-        """
+        """Return the request that a live call would send. Raises CallError: the provider's package
+        refuses the request."""
         return self._templates.sent(request)
 
     def _made(self, request: ModelRequest) -> SentRequest:
@@ -275,11 +272,8 @@ def unpaid(answer: ModelResponse | CallError) -> ModelResponse | CallError:
 
 
 async def at_provider(work: Coroutine[Any, Any, T], timeout_s: float) -> T:
-    """Await a call of a provider's package in the lasting loop; returns its result.
-
-    Raises:
-        CallError, TimeoutError: it brings nothing.
-    """
+    """Await a call of a provider's package in the lasting loop; returns its result. Raises
+    CallError, TimeoutError: it brings nothing."""
     timer = asyncio.timeout(timeout_s)
     try:
         async with timer:

@@ -158,13 +158,9 @@ class OpenAIClient(BaseModel):
         } | options
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Answer one request, in one call to the server unless it declines a parameter.
-
-        Raises:
-            CallError: no usable reply came. Where a 200 holds none, `status` is the one
-                that would have fitted: what the error in it names, else 502.
-            TimeoutError: none came within `timeout_s`.
-        """
+        """Answer one request, in one call to the server unless it declines a parameter. Raises
+        CallError: no usable reply came. Where a 200 holds none, `status` is the one that would have
+        fitted: what the error in it names, else 502; TimeoutError: none came within `timeout_s`."""
         started = time.perf_counter()
         completion = await self._accepted(self._payload(request))
         return self.answer_in(completion, time.perf_counter() - started)
@@ -203,11 +199,8 @@ class OpenAIClient(BaseModel):
         that answers in another form overrides this.
 
         `completion` has `choices` that are not empty. Where a filter of the server's refused the
-        request it is in OpenAI's form, its message with a `refusal`.
-
-        Raises:
-            AttributeError, LookupError, TypeError, ValueError: there is none.
-        """
+        request it is in OpenAI's form, its message with a `refusal`. Raises AttributeError,
+        LookupError, TypeError, ValueError: there is none."""
         return read_completion(completion, latency_s)
 
     def answer_in(self, completion: dict[str, Any], latency_s: float) -> ModelResponse:
@@ -228,11 +221,8 @@ class OpenAIClient(BaseModel):
     async def exchange_at(
         self, method: str, path: str, data: bytes | None, kind: str, timeout_s: float | None
     ) -> HttpResponse:
-        """Return an exchange below `base_url`; see `HttpConnection.exchange_at`.
-
-        Raises:
-            CallError, TimeoutError: there was no answer.
-        """
+        """Return an exchange below `base_url`; see `HttpConnection.exchange_at`. Raises CallError,
+        TimeoutError: there was no answer."""
         url = self.base_url + path
         return await self._reached(self._wire.exchange_at(method, url, data, kind, timeout_s))
 
@@ -299,11 +289,8 @@ class OpenAIClient(BaseModel):
             self._remember(blamed)
 
     def _require_own(self, completion: Mapping[str, Any], asked: int, said: int) -> None:
-        """Refuse a completion that may be the answer to another request.
-
-        Raises:
-            CallError: it may be.
-        """
+        """Refuse a completion that may be the answer to another request. Raises CallError: it may
+        be."""
         id_, model = completion.get("id"), completion.get("model")
         if (doubt := self._strays.doubt(asked, said, id_, model)) is not None:
             self._wire.distrust()

@@ -59,12 +59,8 @@ class GivenModel:
     """A chat model given as an object.
 
     Its pickle is what LangChain's own serialization makes of it, with the names of environment
-    variables in the place of keys.
-
-    Raises:
-        ConfigurationError: when pickled, its class does not allow that, or a secret would be in
-            the pickle; when unpickled, the environment lacks a key.
-    """
+    variables in the place of keys. Raises ConfigurationError: when pickled, its class does not
+    allow that, or a secret would be in the pickle; when unpickled, the environment lacks a key."""
 
     chat: BaseChatModel | ModelClient
 
@@ -75,11 +71,7 @@ class GivenModel:
 
     def client(self, config: ModelConfig, keep_prefix: bool) -> ModelClient:
         """Return a client for it; a chat model is called through LangChain unless it is a client,
-        too.
-
-        Raises:
-            ConfigurationError: it is neither a client nor a chat model.
-        """
+        too. Raises ConfigurationError: it is neither a client nor a chat model."""
         chat = self.chat
         if isinstance(chat, ModelClient):
             return chat
@@ -208,11 +200,8 @@ class BoundModel:
 
     @cached_property
     def client(self) -> ModelClient:
-        """Return the client, made when first needed.
-
-        Raises:
-            ConfigurationError: a provider, package, key or file is missing; says which.
-        """
+        """Return the client, made when first needed. Raises ConfigurationError: a provider,
+        package, key or file is missing; says which."""
         if self.user_model is not None:
             return self.user_model.client(self.config, self.keep_prefix)
         return client_for(self.config, self.keep_prefix)
@@ -324,12 +313,8 @@ def bind_models(
     rubric: Rubric,
 ) -> tuple[BoundModel, ...]:
     """Bind the models of a panel, through each of which `n_voices` judges speak, in the given
-    order.
-
-    Raises:
-        ConfigurationError: one cannot be had, is there twice, or its elicitation cannot
-            serve the rubric; lists all.
-    """
+    order. Raises ConfigurationError: one cannot be had, is there twice, or its elicitation cannot
+    serve the rubric; lists all."""
     # Where a judge's neighbours read the same words, a provider is told to keep them.
     several = n_voices > 1 and layout == "shared-prefix"
     models: list[BoundModel] = []
@@ -354,11 +339,7 @@ def bind_models(
 
 def bind_writers(specs: Sequence[AnyModel], part: str) -> tuple[BoundModel, ...]:
     """Bind models that write texts and judge nothing, in the given order; `part` is what errors
-    call one.
-
-    Raises:
-        ConfigurationError: one cannot be had, or is there twice; lists all.
-    """
+    call one. Raises ConfigurationError: one cannot be had, or is there twice; lists all."""
     models: list[BoundModel] = []
     ids, wrong = [], []
     for model in specs:
@@ -388,11 +369,8 @@ def _refuse_all(wrong: Sequence[str]) -> None:
 
 
 def _refuse_the_same(models: Sequence[BoundModel]) -> None:
-    """Refuse entries whose answers cannot be distinguished.
-
-    Raises:
-        ConfigurationError: two are alike.
-    """
+    """Refuse entries whose answers cannot be distinguished. Raises ConfigurationError: two are
+    alike."""
     for place, model in enumerate(models):
         for other in models[:place]:
             alike = model.user_model is None and other.user_model is None

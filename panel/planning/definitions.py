@@ -43,11 +43,8 @@ def resolve_personas(personas: str | Path | PersonaSet | Sequence[Persona]) -> t
 
 
 def with_plain_judge(personas: tuple[Persona, ...]) -> tuple[Persona, ...]:
-    """Return these personas and a judge without a persona.
-
-    Raises:
-        ConfigurationError: none of them is a persona.
-    """
+    """Return these personas and a judge without a persona. Raises ConfigurationError: none of them
+    is a persona."""
     if personas == (NO_PERSONA,):
         raise ConfigurationError(
             "a plain judge is compared with personas, and this panel has none; name a persona "
@@ -105,11 +102,8 @@ def configured(
 
 
 def config_of(spec: str) -> ModelConfig:
-    """Return the model that a spec names, with default settings.
-
-    Raises:
-        ConfigurationError: it is no `provider:name`.
-    """
+    """Return the model that a spec names, with default settings. Raises ConfigurationError: it is
+    no `provider:name`."""
     if not re.match(MODEL_SPEC, spec):
         raise ConfigurationError(
             f"{spec!r} is not a model; write provider:name, for instance {DEFAULT_MODEL}"
@@ -125,11 +119,8 @@ logger = logging.getLogger(__name__)
 
 
 def overriding(path: Path, file: PanelFile, overrides: PanelOverrides) -> dict[str, Any]:
-    """Return the arguments of `PanelPlan.of` that override a file; log what they replace.
-
-    Raises:
-        ConfigurationError: a model or an option is none.
-    """
+    """Return the arguments of `PanelPlan.of` that override a file; log what they replace. Raises
+    ConfigurationError: a model or an option is none."""
     replacements: dict[str, Any] = {
         name: value for name, value in overrides.items() if value not in (None, (), [], {}, "")
     }
@@ -152,11 +143,8 @@ def overriding(path: Path, file: PanelFile, overrides: PanelOverrides) -> dict[s
 
 
 def _model(spec: str, path: Path, file: PanelFile) -> ModelConfig:
-    """Return the file's model of this name, or the model that a spec names.
-
-    Raises:
-        ConfigurationError: it is neither.
-    """
+    """Return the file's model of this name, or the model that a spec names. Raises
+    ConfigurationError: it is neither."""
     own = {config.id: config for config in file.models}
     if spec in own:
         return own[spec]

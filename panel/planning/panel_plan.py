@@ -61,12 +61,9 @@ def counted_judges(judges: Iterable[Judge]) -> str:
 
 
 def output_rubric_of(models: Sequence[BoundModel], rubric: Rubric) -> Rubric:
-    """Return the rubric in the form of these models' ratings: dimensions, on their scales.
-
-    Raises:
-        ConfigurationError: they rate different dimensions, or on different scales. A mean of
-            theirs would mix what cannot be compared; gaps would leave no composite.
-    """
+    """Return the rubric in the form of these models' ratings: dimensions, on their scales. Raises
+    ConfigurationError: they rate different dimensions, or on different scales. A mean of theirs
+    would mix what cannot be compared; gaps would leave no composite."""
     by_elicitation = {
         bound.elicitation: load_elicitation(bound.elicitation).output_rubric(rubric)
         for bound in models
@@ -98,12 +95,9 @@ def _in_words(rubric: Rubric) -> str:
 
 
 def refuse_another_graph(graph: Builder, deliberation: Deliberation | None) -> None:
-    """Refuse a graph that does not begin as `persona_panel.graphs.judging.builder` makes it.
-
-    Raises:
-        ConfigurationError: it lacks a node without which a response is not judged, or the panel
-            deliberates and it cannot.
-    """
+    """Refuse a graph that does not begin as `persona_panel.graphs.judging.builder` makes it. Raises
+    ConfigurationError: it lacks a node without which a response is not judged, or the panel
+    deliberates and it cannot."""
     wanted = ["read", "aggregate"] + (["confer"] if deliberation is not None else [])
     if missing := [name for name in wanted if name not in getattr(graph, "nodes", ())]:
         raise ConfigurationError(
@@ -114,11 +108,8 @@ def refuse_another_graph(graph: Builder, deliberation: Deliberation | None) -> N
 
 
 def refuse_repeats(models: Sequence[BoundModel], replicates: int) -> None:
-    """Refuse replicates of judges whose answers cannot differ.
-
-    Raises:
-        ConfigurationError: a model would give the same answer each time.
-    """
+    """Refuse replicates of judges whose answers cannot differ. Raises ConfigurationError: a model
+    would give the same answer each time."""
     if replicates == 1:
         return
     for bound in models:
@@ -134,11 +125,8 @@ def refuse_repeats(models: Sequence[BoundModel], replicates: int) -> None:
 
 def refuse_plain_repeats(models: Sequence[BoundModel]) -> None:
     """Refuse replicates of a judge without a persona that cannot differ as much as any two answers
-    of the model do: they are compared with personas.
-
-    Raises:
-        ConfigurationError: a model would give nearly the same ratings each time.
-    """
+    of the model do: they are compared with personas. Raises ConfigurationError: a model would give
+    nearly the same ratings each time."""
     for bound in models:
         if bound.repeats or bound.temperature == 0:
             why = f"{bound.id} at temperature 0 gives the same answer"
@@ -156,10 +144,7 @@ def refuse_plain_repeats(models: Sequence[BoundModel]) -> None:
 
 def refuse_undivided(models: Sequence[BoundModel], rubric: Rubric) -> None:
     """Refuse one dimension a call where an elicitation does not rate the rubric's dimensions.
-
-    Raises:
-        ConfigurationError: a model's elicitation rates something else.
-    """
+    Raises ConfigurationError: a model's elicitation rates something else."""
     for bound in models:
         if not _rates_each_dimension(bound.elicitation, rubric):
             able = [
@@ -181,11 +166,8 @@ def _rates_each_dimension(elicitation: str, rubric: Rubric) -> bool:
 
 
 def refuse_controls(judges: Sequence[Judge], what: str) -> None:
-    """Refuse judges without a persona beside others, which do not go with `what`.
-
-    Raises:
-        ConfigurationError: there is one.
-    """
+    """Refuse judges without a persona beside others, which do not go with `what`. Raises
+    ConfigurationError: there is one."""
     if controls_among(judges):
         raise ConfigurationError(
             f"{what} is of one panel, and this one has a judge without a persona to be compared "
@@ -197,11 +179,8 @@ def refuse_controls(judges: Sequence[Judge], what: str) -> None:
 def refuse_missing_rationales(
     models: Sequence[BoundModel], deliberation: Deliberation | None
 ) -> None:
-    """Refuse to reveal reasons in a deliberation where an elicitation gives none.
-
-    Raises:
-        ConfigurationError: a model's elicitation gives none.
-    """
+    """Refuse to reveal reasons in a deliberation where an elicitation gives none. Raises
+    ConfigurationError: a model's elicitation gives none."""
     if deliberation is None or deliberation.reveal == "scores":
         return
     without = [bound for bound in models if not load_elicitation(bound.elicitation).GIVES_REASONS]
@@ -214,11 +193,8 @@ def refuse_missing_rationales(
 
 
 def refuse_broken_rule(deliberation: Deliberation | None) -> None:
-    """Refuse a deliberation's stopping rule that is not available before the first call.
-
-    Raises:
-        ConfigurationError: another package's cannot be imported, or is no rule.
-    """
+    """Refuse a deliberation's stopping rule that is not available before the first call. Raises
+    ConfigurationError: another package's cannot be imported, or is no rule."""
     if deliberation is None or deliberation.stop_when is None:
         return
     try:
@@ -233,11 +209,8 @@ def refuse_broken_rule(deliberation: Deliberation | None) -> None:
 
 
 def refuse_if_comparative(models: Sequence[BoundModel], what: str) -> None:
-    """Refuse comparisons for `what`, which needs each response rated by itself.
-
-    Raises:
-        ConfigurationError: a model's elicitation compares.
-    """
+    """Refuse comparisons for `what`, which needs each response rated by itself. Raises
+    ConfigurationError: a model's elicitation compares."""
     if comparing := [bound for bound in models if is_comparative(bound.elicitation)]:
         named = ", ".join(f"{bound.id} by {bound.elicitation!r}" for bound in comparing)
         raise ConfigurationError(

@@ -52,11 +52,8 @@ from persona_panel.testing.scripted_model import default_text
 
 
 def require(right: bool, otherwise: str) -> None:
-    """Raise an error with the message `otherwise` unless `right`.
-
-    Raises:
-        AssertionError: `right` is False.
-    """
+    """Raise an error with the message `otherwise` unless `right`. Raises AssertionError: `right` is
+    False."""
     if not right:
         raise AssertionError(otherwise)
 

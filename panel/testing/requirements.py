@@ -14,12 +14,9 @@ from persona_panel.statistics.core.table import Row
 def assert_requirements(
     result: Run | Sweep | Sequence[Row], *requirements: str, by_point: bool = False
 ) -> None:
-    """Make a test fail where a result does not meet requirements; see `panel.check`.
-
-    Raises:
-        AssertionError: some are not met; says of each what was found and what would settle it.
-        InputError: a requirement cannot be read, or names no figure.
-    """
+    """Make a test fail where a result does not meet requirements; see `panel.check`. Raises
+    AssertionError: some are not met; says of each what was found and what would settle it;
+    InputError: a requirement cannot be read, or names no figure."""
     # pytest leaves this frame out of what it shows.
     __tracebackhide__ = True
     checked = check(result, *requirements, by_point=by_point)

@@ -312,11 +312,7 @@ class ScriptedModel:
         return {"provider": "persona_panel.testing", "model": self.model, "script": self._script}
 
     async def complete(self, request: ModelRequest) -> ModelResponse:
-        """Return the next answer of the script.
-
-        Raises:
-            CallError: the script says so.
-        """
+        """Return the next answer of the script. Raises CallError: the script says so."""
         self.requests.append(request)
         answer = self._answer(request)
         if isinstance(answer, CallError):

@@ -291,11 +291,8 @@ class Lines:
 
 
 def cost_of(folder: Path, prices: Mapping[str, Price | None]) -> str:
-    """Return what all starts of a run cost, in words; empty where that is nothing.
-
-    Raises:
-        RunFolderError: the record cannot be read.
-    """
+    """Return what all starts of a run cost, in words; empty where that is nothing. Raises
+    RunFolderError: the record cannot be read."""
     known = with_batches(prices)
     usage = spent_in(folder).usage
     return spent(cost(known.get(model), used) for model, used in usage.items()) or ""

@@ -78,11 +78,7 @@ class LiveRatings(RatingsSoFar):
 
     def read(self, path: Path) -> None:
         """Take in what a file of judgments holds that was not read yet; for half a second of work
-        at most.
-
-        Raises:
-            OSError: it cannot be read.
-        """
+        at most. Raises OSError: it cannot be read."""
         began = thread_time()
         with open_regular(path) as file:
             status = os.fstat(file.fileno())
@@ -168,12 +164,8 @@ _LEAST_RATE_S = 3.0
 
 
 class LiveRun:
-    """A run that is looked at while it goes on.
-
-    Raises:
-        InputError: its run.json or responses.jsonl cannot be read.
-        LookupError, TypeError: they hold something else.
-    """
+    """A run that is looked at while it goes on. Raises InputError: its run.json or responses.jsonl
+    cannot be read; LookupError, TypeError: they hold something else."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -193,12 +185,9 @@ class LiveRun:
         self.n_systems = min(len({item.system for item in items}), MOST_SYSTEMS)
 
     def update(self, state: State) -> dict[str, Any]:
-        """Read what has come since the last look, and return what is shown: texts by the fields
-        of the page, the number of judgments `done` of `total`, `systems` and `reasons`.
-
-        Raises:
-            OSError, PanelError: a file cannot be read.
-        """
+        """Read what has come since the last look, and return what is shown: texts by the fields of
+        the page, the number of judgments `done` of `total`, `systems` and `reasons`. Raises
+        OSError, PanelError: a file cannot be read."""
         file = self._judgments(state)
         if file is not None:
             self._ratings.read(file)

@@ -75,11 +75,8 @@ os.register_at_fork(after_in_child=_forget)
 
 
 class Claims:
-    """The claims of a store in a folder that other stores may use as well.
-
-    Raises:
-        OSError: the file system has no such locks, or the file cannot be opened.
-    """
+    """The claims of a store in a folder that other stores may use as well. Raises OSError: the file
+    system has no such locks, or the file cannot be opened."""
 
     def __init__(self, folder: Path) -> None:
         path = folder / _FILE
@@ -268,11 +265,8 @@ class _BytesDisk(diskcache.Disk):  # type: ignore[misc]
 
 class DiskReplyStore(JournaledStore):
     """The replies kept in one folder, with the journals. Several processes may share it; on one
-    machine, when one of them asks for a reply the others wait for it.
-
-    Raises:
-        ConfigurationError: the folder cannot be used.
-    """
+    machine, when one of them asks for a reply the others wait for it. Raises ConfigurationError:
+    the folder cannot be used."""
 
     def __init__(self, folder: Path) -> None:
         try:
@@ -335,11 +329,8 @@ class DiskReplyStore(JournaledStore):
         return ReplyClaim(self._claims, page, key, self._look_up)
 
     async def _look_up(self, page: str, key: bytes) -> ModelResponse | None:
-        """Return a reply as other processes have it, who may have put it a moment ago.
-
-        Raises:
-            CacheUnreachable: the cache cannot be read.
-        """
+        """Return a reply as other processes have it, who may have put it a moment ago. Raises
+        CacheUnreachable: the cache cannot be read."""
         newer = self._unwritten(page)
         kept, theirs = await self._questions.answer(page)
         stored = self._remember(page, kept, *theirs, newer).get(key)

@@ -51,11 +51,7 @@ def odd_address() -> ConfigurationError:
 
 def refuse_unescaped(address: str) -> None:
     """Refuse an address whose password holds a sign at which it seems to end, as / does: the rest
-    would be taken for the path, and shown.
-
-    Raises:
-        ConfigurationError: it is one.
-    """
+    would be taken for the path, and shown. Raises ConfigurationError: it is one."""
     if address.startswith("unix:///"):  # A path, which may hold any sign, and no password.
         return
     user, at, _ = address.partition("://")[2].rpartition("@")
@@ -64,11 +60,8 @@ def refuse_unescaped(address: str) -> None:
 
 
 def without_password(address: str) -> str:
-    """Return the scheme, host, port, path and database of an address, as it is shown.
-
-    Raises:
-        ConfigurationError: it cannot be read.
-    """
+    """Return the scheme, host, port, path and database of an address, as it is shown. Raises
+    ConfigurationError: it cannot be read."""
     try:
         url = urlsplit(address)
         place = url.hostname or ""
@@ -151,11 +144,8 @@ _REFUSED = (redis.AuthenticationError, AuthorizationError)
 
 
 def client_at(address: str, **options: int) -> redis.Redis:
-    """Return a client of the server at an address, which connects when it is used.
-
-    Raises:
-        ConfigurationError: the address cannot be read.
-    """
+    """Return a client of the server at an address, which connects when it is used. Raises
+    ConfigurationError: the address cannot be read."""
     try:
         client = redis.Redis.from_url(
             address,
@@ -232,11 +222,8 @@ def open_store(location: str) -> RedisReplyStore:
 
 
 class RedisReplyStore(JournaledStore):
-    """The replies kept by a Redis or Valkey server.
-
-    Raises:
-        ConfigurationError: the server cannot be reached or used.
-    """
+    """The replies kept by a Redis or Valkey server. Raises ConfigurationError: the server cannot be
+    reached or used."""
 
     batch_s: ClassVar[float] = 0.05
     lease_s: ClassVar[float] = 30.0
@@ -267,11 +254,8 @@ class RedisReplyStore(JournaledStore):
 
     def entries(self) -> Iterator[JournalEntry]:
         """Yield all replies, even if the connection is lost meanwhile. A key that is named like a
-        page but is none becomes an entry that cannot be read.
-
-        Raises:
-            CacheUnreachable: the server no longer answers, or refuses to list what it holds.
-        """
+        page but is none becomes an entry that cannot be read. Raises CacheUnreachable: the server
+        no longer answers, or refuses to list what it holds."""
         for name in self._page_names():
             try:
                 page = name.decode().removeprefix(_PAGE)
@@ -444,11 +428,8 @@ class RedisReplyStore(JournaledStore):
     # The server
 
     def _patiently(self, work: Callable[[], T]) -> T:
-        """Try until the server answers, or the patience ends.
-
-        Raises:
-            CacheUnreachable: it has not answered, or refuses.
-        """
+        """Try until the server answers, or the patience ends. Raises CacheUnreachable: it has not
+        answered, or refuses."""
 
         def is_lost(state: RetryCallState) -> bool:
             return (state.seconds_since_start or 0.0) + state.upcoming_sleep > self._longest_s
@@ -494,11 +475,7 @@ class RedisReplyStore(JournaledStore):
 
     def _opened(self) -> bool:
         """Return whether the server can be asked if a write is on its disk. Warns of settings that
-        could lose replies.
-
-        Raises:
-            ConfigurationError: it cannot be reached, or used.
-        """
+        could lose replies. Raises ConfigurationError: it cannot be reached, or used."""
         try:
             info = self._client.info()
         except redis.RedisError as error:

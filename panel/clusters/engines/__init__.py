@@ -64,11 +64,7 @@ def opened_engine(
 
 def check_engine_options(spec: str, options: Mapping[str, Any]) -> None:
     """Check that there is an engine of this name, and that its address and options can be right,
-    before anything is connected.
-
-    Raises:
-        ConfigurationError: there is none, or they cannot.
-    """
+    before anything is connected. Raises ConfigurationError: there is none, or they cannot."""
     _checked(spec, options)
 
 

@@ -87,11 +87,8 @@ def _check_amount(name: str, value: Any) -> None:
 def opened(
     address: str | None, workers: int | None, options: Mapping[str, Any]
 ) -> AbstractContextManager[Engine]:
-    """Open the engine; see `persona_panel.clusters.ray_engine.opened`.
-
-    Raises:
-        ImportError: Ray is not installed.
-    """
+    """Open the engine; see `persona_panel.clusters.ray_engine.opened`. Raises ImportError: Ray is
+    not installed."""
     from persona_panel.clusters.ray_engine import opened as opened_on_ray
 
     return opened_on_ray(address, workers, options)

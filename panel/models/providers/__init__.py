@@ -40,13 +40,9 @@ class Provider(Protocol):
     def client(self, config: ModelConfig, keep_prefix: bool) -> ModelClient:
         """Return the model `config.model_name` with the settings in `config`. Nothing is called.
 
-        `keep_prefix`: further requests will begin with the same block; a provider that wants to
-        be told so is told.
-
-        Raises:
-            ConfigurationError: a package, key or file is missing; the message says which, and
-                how to get it.
-        """
+        `keep_prefix`: further requests will begin with the same block; a provider that wants to be
+        told so is told. Raises ConfigurationError: a package, key or file is missing; the message
+        says which, and how to get it."""
 
     def availability(self) -> Sequence[Availability]:
         """Return what `persona-panel models` says about it; nothing is called."""
@@ -60,11 +56,8 @@ def provider_names() -> tuple[str, ...]:
 
 def load_provider(name: str) -> Provider:
     """Return the provider called `name`; no other distribution's takes the place of one of ours.
-
-    Raises:
-        KeyError: there is none of that name.
-        ConfigurationError: another distribution's cannot be loaded.
-    """
+    Raises KeyError: there is none of that name; ConfigurationError: another distribution's cannot
+    be loaded."""
     if name in LANGCHAIN_PROVIDERS and find_spec(f"{__name__}.{name}") is None:
         return LANGCHAIN_PROVIDERS[name]
     if name not in provider_names():
@@ -76,11 +69,8 @@ def load_provider(name: str) -> Provider:
 
 
 def client_for(config: ModelConfig, keep_prefix: bool = False) -> ModelClient:
-    """Return the model that `config` names, ready to be asked; see `Provider.client`.
-
-    Raises:
-        ConfigurationError: there is no such provider, or it lacks something.
-    """
+    """Return the model that `config` names, ready to be asked; see `Provider.client`. Raises
+    ConfigurationError: there is no such provider, or it lacks something."""
     learn_proxies()
     try:
         provider = load_provider(config.provider)
