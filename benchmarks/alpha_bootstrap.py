@@ -20,7 +20,7 @@ from time import process_time
 import krippendorff
 import numpy as np
 
-from persona_panel.statistics import jackknife, resampled_alpha
+from persona_panel.statistics import jackknife, krippendorff_alpha
 from persona_panel.statistics.reliability import MeasurementLevel
 
 ITEMS, RATERS, RATINGS = 631, 82, 15
@@ -48,10 +48,10 @@ def _compare(
     """Seconds of our resamples, of our whole interval, and of the loop over the package."""
 
     def ours() -> np.ndarray:
-        return resampled_alpha(ratings, level)(weights.astype(float))
+        return krippendorff_alpha(ratings, level).resampled(weights.astype(float))
 
     def interval() -> object:
-        return jackknife(resampled_alpha(ratings, level), ITEMS)
+        return jackknife(krippendorff_alpha(ratings, level).resampled, ITEMS)
 
     def loop() -> list[float]:
         return [

@@ -26,7 +26,6 @@ from benchmarks.harness import simulated_cells, simulation_parser
 from persona_panel.statistics.annotators import (
     AlignmentScore,
     annotator_test,
-    resampled_advantage,
 )
 from persona_panel.statistics.core.arrays import Array, unit_weights
 from persona_panel.statistics.core.jackknife import jackknife
@@ -105,8 +104,7 @@ def measured(cell: Cell) -> dict[str, float]:
         passed.append(test.winning_rate.value >= 0.5)
         plain = annotator_test(*sides, score=cell.score, epsilon=EPSILON)
         before.append(plain.winning_rate.value > 0)
-        of = [one.human for one in test.humans if one.is_tested]
-        resampled = resampled_advantage(*sides, score=cell.score, of=of)
+        resampled = test.advantage.resampled
         assert abs(float(resampled(unit_weights(len(labels)))[0]) - test.advantage.value) < 1e-9
         interval = jackknife(resampled, len(labels), labels, kind="share", limits=(0.0, 1.0))
         covered.append(interval.low <= truth <= interval.high)

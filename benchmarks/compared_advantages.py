@@ -28,8 +28,8 @@ from itertools import product
 import numpy as np
 
 from benchmarks.harness import simulated_cells, simulation_parser
-from persona_panel.statistics.annotators import compared_advantages, resampled_advantage
-from persona_panel.statistics.core.arrays import Array, IntArray, unit_weights
+from persona_panel.statistics.annotators import annotator_test, compared_advantages
+from persona_panel.statistics.core.arrays import Array, IntArray
 
 SIMULATIONS = 1000
 KINDS = ("alike", "nearly", "apart", "stricter", "unequal")
@@ -86,7 +86,7 @@ def truth_of(cell: Cell) -> float:
     panels, people, _ = drawn(np.random.default_rng(7), cell, MANY)
     panels[np.isnan(panels).any(axis=1)] = np.nan
     a, b = (
-        float(resampled_advantage(side, people, score="neg_rmse")(unit_weights(len(people)))[0])
+        annotator_test(side, people, score="neg_rmse", epsilon=0.0).advantage.value
         for side in panels.T
     )
     return b - a

@@ -39,10 +39,10 @@ from persona_panel.experiments.sweep.deltas import Names, measure
 from persona_panel.statistics import AnalysisOptions, correlate
 from persona_panel.statistics.agreement import AgreementBlock, agreement_statistics
 from persona_panel.statistics.comparison import comparison_statistics
-from persona_panel.statistics.core.arrays import row_means
-from persona_panel.statistics.core.correlation import CorrelationKind, within_prompts
-from persona_panel.statistics.core.jackknife import EstimateKind, jackknife, resampled_mean
-from persona_panel.statistics.core.means import OverPrompts, over_prompts
+from persona_panel.statistics.core.arrays import EstimateKind, row_means
+from persona_panel.statistics.core.correlation import CorrelationKind, correlation_by_prompt
+from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
+from persona_panel.statistics.core.means import OverPrompts
 from persona_panel.statistics.core.ranking import JudgeSample, influence_of, rank_systems
 from persona_panel.statistics.scores import pairwise_error
 
@@ -179,7 +179,7 @@ def within(cell: Cell) -> list[dict[str, object]]:
     panel, humans = map(row_means, sides)
     prompts = ratings.prompts or ()
     measured: dict[str, tuple[EstimateKind, OverPrompts]] = {
-        name: (kind, over_prompts(within_prompts(panel, humans, prompts, name)))
+        name: (kind, correlation_by_prompt(panel, humans, prompts, name))
         for name, kind in _WITHIN.items()
     }
     for weighted in (False, True):

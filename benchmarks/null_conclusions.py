@@ -36,7 +36,6 @@ from persona_panel.statistics import (
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.display import COMPOSITE
 from persona_panel.statistics.core.registry import BlockResult, adjust_over_dimensions, rows_of
-from persona_panel.statistics.reliability import resampled_alpha
 from persona_panel.statistics.revisions import spread_of
 
 _ITEMS, _RATERS, _DIMENSIONS = 4, 5, 5
@@ -92,7 +91,7 @@ def _of_agreement(ratings: Ratings) -> list[Row]:
     for name, scores in zip(ratings.dimensions, ratings.scores.transpose(2, 0, 1), strict=True):
         alpha = krippendorff_alpha(scores, "interval")
         measured = {
-            "krippendorff_alpha": BlockResult(alpha, resampled_alpha(scores, "interval")),
+            "krippendorff_alpha": BlockResult(alpha, alpha.resampled),
             "kendall_w": BlockResult(
                 kendall_w(scores, ratings.prompts, n_permutations=_DRAWN).mean
             ),

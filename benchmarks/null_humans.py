@@ -30,8 +30,8 @@ from persona_panel.statistics.core.jackknife import jackknife
 from persona_panel.statistics.core.means import resampled_over_prompts
 from persona_panel.statistics.human_raters import (
     human_ceiling,
+    human_difference,
     human_difference_by_prompt,
-    resampled_human_difference,
 )
 
 SIMULATIONS = 400
@@ -83,10 +83,10 @@ def measured(cell: Cell) -> dict[str, tuple[float, float, float, int]]:
         for kind in KINDS:
             within = human_difference_by_prompt(judges[:, :1], people, labels, kind).panel
             figures = {
-                f"panel of one, {kind}": resampled_human_difference(
+                f"panel of one, {kind}": human_difference(
                     judges[:, :1], people, kind
-                ).panel,
-                f"one of three, {kind}": resampled_human_difference(judges, people, kind).judge,
+                ).panel.resampled,
+                f"one of three, {kind}": human_difference(judges, people, kind).judge.resampled,
                 f"panel of one, {kind}, within prompts": resampled_over_prompts(within, labels),
             }
             for name, function in figures.items():

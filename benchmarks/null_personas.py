@@ -11,10 +11,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from persona_panel.statistics.core.arrays import Array, Resampled
-from persona_panel.statistics.core.jackknife import EstimateKind, jackknife, resampled_mean
+from persona_panel.statistics.core.arrays import Array, EstimateKind, Resampled
+from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
 from persona_panel.statistics.reliability import disagreement_by_item
-from persona_panel.statistics.votes import resampled_correlation_gain
+from persona_panel.statistics.votes import correlation_gain
 
 N_TRIALS = 400
 N_RESPONSES = 4
@@ -42,8 +42,8 @@ def main() -> None:
             means = panel.mean(axis=1), plain.mean(axis=1), people
             spread = disagreement_by_item(panel) - disagreement_by_item(plain)
             functions: tuple[tuple[Resampled, EstimateKind], ...] = (
-                (resampled_correlation_gain(*means, "spearman"), "difference"),
-                (resampled_correlation_gain(*means, "pearson"), "difference"),
+                (correlation_gain(*means, "spearman").resampled, "difference"),
+                (correlation_gain(*means, "pearson").resampled, "difference"),
                 (resampled_mean(spread), "mean"),
             )
             for place, (function, kind) in enumerate(functions):

@@ -35,7 +35,7 @@ from scipy import special
 from benchmarks.harness import add_parts, simulation_parser
 from persona_panel.analyses.bias import self_preference
 from persona_panel.statistics.core.arrays import Array, IntArray, Resampled, row_means, unit_weights
-from persona_panel.statistics.core.correlation import resampled_correlation
+from persona_panel.statistics.core.correlation import correlation
 from persona_panel.statistics.core.jackknife import jackknife, left_out_variance, left_out_weights
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.significance import holm
@@ -46,9 +46,9 @@ from persona_panel.statistics.core.strengths import (
     WinCounts,
     bradley_terry,
 )
-from persona_panel.statistics.human_raters import resampled_human_difference
-from persona_panel.statistics.reliability import resampled_alpha
-from persona_panel.statistics.votes import resampled_correlation_gain
+from persona_panel.statistics.human_raters import human_difference
+from persona_panel.statistics.reliability import krippendorff_alpha
+from persona_panel.statistics.votes import correlation_gain
 
 TABLES = 1_000
 PROMPTS = (5, 12, 30)
@@ -110,13 +110,16 @@ def _noise(cell: Cell) -> float:
 def human(rng: np.random.Generator, cell: Cell) -> Resampled:
     """Three people and a judge."""
     scores = rated(rng, cell.labels, [NOISE] * 3 + [_noise(cell)])
-    return resampled_human_difference(scores[:, 3:], scores[:, :3], "tau_b").panel
+    return human_difference(scores[:, 3:], scores[:, :3], "tau_b").panel.resampled
 
 
 def added(rng: np.random.Generator, cell: Cell) -> Resampled:
     """Three people, and one rater added to them."""
     scores = rated(rng, cell.labels, [NOISE] * 3 + [_noise(cell)])
-    with_it, without = resampled_alpha(scores, "ordinal"), resampled_alpha(scores[:, :3], "ordinal")
+    with_it, without = (
+        krippendorff_alpha(scores, "ordinal").resampled,
+        krippendorff_alpha(scores[:, :3], "ordinal").resampled,
+    )
     return lambda weights: with_it(weights) - without(weights)
 
 
@@ -124,7 +127,7 @@ def personas(rng: np.random.Generator, cell: Cell) -> Resampled:
     """Four judges with personas, four without, and five people."""
     scores = rated(rng, cell.labels, [_noise(cell)] * 4 + [NOISE] * 9)
     ours, plain, people = (row_means(side) for side in np.split(scores, [4, 8], axis=1))
-    return resampled_correlation_gain(ours, plain, people, "tau_b")
+    return correlation_gain(ours, plain, people, "tau_b").resampled
 
 
 def own(rng: np.random.Generator, cell: Cell) -> Resampled:
@@ -145,7 +148,7 @@ def change(rng: np.random.Generator, cell: Cell) -> Resampled:
     moved = np.clip(np.round(toward + rng.normal(0, 0.5, before.shape)), 1, 5)
     after = np.where(rng.random(before.shape) < 0.5, moved, before)
     first, last = (
-        resampled_correlation(row_means(side), row_means(people), "tau_c")
+        correlation(row_means(side), row_means(people), "tau_c").resampled
         for side in (before, after)
     )
     return lambda weights: last(weights) - first(weights)

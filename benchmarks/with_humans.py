@@ -19,7 +19,7 @@ import numpy as np
 
 from persona_panel import Panel, PersonaSet, Response, load_definition
 from persona_panel.personas import shipped
-from persona_panel.statistics import correlation, jackknife, resampled_correlation, row_means
+from persona_panel.statistics import correlation, jackknife, row_means
 
 MODEL, RUBRIC = "local:smollm2-135m", "debate-speech"
 WAYS = (
@@ -56,7 +56,7 @@ def main() -> None:
     for elicitation, layout in WAYS:
         panel = Panel(personas, MODEL, RUBRIC, elicitation=elicitation, layout=layout)
         means = row_means(panel.score(batch).ratings[:, :, 0])
-        against = resampled_correlation(means, humans, "tau_c")
+        against = correlation(means, humans, "tau_c").resampled
         ends = jackknife(against, len(sample), topics, kind="correlation")
         found = correlation(means, humans, "tau_c")
         if found.reason:

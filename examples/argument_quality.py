@@ -29,7 +29,6 @@ from persona_panel.statistics import (
     krippendorff_alpha,
     most_agreeing,
     perfect_agreement,
-    resampled_alpha,
 )
 
 try:
@@ -93,7 +92,7 @@ table = Table(
 alphas = {}
 for dimension, scores in humans.items():
     alpha = krippendorff_alpha(scores)
-    interval = jackknife(resampled_alpha(scores), len(scores), limits=(-1.0, 1.0))
+    interval = jackknife(krippendorff_alpha(scores).resampled, len(scores), limits=(-1.0, 1.0))
     perfect = perfect_agreement(scores, min_raters=MIN_RATERS)
     # Of each argument the three ratings that make α highest; what that gives without agreement.
     chosen = most_agreeing(scores, MIN_RATERS)

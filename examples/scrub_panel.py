@@ -25,9 +25,10 @@ from rich.table import Table
 from persona_panel import InputError, load_aligned_ratings
 from persona_panel.statistics import (
     Statistic,
+    by_prompt,
     correlation_test,
     kendall_w,
-    pairwise_by_prompt,
+    pairwise,
     row_means,
 )
 
@@ -107,7 +108,7 @@ for name, scores in ensembles.items():
     w, _ = w_of(scores, PERMUTATIONS)
     taus[name] = tau.value
     table.add_row(name, str(scores.shape[1]), shown(tau), shown_p(tau), shown(w), shown_p(w))
-among = pairwise_by_prompt(-ranks, prompts, "tau_b").mean
+among = by_prompt(lambda items: pairwise(-ranks[items], "tau_b").mean, prompts, len(ranks)).mean
 w, of_people = w_of(ranks, PERMUTATIONS)
 table.add_row(
     "people, among themselves", str(ranks.shape[1]), shown(among), "", shown(w), shown_p(w)

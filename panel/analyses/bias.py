@@ -43,9 +43,6 @@ from persona_panel.statistics.designs import ComponentName, resampled_variance_s
 from persona_panel.statistics.scores import (
     correlation_within,
     mode_share,
-    resampled_correlation_within,
-    resampled_mode_share,
-    resampled_score_entropy,
     score_entropy,
 )
 
@@ -325,9 +322,7 @@ def _length(scores: Array, lengths: Array, ratings: Ratings, n_raters: int) -> B
         statistic = Statistic.undefined(Reason.NO_LENGTHS)
     else:
         statistic = replace(correlation_within(scores, lengths, systems), n_raters=n_raters)
-    resampled = resampled_correlation_within(scores, lengths, systems)
-    counted = paired_scores(scores, lengths)[2]
-    return BlockResult(statistic, resampled, kind="correlation", counted=counted)
+    return BlockResult.of(statistic, counted=paired_scores(scores, lengths)[2])
 
 
 def leniency(scores: ArrayLike) -> Array:
@@ -394,16 +389,11 @@ def _of_compression(
         flat = own.reshape(len(own), -1)
         entropy = replace(score_entropy(flat), n_raters=n_raters)
         share = replace(mode_share(flat), n_raters=n_raters)
-        counted = has_ratings(flat)
         distinct, counts = np.unique(flat[~np.isnan(flat)], return_counts=True)
         mode = f"the value {distinct[counts.argmax()]:g}" if len(distinct) else ""
-        yield group, "score_entropy", BlockResult(
-            entropy, resampled_score_entropy(flat), f"of at most {most:.2f} bits", "entropy",
-            (0, most), counted=counted,
-        )  # fmt: skip
-        yield group, "mode_share", BlockResult(
-            share, resampled_mode_share(flat), mode, limits=(0, 1), counted=counted
-        )  # fmt: skip
+        of_most = BlockResult.of(entropy, f"of at most {most:.2f} bits", limits=(0, most))
+        yield group, "score_entropy", of_most
+        yield group, "mode_share", BlockResult.of(share, mode)
 
 
 def _of_personas(scores: Array, ratings: Ratings) -> Iterator[_Figure]:

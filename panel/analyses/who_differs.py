@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from math import inf, isfinite, nan
+from math import isfinite, nan
 from typing import Any
 
 from numpy import argwhere
@@ -45,14 +45,13 @@ from persona_panel.statistics.core.arrays import (
     DEFAULT_OPTIONS,
     Array,
     MeasurementLevel,
-    has_two_ratings,
 )
 from persona_panel.statistics.core.display import signed
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.registry import BlockResult, interval_of
 from persona_panel.statistics.group_differences import ALL_SYSTEMS, GroupDifference
 from persona_panel.statistics.personas import Departure, ResponseDepartures
-from persona_panel.statistics.reliability import krippendorff_alpha, resampled_alpha
+from persona_panel.statistics.reliability import krippendorff_alpha
 
 _SHOWN = 2
 """How many of the significant ones are named."""
@@ -314,12 +313,7 @@ def _agreement(run: Run) -> Table:
     rows: list[dict[str, Any]] = []
     for label, level, ratings in _rated(run):
         whole = krippendorff_alpha(ratings[:, columns], level)
-        result = BlockResult(
-            whole,
-            resampled_alpha(ratings[:, columns], level),
-            limits=(-inf, 1),
-            counted=has_two_ratings(ratings[:, columns]),
-        )
+        result = BlockResult.of(whole, kind="number")
         interval = interval_of(result, prompts, DEFAULT_OPTIONS)
         low, high, why = (
             (nan, nan, None) if interval is None else (interval.low, interval.high, interval.reason)

@@ -31,12 +31,6 @@ from persona_panel.statistics.annotators import AnnotatorTest as AnnotatorTest
 from persona_panel.statistics.annotators import MeanKappa as MeanKappa
 from persona_panel.statistics.annotators import Substitution as Substitution
 from persona_panel.statistics.annotators import annotator_test as annotator_test
-from persona_panel.statistics.annotators import (
-    resampled_advantage as resampled_advantage,
-)
-from persona_panel.statistics.annotators import (
-    resampled_substitution as resampled_substitution,
-)
 from persona_panel.statistics.annotators import substitution as substitution
 from persona_panel.statistics.calibration import Calibration as Calibration
 from persona_panel.statistics.calibration import CorrectedMean as CorrectedMean
@@ -75,16 +69,15 @@ from persona_panel.statistics.concordance import (
 )
 from persona_panel.statistics.concordance import kendall_w as kendall_w
 from persona_panel.statistics.concordance import pairwise as pairwise
-from persona_panel.statistics.concordance import pairwise_by_prompt as pairwise_by_prompt
 from persona_panel.statistics.concordance import (
     perfect_agreement as perfect_agreement,
 )
 from persona_panel.statistics.concordance import (
     ranking_agreement as ranking_agreement,
 )
-from persona_panel.statistics.concordance import resampled_pairwise as resampled_pairwise
 from persona_panel.statistics.concordance import tau_b_matrix as tau_b_matrix
 from persona_panel.statistics.core.arrays import AnalysisOptions as AnalysisOptions
+from persona_panel.statistics.core.arrays import EstimateKind as EstimateKind
 from persona_panel.statistics.core.arrays import MeasurementLevel as MeasurementLevel
 from persona_panel.statistics.core.arrays import Random as Random
 from persona_panel.statistics.core.arrays import Ranks as Ranks
@@ -95,21 +88,20 @@ from persona_panel.statistics.core.arrays import ranks_within as ranks_within
 from persona_panel.statistics.core.arrays import row_means as row_means
 from persona_panel.statistics.core.correlation import CorrelationKind as CorrelationKind
 from persona_panel.statistics.core.correlation import correlation as correlation
+from persona_panel.statistics.core.correlation import (
+    correlation_by_prompt as correlation_by_prompt,
+)
 from persona_panel.statistics.core.correlation import correlation_test as correlation_test
 from persona_panel.statistics.core.correlation import (
     permutation_p_value as permutation_p_value,
 )
-from persona_panel.statistics.core.correlation import (
-    resampled_correlation as resampled_correlation,
-)
-from persona_panel.statistics.core.correlation import within_prompts as within_prompts
 from persona_panel.statistics.core.estimate import Difference as Difference
 from persona_panel.statistics.core.estimate import Estimate as Estimate
-from persona_panel.statistics.core.jackknife import EstimateKind as EstimateKind
 from persona_panel.statistics.core.jackknife import Interval as Interval
 from persona_panel.statistics.core.jackknife import jackknife as jackknife
 from persona_panel.statistics.core.jackknife import resampled_mean as resampled_mean
 from persona_panel.statistics.core.means import OverPrompts as OverPrompts
+from persona_panel.statistics.core.means import by_prompt as by_prompt
 from persona_panel.statistics.core.means import over_prompts as over_prompts
 from persona_panel.statistics.core.means import resampled_over_prompts as resampled_over_prompts
 from persona_panel.statistics.core.ranking import SystemRank as SystemRank
@@ -163,33 +155,17 @@ from persona_panel.statistics.human_raters import HumanCeiling as HumanCeiling
 from persona_panel.statistics.human_raters import HumanDifference as HumanDifference
 from persona_panel.statistics.human_raters import added_raters as added_raters
 from persona_panel.statistics.human_raters import human_ceiling as human_ceiling
-from persona_panel.statistics.human_raters import (
-    human_ceiling_by_prompt as human_ceiling_by_prompt,
-)
 from persona_panel.statistics.human_raters import human_difference as human_difference
 from persona_panel.statistics.human_raters import (
     human_difference_by_prompt as human_difference_by_prompt,
 )
 from persona_panel.statistics.human_raters import mean_reliability as mean_reliability
-from persona_panel.statistics.human_raters import (
-    resampled_human_ceiling as resampled_human_ceiling,
-)
-from persona_panel.statistics.human_raters import (
-    resampled_human_difference as resampled_human_difference,
-)
-from persona_panel.statistics.human_raters import (
-    resampled_mean_reliability as resampled_mean_reliability,
-)
 from persona_panel.statistics.kappa import KappaWeights as KappaWeights
 from persona_panel.statistics.kappa import agreement_on as agreement_on
 from persona_panel.statistics.kappa import cohen_kappa as cohen_kappa
 from persona_panel.statistics.kappa import confusion as confusion
 from persona_panel.statistics.kappa import fleiss_kappa as fleiss_kappa
 from persona_panel.statistics.kappa import majority as majority
-from persona_panel.statistics.kappa import resampled_cohen_kappa as resampled_cohen_kappa
-from persona_panel.statistics.kappa import (
-    resampled_fleiss_kappa as resampled_fleiss_kappa,
-)
 from persona_panel.statistics.kappa import same_label as same_label
 from persona_panel.statistics.reliability import ChosenRatings as ChosenRatings
 from persona_panel.statistics.reliability import by_chance as by_chance
@@ -199,8 +175,6 @@ from persona_panel.statistics.reliability import (
 from persona_panel.statistics.reliability import icc as icc
 from persona_panel.statistics.reliability import krippendorff_alpha as krippendorff_alpha
 from persona_panel.statistics.reliability import most_agreeing as most_agreeing
-from persona_panel.statistics.reliability import resampled_alpha as resampled_alpha
-from persona_panel.statistics.reliability import resampled_icc as resampled_icc
 from persona_panel.statistics.revisions import BeforeAfter as BeforeAfter
 from persona_panel.statistics.revisions import Change as Change
 from persona_panel.statistics.revisions import Conformities as Conformities
@@ -225,13 +199,6 @@ from persona_panel.statistics.scores import correlation_within as correlation_wi
 from persona_panel.statistics.scores import custom_loss as custom_loss
 from persona_panel.statistics.scores import mode_share as mode_share
 from persona_panel.statistics.scores import pairwise_error as pairwise_error
-from persona_panel.statistics.scores import (
-    resampled_correlation_within as resampled_correlation_within,
-)
-from persona_panel.statistics.scores import resampled_mode_share as resampled_mode_share
-from persona_panel.statistics.scores import (
-    resampled_score_entropy as resampled_score_entropy,
-)
 from persona_panel.statistics.scores import score_distributions as score_distributions
 from persona_panel.statistics.scores import score_entropy as score_entropy
 from persona_panel.statistics.sources import Preferences as Preferences
@@ -253,12 +220,8 @@ from persona_panel.statistics.votes import (
 )
 from persona_panel.statistics.votes import effective_votes as effective_votes
 from persona_panel.statistics.votes import ensemble_distance as ensemble_distance
-from persona_panel.statistics.votes import gain_within_prompts as gain_within_prompts
 from persona_panel.statistics.votes import (
     leave_one_judge_out as leave_one_judge_out,
-)
-from persona_panel.statistics.votes import (
-    resampled_correlation_gain as resampled_correlation_gain,
 )
 from persona_panel.statistics.votes import smallest_subset as smallest_subset
 from persona_panel.statistics.votes import spearman_brown as spearman_brown

@@ -14,6 +14,7 @@ from persona_panel.statistics.core.arrays import (
     DEFAULT_OPTIONS,
     AnalysisOptions,
     Array,
+    EstimateKind,
     Labels,
     MeasurementLevel,
     Reason,
@@ -21,7 +22,6 @@ from persona_panel.statistics.core.arrays import (
     check_choice,
 )
 from persona_panel.statistics.core.display import ALL
-from persona_panel.statistics.core.jackknife import EstimateKind
 from persona_panel.statistics.core.means import OverPrompts
 from persona_panel.statistics.core.registry import (
     BlockOf,

@@ -46,15 +46,15 @@ from persona_panel.statistics.core.arrays import (
     value_of,
     without_rounding,
 )
-from persona_panel.statistics.core.correlation import correlation, resampled_correlation
+from persona_panel.statistics.core.correlation import correlation
 from persona_panel.statistics.core.display import COMPOSITE
 from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
 from persona_panel.statistics.core.means import critical_t, two_sided_p
 from persona_panel.statistics.core.significance import holm
 from persona_panel.statistics.core.table import Ratings, on_composite
-from persona_panel.statistics.human_raters import mean_reliability, resampled_mean_reliability
-from persona_panel.statistics.votes import resampled_correlation_gain
+from persona_panel.statistics.human_raters import mean_reliability
+from persona_panel.statistics.votes import correlation_gain
 
 AlignmentMethod = Literal["isotonic", "weights", "subset"]
 
@@ -464,7 +464,7 @@ def learnt_alignment(
     n_prompts = int(places.max(initial=-1)) + 1
     n_people = int((~np.isnan(raters[known])).any(axis=0).sum())
     reliability = mean_reliability(raters[known])
-    low = jackknife(resampled_mean_reliability(raters[known]), int(known.sum()), places.tolist())
+    low = jackknife(reliability.resampled, int(known.sum()), places.tolist())
 
     def none(reason: Reason) -> LearntAlignment:
         sizes = n_people, int(known.sum()), n_prompts
@@ -557,11 +557,11 @@ def _order(
     of_prompts = [np.flatnonzero(prompts == place) for place in range(int(prompts.max()) + 1)]
     several = [of for of in of_prompts if np.ptp(people[of]) > 0]
     if len(several) < LEAST_PROMPTS:
-        gain = resampled_correlation_gain(after, before, people, "tau_b")
-        moved = jackknife(gain, len(people), prompts.tolist(), kind="difference")
-        tau = resampled_correlation(after, people, "tau_b")
-        own = jackknife(tau, len(people), prompts.tolist(), kind="difference")
-        first, then = _tau(before, people), _tau(after, people)
+        gain = correlation_gain(after, before, people, "tau_b")
+        moved = jackknife(gain.resampled, len(people), prompts.tolist(), kind="difference")
+        tau = correlation(after, people, "tau_b")
+        own = jackknife(tau.resampled, len(people), prompts.tolist(), kind="difference")
+        first, then = correlation(before, people, "tau_b").value, tau.value
         error, df = moved.standard_error, moved.degrees_of_freedom
         p = _p(then, own.standard_error, own.degrees_of_freedom)
         n = int(prompts.max()) + 1
@@ -612,10 +612,6 @@ def _p(value: float, error: float, df: float) -> float:
 def _root_mean(squared: Array) -> Resampled:
     mean = resampled_mean(squared)
     return lambda weights: np.sqrt(mean(weights))
-
-
-def _tau(scores: Array, people: Array) -> float:
-    return correlation(scores, people, "tau_b").value
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import combinations
-from math import nan
+from math import inf, nan
 from typing import Literal
 
 import numpy as np
@@ -31,19 +31,17 @@ from persona_panel.statistics.core.arrays import (
     as_ratings,
     as_scores,
     check_choice,
-    difference_of,
     divide,
     effective_number,
     encode_labels,
     mean_of,
     mean_there,
-    value_of,
 )
 from persona_panel.statistics.core.jackknife import left_out_variance
 from persona_panel.statistics.core.means import values_needed
 from persona_panel.statistics.core.registry import BlockResult
 from persona_panel.statistics.core.significance import benjamini_yekutieli
-from persona_panel.statistics.kappa import resampled_cohen_kappa
+from persona_panel.statistics.kappa import cohen_kappa
 from persona_panel.statistics.paired import ComparedAdvantages, paired_figure, undefined_figure
 
 _WHO = r"[\d,]+ of [\d,]+ people left out with [^:;]*"
@@ -200,12 +198,15 @@ def annotator_test(
         if comparison.is_tested
     ]
     n = len(tested)
+    advantage = float(np.mean([comparisons[human].advantage for human in tested]))
     needed = sorted(
         comparison.items_needed for comparison in comparisons if comparison.items_needed is not None
     )
     return AnnotatorTest(
         Statistic(float(np.mean(wins)), n_items, n),
-        Statistic(float(np.mean([comparisons[human].advantage for human in tested])), n_items, n),
+        Statistic(advantage, n_items, n).with_weights(
+            _resampled_advantage(ahead[:, tested]), None, "share", (0.0, 1.0)
+        ),
         Statistic(float(needed[half - 1]), n_items, n)
         if len(needed) >= half
         else Statistic.undefined(Reason.BEHIND_PEOPLE, n_items=n_items, n_raters=n),
@@ -213,22 +214,8 @@ def annotator_test(
     )
 
 
-def resampled_advantage(
-    judge: ArrayLike,
-    humans: ArrayLike,
-    *,
-    score: AlignmentScore,
-    of: IntArray | list[int] | None = None,
-) -> Resampled:
-    """Return ρ as a function of resampling weights, with these people as a fixed set.
-
-    Args:
-        judge, humans, score: as for `annotator_test`.
-        of: the columns of the people who are tested; all if None.
-    """
-    ours, theirs = _checked(judge, humans)
-    ahead = _advantages(ours, theirs, score)[0]
-    ahead = ahead if of is None else ahead[:, of]
+def _resampled_advantage(ahead: Array) -> Resampled:
+    """Return ρ of these people `(items, people)`, as a fixed set."""
     there, won = ~np.isnan(ahead), np.nan_to_num(ahead)
 
     def statistic(weights: Array) -> Array:
@@ -370,22 +357,6 @@ def substitution(
     return Substitution(_mean(humans, raters), _mean(replaced, raters))
 
 
-def resampled_substitution(
-    ratings: ArrayLike,
-    panel: ArrayLike,
-    *,
-    min_shared: int = 50,
-    zeros: bool = True,
-) -> tuple[Resampled, Resampled]:
-    """Return people's and the panel's mean κ as functions of resampling weights.
-
-    Args and errors as for `substitution`; `zeros` says whether pairs with a constant
-    rater, in that resample, count as 0 or are left out.
-    """
-    humans, replaced = _pairs(ratings, panel, min_shared)
-    return _resampled_mean(humans, zeros), _resampled_mean(replaced, zeros)
-
-
 def _pairs(
     ratings: ArrayLike, panel: ArrayLike, min_shared: int
 ) -> tuple[list[ScorePair], list[ScorePair]]:
@@ -407,44 +378,35 @@ def _pairs(
 
 
 def _mean(pairs: list[ScorePair], n_raters: int) -> MeanKappa:
-    rated = np.array([~np.isnan(x + y) for x, y in pairs])
-    n_items = int(rated.any(axis=0).sum()) if pairs else 0
-    n_missing = int((~rated.any(axis=1)).sum()) if pairs else 0
-    kappas = np.array([value_of(resampled_cohen_kappa(x, y), len(x)) for x, y in pairs])
-    n_constant = int(np.isnan(kappas).sum()) - n_missing
+    there = [~np.isnan(x + y) for x, y in pairs]
+    n_items = int(np.any(there, axis=0).sum()) if pairs else 0
+    n_missing = sum(not both.any() for both in there)
+    kappas = [cohen_kappa(x, y) for x, y in pairs]
+    values = np.array([kappa.value for kappa in kappas])
+    n_constant = int(np.isnan(values).sum()) - n_missing
 
-    def estimate(count: int, otherwise: Reason) -> Statistic:
-        if count:
-            return Statistic(float(np.nansum(kappas) / count), n_items, n_raters)
-        reason = Reason.FEW_PEOPLE if n_raters < 2 else otherwise
-        return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
+    def with_zeros(drawn: Array) -> Array:
+        total = sum((np.nan_to_num(kappa.resampled(drawn)) for kappa in kappas), np.zeros(1))
+        # A pair of whom no item was drawn is absent, not constant.
+        return divide(total, np.sum([drawn[:, both].any(axis=1) for both in there], axis=0))
+
+    def estimate(count: int, otherwise: Reason, resampled: Resampled) -> Statistic:
+        value = float(np.nansum(values) / count) if count else nan
+        why = Reason.FEW_PEOPLE if n_raters < 2 else otherwise
+        whole = Statistic.of(value, n_items, n_raters, why)
+        return whole.with_weights(resampled, limits=(-inf, 1))
 
     n_present = len(pairs) - n_missing
     none = Reason.NO_SHARED_ITEMS if pairs else Reason.FEW_SHARED
+    constant = Reason.CONSTANT_RATER if n_present else none
+    without = mean_of([kappa.resampled for kappa in kappas])
     return MeanKappa(
-        with_zeros=estimate(n_present, none),
-        without=estimate(n_present - n_constant, Reason.CONSTANT_RATER if n_present else none),
+        with_zeros=estimate(n_present, none, with_zeros),
+        without=estimate(n_present - n_constant, constant, without),
         n_pairs=len(pairs),
         n_constant=n_constant,
         n_missing=n_missing,
     )
-
-
-def _resampled_mean(pairs: list[ScorePair], zeros: bool) -> Resampled:
-    kappas = [resampled_cohen_kappa(x, y) for x, y in pairs]
-    if not zeros:
-        return mean_of(kappas)
-    rated = [~np.isnan(x + y) for x, y in pairs]
-
-    def mean(drawn: Array) -> Array:
-        total, count = np.zeros(len(drawn)), np.zeros(len(drawn))
-        for kappa, both in zip(kappas, rated, strict=True):
-            total += np.nan_to_num(kappa(drawn))
-            # A pair of whom no item was drawn is absent, not constant.
-            count += drawn[:, both].any(axis=1)
-        return divide(total, count)
-
-    return mean
 
 
 def compared_advantages(
@@ -481,16 +443,9 @@ def compared_advantages(
     # The same people are tested for both: those who rated enough of the items that both panels
     # rated.
     tested = [person.human for person in tests[0].humans if person.is_tested]
-    ours, theirs = (
-        resampled_advantage(side, raters, score="neg_rmse", of=tested) for side in sides
-    )
     of_a, of_b = (test.advantage for test in tests)
-    result = BlockResult(
-        of_a if of_a.reason else replace(of_b, value=of_b.value - of_a.value),
-        difference_of(theirs, ours),
-        kind="mean_difference",
-        limits=(-1.0, 1.0),
-    )
+    difference = of_b.less(of_a, of_b.n_raters, kind="mean_difference", limits=(-1.0, 1.0))
+    result = BlockResult.of(difference)
     rates = [nan if epsilon is None else test.winning_rate.value for test in tests]
     judged = ~missing & (~np.isnan(raters[:, tested])).any(axis=1)
     sizes = np.bincount(encode_labels(prompts, len(judged))[1][judged]).astype(np.float64)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import inf
 from typing import Literal, cast, get_args
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
+    EstimateKind,
     IntArray,
     Labels,
     Mask,
@@ -31,26 +33,27 @@ from persona_panel.statistics.core.arrays import (
     defined_mean,
     divide,
     encode_labels,
+    has_two_ratings,
     items_by_label,
+    lazily,
     mean_of,
     ranks_within,
-    value_of,
     why_few,
 )
 from persona_panel.statistics.core.correlation import (
     CorrelationKind,
+    correlation,
     permutation_p_value,
-    resampled_correlation,
     shuffled_sums,
 )
-from persona_panel.statistics.core.means import OverPrompts, by_prompt, over_prompts
+from persona_panel.statistics.core.means import OverPrompts, over_prompts
 from persona_panel.statistics.kappa import (
     KappaWeights,
     Sums,
     ValueTables,
+    cohen_kappa,
     kappa_matrix,
     mean_over_pairs,
-    resampled_cohen_kappa,
     resampled_mean_kappa,
     resampled_mean_of,
     spearman_sums,
@@ -569,8 +572,7 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic) -> Pairwise:
     if matrix is not None:
         values = matrix[pairs[:, 0], pairs[:, 1]]
     else:
-        functions = [_of_pair(array[:, a], array[:, b], statistic) for a, b in pairs]
-        values = np.array([value_of(function, len(array)) for function in functions])
+        values = np.array([_of_pair(array[:, a], array[:, b], statistic).value for a, b in pairs])
     defined = ~np.isnan(values)
     raters = np.unique(pairs[defined])
     rated = ~np.isnan(array)
@@ -581,32 +583,17 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic) -> Pairwise:
         mean = Statistic.undefined(
             why_few(rated, Reason.CONSTANT_RATER if len(pairs) else Reason.NO_PAIRS)
         )
+    kind: EstimateKind = "correlation"
+    if statistic in _KAPPAS:
+        kind = "kappa" if statistic == "cohen_kappa_none" else "number"
+    limits = (-inf, 1.0 if statistic in _KAPPAS else inf)
+    resampled = lazily(lambda: _resampled(array, pairs, statistic))
+    mean = mean.with_weights(resampled, has_two_ratings(array), kind, limits)
     return Pairwise(mean, pairs, values, int((~defined).sum()))
 
 
-def pairwise_by_prompt(
-    ratings: ArrayLike, prompts: Labels, statistic: PairStatistic
-) -> OverPrompts:
-    """Return the mean over pairs inside each prompt, and its mean over prompts.
-
-    Args and errors as for `pairwise`, and one prompt label an item.
-
-    >>> ratings = [[1, 1], [2, 2], [5, 6], [6, 5]]
-    >>> pairwise_by_prompt(ratings, "aabb", "tau_b").mean.value
-    0.0
-    """
-    array = as_ratings(ratings)
-    return by_prompt(lambda items: pairwise(array[items], statistic).mean, prompts, len(array))
-
-
-def resampled_pairwise(ratings: ArrayLike, statistic: PairStatistic) -> Resampled:
-    """Return the mean over pairs as a function of resampling weights; as for `pairwise`.
-
-    Which pairs share enough items is settled by the data; a pair that a resample leaves
-    undefined does not enter that resample's mean.
-    """
-    array = as_ratings(ratings)
-    pairs = _pairs(array, statistic)
+def _resampled(array: Array, pairs: IntArray, statistic: PairStatistic) -> Resampled:
+    """Return the mean over pairs; one that a resample leaves undefined does not enter its mean."""
     together = None
     if statistic == "tau_b":
         together = resampled_mean_tau_b(array, pairs)
@@ -614,7 +601,8 @@ def resampled_pairwise(ratings: ArrayLike, statistic: PairStatistic) -> Resample
         together = resampled_mean_spearman(array, pairs)
     elif statistic in _KAPPAS:
         together = resampled_mean_kappa(array, pairs, _KAPPAS[statistic])
-    return together or mean_of([_of_pair(array[:, a], array[:, b], statistic) for a, b in pairs])
+    of_pairs = (_of_pair(array[:, a], array[:, b], statistic) for a, b in pairs)
+    return together or mean_of([pair.resampled for pair in of_pairs])
 
 
 def _matrix(array: Array, statistic: PairStatistic) -> Array | None:
@@ -626,10 +614,10 @@ def _matrix(array: Array, statistic: PairStatistic) -> Array | None:
     return kappa_matrix(array, _KAPPAS[statistic]) if statistic in _KAPPAS else None
 
 
-def _of_pair(x: Array, y: Array, statistic: PairStatistic) -> Resampled:
+def _of_pair(x: Array, y: Array, statistic: PairStatistic) -> Statistic:
     if statistic in _KAPPAS:
-        return resampled_cohen_kappa(x, y, _KAPPAS[statistic])
-    return resampled_correlation(x, y, cast(CorrelationKind, statistic))
+        return cohen_kappa(x, y, _KAPPAS[statistic])
+    return correlation(x, y, cast(CorrelationKind, statistic))
 
 
 def _pairs(array: Array, statistic: str) -> IntArray:

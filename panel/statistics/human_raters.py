@@ -29,12 +29,12 @@ from persona_panel.statistics.core.arrays import (
     difference_of,
     divide,
     encode_labels,
+    has_ratings,
     has_two_ratings,
     items_by_label,
     mean_of,
     mean_there,
     row_means,
-    value_of,
     why_few,
     without_rounding,
 )
@@ -42,15 +42,13 @@ from persona_panel.statistics.core.correlation import (
     CorrelationKind,
     correlation,
     correlations,
-    resampled_correlation,
 )
 from persona_panel.statistics.core.jackknife import Interval, jackknife
-from persona_panel.statistics.core.means import OverPrompts, by_prompt, over_prompts, two_sided_p
+from persona_panel.statistics.core.means import OverPrompts, over_prompts, two_sided_p
 from persona_panel.statistics.reliability import (
     centred_ratings,
     item_rater_variances,
     krippendorff_alpha,
-    resampled_alpha,
 )
 
 _SHARED = 1e-12
@@ -74,19 +72,10 @@ def mean_reliability(ratings: ArrayLike) -> Statistic:
     0.931
     """
     array = as_ratings(ratings)
-    rated = ~np.isnan(array)
-    of_items = rated.any(axis=1)
-    n_items, n_raters = int(of_items.sum()), int(rated.any(axis=0).sum())
-    value = value_of(resampled_mean_reliability(array), len(array))
-    constant = n_items and np.ptp(mean_there(array, 1)[of_items]) == 0
+    of_items = has_ratings(array)
+    constant = of_items.any() and np.ptp(mean_there(array, 1)[of_items]) == 0
     otherwise = Reason.NO_VARIANCE if constant else Reason.NO_ERROR_TERM
-    return Statistic.of(value, n_items, n_raters, why_few(rated, otherwise, Reason.FEW_PEOPLE))
-
-
-def resampled_mean_reliability(ratings: ArrayLike) -> Resampled:
-    """Return the reliability as a function of resampling weights; args as for
-    `mean_reliability`."""
-    values, counts = centred_ratings(as_ratings(ratings))
+    values, counts = centred_ratings(array)
     sizes = counts.sum(axis=1)
     rated = sizes > 0
     values, counts, sizes = values[rated], counts[rated], sizes[rated]
@@ -106,7 +95,10 @@ def resampled_mean_reliability(ratings: ArrayLike) -> Resampled:
         constant = spread <= _SHARED * divide(drawn @ means**2, n)
         return np.minimum(1 - divide(noise, np.where(constant, 0, spread)), 1)
 
-    return statistic
+    there = ~np.isnan(array)
+    n_raters = int(there.any(axis=0).sum())
+    why = why_few(there, otherwise, Reason.FEW_PEOPLE)
+    return Statistic.of_weights(statistic, of_items, n_raters, why)
 
 
 NOT_COMPARABLE = (
@@ -147,7 +139,7 @@ def human_ceiling(ratings: ArrayLike, kind: CorrelationKind) -> HumanCeiling:
     """
     array = as_ratings(ratings)
     others = mean_of_others(array)
-    raters = _with_two(others)
+    raters = np.flatnonzero(np.sum(~np.isnan(others), axis=0) >= 2).tolist()
     values = tuple(correlation(array[:, rater], others[:, rater], kind) for rater in raters)
     defined = [estimate.value for estimate in values if estimate.reason is None]
     if defined:
@@ -161,30 +153,9 @@ def human_ceiling(ratings: ArrayLike, kind: CorrelationKind) -> HumanCeiling:
         mean = Statistic.undefined(Reason.FEW_ITEMS)
     else:
         mean = Statistic.undefined(Reason.NO_SHARED_ITEMS)
+    resampled = mean_of([estimate.resampled for estimate in values])
+    mean = mean.with_weights(resampled, has_two_ratings(array), "correlation")
     return HumanCeiling(mean, tuple(raters), values, len(values) - len(defined))
-
-
-def human_ceiling_by_prompt(
-    ratings: ArrayLike, prompts: Labels, kind: CorrelationKind
-) -> OverPrompts:
-    """Return the ceiling inside each prompt, and its mean over prompts; as `human_ceiling`.
-
-    >>> ratings = [[1, 1], [2, 2], [5, 6], [6, 5]]
-    >>> human_ceiling_by_prompt(ratings, "aabb", "tau_b").mean.value
-    0.0
-    """
-    array = as_ratings(ratings)
-    return by_prompt(lambda items: human_ceiling(array[items], kind).mean, prompts, len(array))
-
-
-def resampled_human_ceiling(ratings: ArrayLike, kind: CorrelationKind) -> Resampled:
-    """Return the ceiling as a function of resampling weights; args as for `human_ceiling`."""
-    array = as_ratings(ratings)
-    others = mean_of_others(array)
-    raters = _with_two(others)
-    return mean_of(
-        [resampled_correlation(array[:, rater], others[:, rater], kind) for rater in raters]
-    )
 
 
 def mean_of_others(ratings: Array) -> Array:
@@ -194,12 +165,6 @@ def mean_of_others(ratings: Array) -> Array:
     sums = np.nansum(ratings, axis=1, keepdims=True) - np.nan_to_num(ratings)
     counts = rated.sum(axis=1, keepdims=True) - rated
     return np.where(rated, without_rounding(divide(sums, counts), ratings), np.nan)
-
-
-def _with_two(others: Array) -> list[int]:
-    """Return the raters with two items that others rated, too."""
-    counts = np.sum(~np.isnan(others), axis=0)
-    return [int(rater) for rater in np.flatnonzero(counts >= 2)]
 
 
 T = TypeVar("T")
@@ -215,8 +180,6 @@ class Differences(NamedTuple, Generic[T]):
 
 
 HumanDifference = Differences[Statistic]
-ResampledDifference = Differences[Resampled]
-"""The differences as functions of resampling weights."""
 DifferenceOverPrompts = Differences[OverPrompts]
 """The differences inside each prompt, and their means over prompts."""
 
@@ -266,15 +229,6 @@ def human_difference(
     ours, theirs = _checked(judges, humans)
     of = (_statistic(columns, kind, ours, theirs) for columns in _comparisons(ours, theirs))
     return Differences(*of)
-
-
-def resampled_human_difference(
-    judges: ArrayLike, humans: ArrayLike, kind: CorrelationKind
-) -> ResampledDifference:
-    """Return the differences as functions of resampling weights; args and errors as for
-    `human_difference`."""
-    ours, theirs = _checked(judges, humans)
-    return Differences(*(_resampled(columns, kind) for columns in _comparisons(ours, theirs)))
 
 
 def human_difference_by_prompt(
@@ -327,18 +281,18 @@ def _comparisons(judges: Array, humans: Array) -> tuple[_Columns, _Columns, _Col
 
 
 def _resampled(columns: _Columns, kind: CorrelationKind) -> Resampled:
-    functions: dict[bytes, Resampled] = {}
-    terms: list[list[bytes]] = []
-    for first, second, others in zip(*(side.T for side in columns), strict=True):
-        # Of raters who rated the same items, one correlation serves in many comparisons.
-        terms.append([side.tobytes() + others.tobytes() for side in (first, second)])
-        for key, side in zip(terms[-1], (first, second), strict=True):
-            if key not in functions:
-                functions[key] = resampled_correlation(side, others, kind)
-
     def mean(weights: Array) -> Array:
-        values = {key: function(weights) for key, function in functions.items()}
-        apart = [values[first] - values[second] for first, second in terms]
+        values: dict[bytes, Array] = {}
+
+        def of(side: Array, others: Array) -> Array:
+            # Of raters who rated the same items, one correlation serves in many comparisons.
+            key = side.tobytes() + others.tobytes()
+            if key not in values:
+                values[key] = correlation(side, others, kind).resampled(weights)
+            return values[key]
+
+        sides = zip(*(side.T for side in columns), strict=True)
+        apart = [of(first, others) - of(second, others) for first, second, others in sides]
         return mean_there(np.array(apart).reshape(-1, len(weights)), 0)
 
     return mean
@@ -350,10 +304,10 @@ def _statistic(columns: _Columns, kind: CorrelationKind, judges: Array, humans: 
     n_judges, n_humans = (int(np.sum(~np.isnan(side).all(axis=0))) for side in (judges, humans))
     shared = ~np.isnan(columns.others)
     n_items = int(shared.any(axis=1).sum())
+    reason = None
     if defined.any():
-        value = float(np.mean((first - second)[defined]))
-        return Statistic(value, n_items, n_judges + n_humans)
-    if n_humans < 2:
+        pass
+    elif n_humans < 2:
         reason = Reason.FEW_PEOPLE
     elif not shared.shape[1]:
         reason = Reason.FEW_RATERS
@@ -363,7 +317,10 @@ def _statistic(columns: _Columns, kind: CorrelationKind, judges: Array, humans: 
         reason = Reason.FEW_ITEMS
     else:
         reason = Reason.CONSTANT_RATER
-    return Statistic.undefined(reason, n_items=n_items, n_raters=n_judges + n_humans)
+    value = nan if reason else float(np.mean((first - second)[defined]))
+    return Statistic(value, n_items, n_judges + n_humans, reason=reason).with_weights(
+        _resampled(columns, kind), None, "difference", (-2.0, 2.0)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -434,18 +391,17 @@ def added_raters(
     alphas = tuple(krippendorff_alpha(ratings, level) for ratings in sets)
     change = np.array([alpha.value - alphas[0].value for alpha in alphas[1:]])
     n_tests = max(1, int(np.sum(~np.isnan(change))))
-    alone, *joined = (resampled_alpha(ratings, level) for ratings in sets)
     intervals = [
         jackknife(
-            difference_of(function, alone),
+            difference_of(alpha.resampled, alphas[0].resampled),
             len(codes),
             codes,
             kind="difference",
-            counted=has_two_ratings(ratings),
+            counted=alpha.counted,
             confidence=1 - (1 - confidence) / n_tests,
             seed=seed,
         )
-        for function, ratings in zip(joined, sets[1:], strict=True)
+        for alpha in alphas[1:]
     ]
     p_value = np.array(
         [

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import Literal, Self
 
 import numpy as np
@@ -20,6 +21,7 @@ from numpy.typing import ArrayLike
 from persona_panel.statistics.core.arrays import (
     Array,
     DistinctValues,
+    EstimateKind,
     IntArray,
     Mask,
     Reason,
@@ -32,7 +34,6 @@ from persona_panel.statistics.core.arrays import (
     has_several_values,
     mean_there,
     paired_scores,
-    value_of,
     why_few,
 )
 
@@ -166,22 +167,11 @@ def cohen_kappa(x: ArrayLike, y: ArrayLike, weights: KappaWeights = "quadratic")
     >>> cohen_kappa([1, 2, 3], [3, 2, 1]).value
     -1.0
     """
-    first, second, both = paired_scores(x, y)
-    value = value_of(resampled_cohen_kappa(first, second, weights), len(first))
-    n_items = int(both.sum())
-    why = Reason.CONSTANT_RATER if n_items else Reason.NO_SHARED_ITEMS
-    return Statistic.of(value, n_items, 2, why)
-
-
-def resampled_cohen_kappa(
-    x: ArrayLike, y: ArrayLike, weights: KappaWeights = "quadratic"
-) -> Resampled:
-    """Return Cohen's κ as a function of resampling weights; args and errors as `cohen_kappa`."""
     check_choice("weights", weights, KappaWeights)
     first, second, both = paired_scores(x, y)
     first, second = first[both], second[both]
     if not both.any():
-        return lambda drawn: np.full(len(drawn), np.nan)
+        return Statistic.undefined(Reason.NO_SHARED_ITEMS, n_raters=2)
     values_x, values_y = DistinctValues.of(first), DistinctValues.of(second)
     distance = _distance(first, second, weights)
     apart = _distance(values_x.values[:, None], values_y.values[None, :], weights)
@@ -194,7 +184,9 @@ def resampled_cohen_kappa(
         defined = has_several_values(counts_x) & has_several_values(counts_y)
         return np.where(defined, 1 - divide(observed, expected), np.nan)
 
-    return statistic
+    kind: EstimateKind = "kappa" if weights == "none" else "number"
+    limits = (-1.0 if weights == "none" else -inf, 1.0)
+    return Statistic.of_weights(statistic, both, 2, Reason.CONSTANT_RATER, kind, limits)
 
 
 def kappa_matrix(ratings: ArrayLike, weights: KappaWeights) -> Array | None:
@@ -249,19 +241,9 @@ def fleiss_kappa(ratings: ArrayLike) -> Statistic:
     """
     array = as_ratings(ratings)
     rated = ~np.isnan(array)
-    pairable = rated.sum(axis=1) >= 2
-    n_items, n_raters = int(pairable.sum()), int(rated.any(axis=0).sum())
-    value = value_of(resampled_fleiss_kappa(array), len(array))
-    why = why_few(rated, Reason.FEW_ITEMS if n_items < 2 else Reason.ONE_VALUE)
-    return Statistic.of(value, n_items, n_raters, why)
-
-
-def resampled_fleiss_kappa(ratings: ArrayLike) -> Resampled:
-    """Return Fleiss' κ as a function of resampling weights; args and errors as `fleiss_kappa`."""
-    array = as_ratings(ratings)
     counts = count_by_item(array, np.unique(array[~np.isnan(array)]))
     sizes = counts.sum(axis=1)
-    pairable = (sizes >= 2).astype(np.float64)
+    pairable = sizes >= 2
     agreement = np.nan_to_num(divide((counts * (counts - 1)).sum(axis=1), sizes * (sizes - 1)))
     shares = np.nan_to_num(divide(counts, sizes[:, None]))
 
@@ -272,7 +254,9 @@ def resampled_fleiss_kappa(ratings: ArrayLike) -> Resampled:
         expected = (common**2).sum(axis=1)
         return np.where(several, divide(observed - expected, 1 - expected), np.nan)
 
-    return statistic
+    n_raters = int(rated.any(axis=0).sum())
+    why = why_few(rated, Reason.FEW_ITEMS if pairable.sum() < 2 else Reason.ONE_VALUE)
+    return Statistic.of_weights(statistic, pairable, n_raters, why, "kappa", (-inf, 1))
 
 
 def _distance(x: Array, y: Array, weights: KappaWeights) -> Array:

@@ -24,7 +24,6 @@ from persona_panel.statistics.core.arrays import (
     as_scores,
     defined_mean,
     encode_labels,
-    has_two_ratings,
     items_by_label,
     mean_there,
     means_by,
@@ -33,7 +32,6 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.correlation import (
     correlation,
     correlations,
-    resampled_correlation,
 )
 from persona_panel.statistics.core.estimate import OVER, Difference
 from persona_panel.statistics.core.means import critical_t, over_prompts, two_sided_p
@@ -44,8 +42,8 @@ from persona_panel.statistics.core.ranking import (
     sampled_mean,
 )
 from persona_panel.statistics.core.registry import BlockResult, interval_of, mean_over_prompts
-from persona_panel.statistics.reliability import krippendorff_alpha, resampled_alpha
-from persona_panel.statistics.votes import correlation_gain, resampled_correlation_gain
+from persona_panel.statistics.reliability import krippendorff_alpha
+from persona_panel.statistics.votes import correlation_gain
 
 _DECIMALS = 9
 """The number of decimals to which equal scores are ties, as in rankings."""
@@ -271,26 +269,15 @@ def order_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> tuple[PairedFigu
     rated = ~np.isnan(first + second)
     names, taus = _within(first[:, None], second, prompts)
     inside = over_prompts(_statistics(names, taus[:, 0], rated, prompts, n_raters=2))
-    every = BlockResult(
-        replace(correlation(first, second, "tau_b"), p_value=nan),
-        resampled_correlation(first, second, "tau_b"),
-        kind="correlation",
-        limits=_TAU_LIMITS,
-        counted=rated,
-    )
+    tau = replace(correlation(first, second, "tau_b"), p_value=nan)
+    every = BlockResult.of(tau, limits=_TAU_LIMITS)
     return paired_figure(mean_over_prompts(inside, prompts), prompts), paired_figure(every, prompts)
 
 
 def scores_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> PairedFigure:
     """Return Krippendorff's α at the interval level of two panels' scores, as of two raters."""
     both = np.column_stack([as_scores(a), as_scores(b)])
-    alpha = krippendorff_alpha(both, "interval")
-    result = BlockResult(
-        alpha,
-        resampled_alpha(both, "interval"),
-        limits=(-1.0, 1.0),
-        counted=has_two_ratings(both),
-    )
+    result = BlockResult.of(krippendorff_alpha(both, "interval"), limits=(-1.0, 1.0))
     return paired_figure(result, prompts)
 
 
@@ -332,13 +319,7 @@ def nearer_to_people(
         # Over the prompts that enter their difference, so that it is theirs.
         of_each = [defined_mean(np.where(np.isnan(gains), np.nan, own)) for own in taus.T]
     else:
-        result = BlockResult(
-            correlation_gain(second, first, target, "tau_b"),
-            resampled_correlation_gain(second, first, target, "tau_b"),
-            kind="difference",
-            limits=_GAIN_LIMITS,
-            counted=~missing,
-        )
+        result = BlockResult.of(correlation_gain(second, first, target, "tau_b"))
         of_each = [correlation(side, target, "tau_b").value for side in (first, second)]
     distances = [np.abs(side - target) for side in (first, second)]
     ours, theirs = (mean_over_prompts_of(side, prompts) for side in distances)

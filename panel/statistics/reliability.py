@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -20,19 +21,20 @@ from numpy.typing import ArrayLike
 from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
+    EstimateKind,
     IntArray,
     MeasurementLevel,
     Reason,
-    Resampled,
     Statistic,
     as_ratings,
     check_choice,
     count_by_item,
     divide,
+    has_ratings,
     mean_there,
     scaled_to_unit,
+    undefined_everywhere,
     unit_weights,
-    value_of,
     why_few,
 )
 
@@ -67,33 +69,20 @@ def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") 
     >>> round(krippendorff_alpha([[1, 1], [2, 2], [3, 3], [1, 2]], "nominal").value, 6)
     0.666667
     """
-    array = as_ratings(ratings)
-    rated = ~np.isnan(array)
-    pairable = rated.sum(axis=1) >= 2
-    n_raters = int(rated[pairable].any(axis=0).sum())
-    n_items = int(pairable.sum())
-    value = value_of(resampled_alpha(array, level), len(array))
-    why = why_few(rated, Reason.FEW_ITEMS if n_items < 2 else Reason.ONE_VALUE)
-    return Statistic.of(value, n_items, n_raters, why)
-
-
-def resampled_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> Resampled:
-    """Return α as a function of resampling weights, for `jackknife`.
-
-    Args and errors are those of `krippendorff_alpha`. The ratings are counted once, here.
-    """
     check_choice("level", level, MeasurementLevel)
     array = as_ratings(ratings)
     rated = ~np.isnan(array)
     pairable = rated.sum(axis=1) >= 2
     values = np.unique(array[pairable][rated[pairable]])
+    kind: EstimateKind = "kappa" if level == "nominal" else "number"
+    why = why_few(rated, Reason.FEW_ITEMS if pairable.sum() < 2 else Reason.ONE_VALUE)
     if level == "ratio" and len(values) and values[0] < 0:
         raise ValueError(f"a ratio scale has no negative values, found {values[0]:g}")
-    if not len(values):
-        return lambda weights: np.full(len(weights), np.nan)
     counts = count_by_item(array[pairable], values)
 
     def alpha(weights: Array) -> Array:
+        if not len(values):
+            return undefined_everywhere(weights)
         drawn = weights[:, pairable]
         cells = _CELLS_IN_CACHE if level == "ordinal" else CELLS_AT_ONCE
         block = max(1, cells // len(counts))
@@ -104,7 +93,8 @@ def resampled_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> 
             ]
         )
 
-    return alpha
+    n_raters = int(rated[pairable].any(axis=0).sum())
+    return Statistic.of_weights(alpha, pairable, n_raters, why, kind, (-inf, 1))
 
 
 def _alpha(counts: Array, values: Array, weights: Array, level: MeasurementLevel) -> Array:
@@ -291,30 +281,10 @@ def icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Statistic:
     >>> round(icc(ratings, "icc2k").value, 3)
     0.87
     """
+    check_choice("form", form, ICCForm)
     array = as_ratings(ratings)
     rated = ~np.isnan(array)
-    n_items, n_raters = int(rated.any(axis=1).sum()), int(rated.any(axis=0).sum())
-    value = value_of(resampled_icc(array, form), len(array))
-    otherwise = Reason.NOT_POSITIVE
-    if np.isnan(value) and rated.any():
-        if np.ptp(array[rated]) == 0:
-            otherwise = Reason.ONE_VALUE
-        elif np.isnan(
-            item_rater_variances(*centred_ratings(array), unit_weights(len(array)), form != "icc1")[
-                0
-            ]
-        ):
-            otherwise = Reason.NO_ERROR_TERM
-    return Statistic.of(value, n_items, n_raters, why_few(rated, otherwise))
-
-
-def resampled_icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Resampled:
-    """Return the intraclass correlation as a function of resampling weights; as for `icc`.
-
-    An item drawn twice is two items.
-    """
-    check_choice("form", form, ICCForm)
-    values, counts = centred_ratings(as_ratings(ratings))
+    values, counts = centred_ratings(array)
 
     def statistic(weights: Array) -> Array:
         items, raters, residual = item_rater_variances(values, counts, weights, form != "icc1")
@@ -323,7 +293,14 @@ def resampled_icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Resampled:
         size = np.abs(items) + (np.abs(raters) + np.abs(residual)) / mean_of
         return divide(items, np.where(total > ROUNDING * size, total, 0))
 
-    return statistic
+    otherwise, once = Reason.NOT_POSITIVE, unit_weights(len(array))
+    if rated.any() and np.ptp(array[rated]) == 0:
+        otherwise = Reason.ONE_VALUE
+    elif rated.any() and np.isnan(item_rater_variances(values, counts, once, form != "icc1")[0]):
+        otherwise = Reason.NO_ERROR_TERM
+    n_raters, why = int(rated.any(axis=0).sum()), why_few(rated, otherwise)
+    # An item with one rating tells of the variance of items, so that it counts.
+    return Statistic.of_weights(statistic, has_ratings(array), n_raters, why, limits=(-inf, 1))
 
 
 def centred_ratings(array: Array) -> tuple[Array, Array]:

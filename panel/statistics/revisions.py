@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
+    EstimateKind,
     IntArray,
     Labels,
     Mask,
@@ -32,17 +33,11 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.correlation import (
     correlation,
-    resampled_correlation,
-    within_prompts,
+    correlation_by_prompt,
 )
-from persona_panel.statistics.core.jackknife import (
-    EstimateKind,
-    Interval,
-    jackknife,
-    resampled_mean,
-)
+from persona_panel.statistics.core.jackknife import Interval, jackknife, resampled_mean
 from persona_panel.statistics.core.levels import LEVEL
-from persona_panel.statistics.core.means import OverPrompts, over_prompts
+from persona_panel.statistics.core.means import OverPrompts
 from persona_panel.statistics.core.ranking import rank_systems
 from persona_panel.statistics.core.significance import holm, sign_flip_p_values
 
@@ -495,7 +490,7 @@ def reordering(
         n_tied,
         n_untied,
         shifts,
-        over_prompts(within_prompts(first, last, prompts, "tau_b")),
+        correlation_by_prompt(first, last, prompts, "tau_b"),
         correlation(
             np.round([shift.before for shift in shifts], 9),
             np.round([shift.after for shift in shifts], 9),
@@ -729,16 +724,11 @@ def _signs(some: Array, all_: Array) -> Array:
 
 
 def _tau_c(before: Array, after: Array, human: Array, prompts: Labels, seed: int) -> Change:
-    for side in (before, after):
-        if reason := correlation(side, human, "tau_c").reason:
-            return Change.undefined(reason, len(human))
-    return change_between(
-        resampled_correlation(before, human, "tau_c"),
-        resampled_correlation(after, human, "tau_c"),
-        prompts,
-        kind="difference",
-        seed=seed,
-    )
+    sides = [correlation(side, human, "tau_c") for side in (before, after)]
+    if reason := sides[0].reason or sides[1].reason:
+        return Change.undefined(reason, len(human))
+    first, last = (side.resampled for side in sides)
+    return change_between(first, last, prompts, kind="difference", seed=seed)
 
 
 def _distance(

@@ -9,8 +9,8 @@ Workers*, §29 and §40 (correlation within classes).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from math import nan
+from dataclasses import dataclass, replace
+from math import inf, nan
 from typing import Literal
 
 import numpy as np
@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from persona_panel.statistics.core.arrays import (
     Array,
+    EstimateKind,
     IntArray,
     Labels,
     Mask,
@@ -29,6 +30,7 @@ from persona_panel.statistics.core.arrays import (
     count_by_item,
     divide,
     encode_labels,
+    has_ratings,
     items_by_label,
     mean_there,
     paired_scores,
@@ -340,12 +342,7 @@ def score_entropy(ratings: ArrayLike) -> Statistic:
     >>> score_entropy([[1, 1], [2, 2]]).value
     1.0
     """
-    return _estimate(ratings, _entropy)
-
-
-def resampled_score_entropy(ratings: ArrayLike) -> Resampled:
-    """Return the entropy as a function of resampling weights; args as for `score_entropy`."""
-    return _resampled(ratings, _entropy)
+    return _of_shares(ratings, _entropy, "entropy", (0.0, inf))
 
 
 def mode_share(ratings: ArrayLike) -> Statistic:
@@ -357,12 +354,7 @@ def mode_share(ratings: ArrayLike) -> Statistic:
     >>> mode_share([[1, 1], [1, 2]]).value
     0.75
     """
-    return _estimate(ratings, _largest)
-
-
-def resampled_mode_share(ratings: ArrayLike) -> Resampled:
-    """Return the share as a function of resampling weights; args as for `score_entropy`."""
-    return _resampled(ratings, _largest)
+    return _of_shares(ratings, lambda shares: shares.max(axis=1, initial=0.0), "number", (0.0, 1.0))
 
 
 def _entropy(shares: Array) -> Array:
@@ -371,24 +363,16 @@ def _entropy(shares: Array) -> Array:
     return -np.sum(shares * logs, axis=1) + 0.0
 
 
-def _largest(shares: Array) -> Array:
-    return np.max(shares, axis=1)
-
-
-def _estimate(ratings: ArrayLike, function: Callable[[Array], Array]) -> Statistic:
+def _of_shares(
+    ratings: ArrayLike,
+    function: Callable[[Array], Array],
+    kind: EstimateKind,
+    limits: tuple[float, float],
+) -> Statistic:
+    """Return what `function` makes of the values' shares `(resamples, values)`."""
     array = as_ratings(ratings)
     rated = ~np.isnan(array)
-    counts = int(rated.any(axis=1).sum()), int(rated.any(axis=0).sum())
-    value = value_of(_resampled(array, function), len(array))
-    return Statistic.of(value, *counts, Reason.NO_RATINGS)
-
-
-def _resampled(ratings: ArrayLike, function: Callable[[Array], Array]) -> Resampled:
-    array = as_ratings(ratings)
-    values = np.unique(array[~np.isnan(array)])
-    if not len(values):
-        return lambda weights: np.full(len(weights), np.nan)
-    by_item = count_by_item(array, values)
+    by_item = count_by_item(array, np.unique(array[rated]))
 
     def statistic(weights: Array) -> Array:
         counts = weights @ by_item
@@ -396,7 +380,9 @@ def _resampled(ratings: ArrayLike, function: Callable[[Array], Array]) -> Resamp
         result = function(np.nan_to_num(divide(counts, totals)))
         return np.where(totals[:, 0] > 0, result, np.nan)
 
-    return statistic
+    n_raters = int(rated.any(axis=0).sum())
+    of_items = has_ratings(array)
+    return Statistic.of_weights(statistic, of_items, n_raters, Reason.NO_RATINGS, kind, limits)
 
 
 _ROUNDING = 1e-12
@@ -423,32 +409,23 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
     >>> round(correlation_within([1, 2, 11, 12], [1, 2, 2, 3], "aabb").value, 3)
     1.0
     """
-    first, second, codes, _ = _prepared(x, y, groups)
+    first, second, codes, kept = _prepared(x, y, groups)
     n_items, n_groups = len(first), len(np.unique(codes))
     if n_items == 0:
         alone = paired_scores(x, y)[2].any()
         reason = Reason.FEW_ITEMS if alone else Reason.NO_SHARED_ITEMS
         return Statistic.undefined(reason, n_items=0, n_raters=2)
-    value = value_of(_within(first, second, codes), n_items)
-    if np.isnan(value):
-        return Statistic.undefined(Reason.NO_VARIANCE, n_items=n_items, n_raters=2)
-    freedom = n_items - n_groups - 1
-    p_value = float("nan")
-    if freedom > 0:
-        t = float(divide(abs(value) * np.sqrt(freedom), np.sqrt(1 - value**2)))
-        # Without an error t is infinite.
-        p_value = 0.0 if np.isnan(t) else float(2 * scipy.stats.t.sf(t, freedom))
-    return Statistic(value, n_items, n_raters=2, p_value=p_value)
-
-
-def resampled_correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Resampled:
-    """Return r within groups as a function of weights; args as for `correlation_within`. Groups
-    have the means of each resample."""
-    first, second, codes, kept = _prepared(x, y, groups)
-    if not len(first):
-        return lambda weights: np.full(len(weights), np.nan)
     function = _within(first, second, codes)
-    return lambda weights: function(weights[:, kept])
+    whole = Statistic.of_weights(
+        lambda weights: function(weights[:, kept]), kept, 2, Reason.NO_VARIANCE, "correlation"
+    )
+    freedom = n_items - n_groups - 1
+    if whole.reason or freedom < 1:
+        return whole
+    t = float(divide(abs(whole.value) * np.sqrt(freedom), np.sqrt(1 - whole.value**2)))
+    # Without an error t is infinite.
+    p_value = 0.0 if np.isnan(t) else float(2 * scipy.stats.t.sf(t, freedom))
+    return replace(whole, p_value=p_value)
 
 
 def _prepared(x: ArrayLike, y: ArrayLike, groups: Labels) -> tuple[Array, Array, IntArray, Mask]:

@@ -24,7 +24,6 @@ from persona_panel.statistics.core.arrays import (
     as_scores,
     check_confidence,
     defined_mean,
-    difference_of,
     divide,
     encode_labels,
     has_two_ratings,
@@ -38,13 +37,12 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.correlation import (
     CorrelationKind,
     correlation,
-    resampled_correlation,
     taus,
 )
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.jackknife import Interval, correlation_at, jackknife
 from persona_panel.statistics.core.ranking import sampled_mean
-from persona_panel.statistics.human_raters import resampled_mean_reliability
+from persona_panel.statistics.human_raters import mean_reliability
 
 UNEXPLAINED = 1e-12
 """A judge whose scores follow the reference up to this share of their variance has no
@@ -257,7 +255,7 @@ class _Errors:
             if people.ndim == 2:
                 people = as_ratings(people)
                 truth = row_means(people)
-                known = known if reliability is not None else resampled_mean_reliability(people)
+                known = known if reliability is not None else mean_reliability(people).resampled
             else:
                 truth = as_scores(people)
         there = ~np.isnan(array) & ~np.isnan(truth)[:, None]
@@ -487,45 +485,8 @@ def correlation_gain(
     0.5
     """
     ours, theirs, target = _on_shared_items(panel, control, reference)
-    correlations = [correlation(side, target, kind) for side in (ours, theirs)]
-    n_items = int(np.sum(~np.isnan(target)))
-    reason = next((side.reason for side in correlations if side.reason is not None), None)
-    if reason is not None:
-        return Statistic.undefined(reason, n_items=n_items)
-    return Statistic(correlations[0].value - correlations[1].value, n_items, n_raters=3)
-
-
-def resampled_correlation_gain(
-    panel: ArrayLike, control: ArrayLike, reference: ArrayLike, kind: CorrelationKind
-) -> Resampled:
-    """Return the gain as a function of resampling weights; args and errors as for
-    `correlation_gain`."""
-    ours, theirs, target = _on_shared_items(panel, control, reference)
-    first, second = (resampled_correlation(side, target, kind) for side in (ours, theirs))
-    return difference_of(first, second)
-
-
-def gain_within_prompts(
-    panel: ArrayLike,
-    control: ArrayLike,
-    reference: ArrayLike,
-    prompts: Labels,
-    kind: CorrelationKind,
-) -> tuple[tuple[object, Statistic], ...]:
-    """Return the gain inside each prompt, in order of appearance; `over_prompts` takes their mean.
-    Args and errors as for `correlation_gain`, and one label an item.
-
-    >>> panel, control, humans = [1, 2, 3, 2, 1, 3], [2, 1, 3, 3, 1, 2], [1, 2, 3, 1, 2, 3]
-    >>> prompts = ["p", "p", "p", "q", "q", "q"]
-    >>> [(prompt, gain.value) for prompt, gain in
-    ...  gain_within_prompts(panel, control, humans, prompts, "spearman")]
-    [('p', 0.5), ('q', 1.0)]
-    """
-    ours, theirs, target = _on_shared_items(panel, control, reference)
-    return tuple(
-        (name, correlation_gain(ours[items], theirs[items], target[items], kind))
-        for name, items in items_by_label(prompts, len(ours))
-    )
+    first, second = (correlation(side, target, kind) for side in (ours, theirs))
+    return first.less(second, n_raters=3)
 
 
 def all_alike(ratings: Array) -> bool:

@@ -6,9 +6,10 @@ A resample, such as the items without one prompt, is a row of weights: how often
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from math import isnan, nan
+from functools import cache
+from math import inf, isnan, nan
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -24,6 +25,26 @@ Labels = Sequence[Hashable] | NDArray[Any]
 Resampled = Callable[[Array], Array]
 """From weights `(resamples, items)` to the statistic of each resample `(resamples,)`,
 NaN where a resample leaves it undefined."""
+
+EstimateKind = Literal[
+    "mean",
+    "share",
+    "mean_correlation",
+    "mean_pearson",
+    "correlation",
+    "difference",
+    "mean_difference",
+    "skewed_difference",
+    "kappa",
+    "entropy",
+    "number",
+]
+"""The kind of a statistic, which decides how its interval is formed: the `mean` of the clusters'
+values, a `share` in [0, 1] that is such a mean, the `mean_correlation` of the correlations inside
+clusters (`mean_pearson`), a `correlation` in [−1, 1] over all of them, the `difference` of two such
+figures, the `mean_difference` of two correlations inside each cluster (`skewed_difference`, of a
+panel's and one human's), agreement beyond chance without an order (`kappa`), an `entropy`, or any
+other `number`."""
 
 ROUNDING = 1e-9
 """The relative size below which a value is taken for the rounding of sums."""
@@ -221,10 +242,21 @@ def effective_number(weights: Array) -> Array:
     return divide(weights.sum(axis=0) ** 2, (weights**2).sum(axis=0))
 
 
+def undefined_everywhere(weights: Array) -> Array:
+    """Return NaN for each resample: a statistic of nothing."""
+    return np.full(len(weights), nan)
+
+
+def lazily(make: Callable[[], Resampled]) -> Resampled:
+    """Return the function that `make` makes when it is first asked for a value."""
+    made = cache(make)
+    return lambda weights: made()(weights)
+
+
 def mean_of(functions: Sequence[Resampled]) -> Resampled:
     """Return the mean of several statistics in each resample, over those defined in it."""
     if not functions:
-        return lambda weights: np.full(len(weights), nan)
+        return undefined_everywhere
     return lambda weights: mean_there(np.array([function(weights) for function in functions]), 0)
 
 
@@ -416,14 +448,24 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Statistic:
-    """One statistic; `value` is NaN exactly when `reason` says why. `n_items` and `n_raters` count
-    what entered the value."""
+    """One statistic; `value` is NaN exactly when `reason` says why.
+
+    Attributes:
+        n_items, n_raters: how many entered the value.
+        resampled: the statistic as a function of resampling weights, of which `jackknife` makes an
+            interval.
+        kind, limits, counted: as for `jackknife`.
+    """
 
     value: float
     n_items: int
     n_raters: int
     p_value: float = nan
     reason: Reason | None = None
+    resampled: Resampled = field(default=undefined_everywhere, compare=False, repr=False)
+    kind: EstimateKind = field(default="number", compare=False, repr=False)
+    limits: tuple[float, float] = field(default=(-inf, inf), compare=False, repr=False)
+    counted: Mask | None = field(default=None, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if isnan(self.value) != (self.reason is not None):
@@ -438,6 +480,44 @@ class Statistic:
     def of(cls, value: float, n_items: int, n_raters: int, otherwise: Reason) -> Statistic:
         """Return the statistic with this value; undefined, for this reason, where it is NaN."""
         return cls(value, n_items, n_raters, reason=otherwise if isnan(value) else None)
+
+    @classmethod
+    def of_weights(
+        cls,
+        resampled: Resampled,
+        counted: Mask,
+        n_raters: int,
+        otherwise: Reason,
+        kind: EstimateKind = "number",
+        limits: tuple[float, float] = (-inf, inf),
+    ) -> Statistic:
+        """Return the statistic with the value of this function where every item counts once.
+
+        Args:
+            counted: the items from which it is computed `(items,)`.
+            otherwise: why it is undefined, where it is.
+        """
+        value = value_of(resampled, len(counted))
+        whole = cls.of(value, int(counted.sum()), n_raters, otherwise)
+        return whole.with_weights(resampled, counted, kind, limits)
+
+    def with_weights(
+        self,
+        resampled: Resampled,
+        counted: Mask | None = None,
+        kind: EstimateKind = "number",
+        limits: tuple[float, float] = (-inf, inf),
+    ) -> Statistic:
+        """Return the statistic with how it is resampled."""
+        return replace(self, resampled=resampled, counted=counted, kind=kind, limits=limits)
+
+    def less(self, other: Statistic, n_raters: int, **how: Any) -> Statistic:
+        """Return the difference of two statistics of the same items, of kind `difference`;
+        undefined where one of them is. `how` as for `with_weights`."""
+        how = {"kind": "difference", "limits": (-2.0, 2.0), "counted": self.counted} | how
+        value, reason = self.value - other.value, self.reason or other.reason
+        whole = Statistic(value, self.n_items, 0 if reason else n_raters, reason=reason)
+        return whole.with_weights(difference_of(self.resampled, other.resampled), **how)
 
 
 def why_few(rated: Mask, otherwise: Reason, few: Reason = Reason.FEW_RATERS) -> Reason:

@@ -36,8 +36,9 @@ from persona_panel.statistics.core.arrays import (
     paired_scores,
     ranks_within,
     scaled_to_unit,
+    undefined_everywhere,
 )
-from persona_panel.statistics.core.means import over_prompts
+from persona_panel.statistics.core.means import OverPrompts, by_prompt
 
 CorrelationKind = Literal["tau_b", "tau_c", "spearman", "pearson"]
 
@@ -69,9 +70,15 @@ def correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Statistic:
     first, second, both = paired_scores(x, y)
     first, second = first[both], second[both]
     n_items = len(first)
-    reason = _why_undefined(first, second)
-    if reason:
-        return Statistic.undefined(reason, n_items=n_items, n_raters=2)
+
+    def resampled(weights: Array) -> Array:
+        if not n_items:
+            return undefined_everywhere(weights)
+        return np.clip(_RESAMPLED[kind](first, second)(weights[:, both]), -1, 1)
+
+    if reason := _why_undefined(first, second):
+        undefined = Statistic.undefined(reason, n_items=n_items, n_raters=2)
+        return undefined.with_weights(resampled, both, "correlation")
     if kind == "pearson":
         result = scipy.stats.pearsonr(_centred(first), _centred(second))
     elif kind == "spearman":
@@ -82,35 +89,22 @@ def correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Statistic:
     value = float(np.clip(result.statistic, -1, 1))
     # With two pairs there is no distribution to take a p-value from.
     p_value = float(result.pvalue) if n_items > 2 else nan
-    return Statistic(value, n_items, n_raters=2, p_value=p_value)
+    whole = Statistic(value, n_items, n_raters=2, p_value=p_value)
+    return whole.with_weights(resampled, both, "correlation")
 
 
-def resampled_correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Resampled:
-    """Return the correlation as a function of resampling weights; args as for `correlation`."""
-    check_choice("kind", kind, CorrelationKind)
-    first, second, both = paired_scores(x, y)
-    if not both.any():
-        return lambda weights: np.full(len(weights), np.nan)
-    function = _RESAMPLED[kind](first[both], second[both])
-    return lambda weights: np.clip(function(weights[:, both]), -1, 1)
-
-
-def within_prompts(
+def correlation_by_prompt(
     x: ArrayLike, y: ArrayLike, prompts: Labels, kind: CorrelationKind
-) -> tuple[tuple[object, Statistic], ...]:
-    """Return the correlation inside each prompt, in order of appearance; `over_prompts` takes their
-    mean. Args and errors as for `correlation`, and one label an item.
+) -> OverPrompts:
+    """Return the correlation inside each prompt, and its mean over prompts; args and errors as for
+    `correlation`, and one label an item.
 
-    How to read it: as `correlation`, of the items of one prompt.
-
-    >>> found = within_prompts([1, 2, 5, 6], [2, 1, 5, 7], "aabb", "tau_b")
-    >>> [(prompt, statistic.value) for prompt, statistic in found]
-    [('a', -1.0), ('b', 1.0)]
+    >>> correlation_by_prompt([1, 2, 5, 6], [2, 1, 5, 7], "aabb", "tau_b").mean.value
+    0.0
     """
     first, second, _ = paired_scores(x, y)
-    return tuple(
-        (name, correlation(first[items], second[items], kind))
-        for name, items in items_by_label(prompts, len(first))
+    return by_prompt(
+        lambda items: correlation(first[items], second[items], kind), prompts, len(first)
     )
 
 
@@ -319,7 +313,7 @@ def correlation_test(
         A value in [−1, 1], undefined as that of `correlation`, and with prompts where none has two
         items or a value.
 
-    How to read it: the value as for `correlation` and `within_prompts`; the p-value is twice the
+    How to read it: the value as for `correlation`; the p-value is twice the
     share of shuffles that correlate at least as much in its direction.
 
     >>> scores = [1, 2, 3, 4, 5, 6]
@@ -331,9 +325,9 @@ def correlation_test(
     labels = None if prompts is None else [prompts[int(item)] for item in np.flatnonzero(both)]
     first, second = first[both], second[both]
     if labels is None or not labels:
-        result = correlation(first, second, kind)
+        result = correlation(x, y, kind)
     else:
-        result = over_prompts(within_prompts(first, second, labels, kind)).mean
+        result = correlation_by_prompt(first, second, labels, kind).mean
     if result.reason or not n_permutations:
         return replace(result, p_value=nan)
     rng = np.random.default_rng(seed)

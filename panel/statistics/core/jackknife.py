@@ -26,13 +26,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan, prod, sqrt
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
+    EstimateKind,
     IntArray,
     Labels,
     Mask,
@@ -62,26 +63,6 @@ def left_out_weights(codes: IntArray, n_clusters: int) -> Array:
     """Return item weights `(clusters, items)` with one cluster left out in each row."""
     return (codes[None, :] != np.arange(n_clusters)[:, None]).astype(np.float64)
 
-
-EstimateKind = Literal[
-    "mean",
-    "share",
-    "mean_correlation",
-    "mean_pearson",
-    "correlation",
-    "difference",
-    "mean_difference",
-    "skewed_difference",
-    "kappa",
-    "entropy",
-    "number",
-]
-"""The kind of a statistic, which decides how its interval is formed: the `mean` of the clusters'
-values, a `share` in [0, 1] that is such a mean, the `mean_correlation` of the correlations inside
-clusters (`mean_pearson`), a `correlation` in [−1, 1] over all of them, the `difference` of two such
-figures, the `mean_difference` of two correlations inside each cluster (`skewed_difference`, of a
-panel's and one human's), agreement beyond chance without an order (`kappa`), an `entropy`, or any
-other `number`."""
 
 MOST_GROUPS = 200
 """More clusters than these are left out by groups of nearly equal size, drawn at random."""

@@ -310,7 +310,12 @@ def over_prompts(within: Sequence[tuple[object, Statistic]]) -> OverPrompts:
 def by_prompt(
     function: Callable[[IntArray], Statistic], prompts: Labels | None, n_items: int
 ) -> OverPrompts:
-    """Return a statistic of the items of each prompt, and its mean over prompts."""
+    """Return a statistic of the items of each prompt, and its mean over prompts.
+
+    >>> values = np.array([1.0, 3.0, 6.0])
+    >>> by_prompt(lambda items: Statistic(values[items].mean(), len(items), 1), "ppq", 3).mean.value
+    4.0
+    """
     return over_prompts(
         [(name, function(items)) for name, items in items_by_label(prompts, n_items)]
     )

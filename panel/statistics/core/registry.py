@@ -15,11 +15,12 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from math import inf, isnan, nan
 from pkgutil import walk_packages
-from typing import Generic, Literal, Protocol, Self, TypeVar, get_args
+from typing import Any, Generic, Literal, Protocol, Self, TypeVar, get_args
 from warnings import warn
 
 from persona_panel.statistics.core.arrays import (
     AnalysisOptions,
+    EstimateKind,
     Labels,
     Mask,
     MeasurementLevel,
@@ -28,7 +29,7 @@ from persona_panel.statistics.core.arrays import (
     Statistic,
     check_choice,
 )
-from persona_panel.statistics.core.jackknife import EstimateKind, Interval, jackknife
+from persona_panel.statistics.core.jackknife import Interval, jackknife
 from persona_panel.statistics.core.means import OverPrompts, resampled_over_prompts
 from persona_panel.statistics.core.significance import holm
 from persona_panel.statistics.core.table import Row
@@ -50,6 +51,8 @@ class BlockResult:
         p_raw, n_tests, adjusted_over: as for `Row`, where the statistic has adjusted its
             p-value itself; it is then not adjusted over dimensions.
         counted: the items from which it is computed, as for `jackknife`.
+
+    `BlockResult.of` takes what it can from the statistic.
     """
 
     statistic: Statistic
@@ -64,6 +67,12 @@ class BlockResult:
     n_tests: int = 0
     adjusted_over: str | None = None
     counted: Mask | None = None
+
+    @classmethod
+    def of(cls, statistic: Statistic, note: str = "", **more: Any) -> BlockResult:
+        """Return the result of a statistic that says itself how it is resampled."""
+        how = {"kind": statistic.kind, "limits": statistic.limits, "counted": statistic.counted}
+        return cls(statistic, statistic.resampled, note, **how | more)
 
 
 def mean_over_prompts(

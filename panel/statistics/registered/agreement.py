@@ -24,24 +24,20 @@ from persona_panel.statistics.concordance import (
     concordances,
     incomplete_concordance,
     pairwise,
-    pairwise_by_prompt,
     perfect_agreement,
     ranking_agreement,
-    resampled_pairwise,
 )
 from persona_panel.statistics.core.arrays import (
     Array,
     MeasurementLevel,
     Reason,
     Statistic,
-    difference_of,
-    has_ratings,
     has_two_ratings,
     value_of,
 )
 from persona_panel.statistics.core.display import number, percent, signed
-from persona_panel.statistics.core.jackknife import EstimateKind, resampled_mean
-from persona_panel.statistics.core.means import OverPrompts
+from persona_panel.statistics.core.jackknife import resampled_mean
+from persona_panel.statistics.core.means import OverPrompts, by_prompt
 from persona_panel.statistics.core.registry import (
     ANY_LEVEL,
     OF_SCORES,
@@ -67,15 +63,11 @@ from persona_panel.statistics.kappa import (
     agreement_on,
     cohen_kappa,
     fleiss_kappa,
-    resampled_fleiss_kappa,
 )
 from persona_panel.statistics.reliability import (
-    ICCForm,
     disagreement_by_item,
     icc,
     krippendorff_alpha,
-    resampled_alpha,
-    resampled_icc,
 )
 from persona_panel.statistics.votes import (
     THRESHOLD,
@@ -96,11 +88,7 @@ agreement_statistics.register(
 def _alpha(
     ratings: Array, level: MeasurementLevel, by: str | None = None, by_value: str | None = None
 ) -> BlockResult:
-    return BlockResult(
-        krippendorff_alpha(ratings, level), resampled_alpha(ratings, level), level,
-        kind="kappa" if level == "nominal" else "number", limits=(-inf, 1), by=by,
-        by_value=by_value, counted=has_two_ratings(ratings),
-    )  # fmt: skip
+    return BlockResult.of(krippendorff_alpha(ratings, level), level, by=by, by_value=by_value)
 
 
 GROUPS_SHOWN = 12
@@ -124,9 +112,14 @@ def alpha_matrix(block: AgreementBlock) -> Iterator[BlockResult]:
         yield _alpha(ratings, block.level, first, other)
 
 
-agreement_statistics.register("icc1", "ICC(1,1)", order=190)(lambda block: [_icc(block, "icc1")])
+agreement_statistics.register("icc1", "ICC(1,1)", order=190)(
+    lambda block: [BlockResult.of(icc(block.ratings, "icc1"))]
+)
 agreement_statistics.register("icc2", "ICC(2,1)", table=AGREEMENT, order=40)(
-    lambda block: [_icc(block, "icc2")]
+    lambda block: [BlockResult.of(icc(block.ratings, "icc2"))]
+)
+agreement_statistics.register("fleiss_kappa", "Fleiss κ", levels=ANY_LEVEL, order=180)(
+    lambda block: [BlockResult.of(fleiss_kappa(block.ratings))]
 )
 
 
@@ -137,36 +130,14 @@ agreement_statistics.register("icc2", "ICC(2,1)", table=AGREEMENT, order=40)(
 def two_way_of_the_mean(block: AgreementBlock) -> Iterator[BlockResult]:
     """Yield Spearman-Brown's figure from ICC(2,1): undefined where that is not above 0, and never
     below 0."""
-    result = _icc(block, "icc2k")
-    statistic = result.statistic
+    statistic = icc(block.ratings, "icc2k")
     if statistic.reason in (None, Reason.NOT_POSITIVE) and not statistic.value > 0:
         undefined = Statistic.undefined(
             Reason.NOT_RELIABLE, n_items=statistic.n_items, n_raters=statistic.n_raters
         )
         yield BlockResult(undefined)
         return
-    yield replace(result, limits=(0, 1))
-
-
-def _icc(block: AgreementBlock, form: ICCForm) -> BlockResult:
-    # An item with one rating tells of the variance of items, so that it counts.
-    return BlockResult(
-        icc(block.ratings, form),
-        resampled_icc(block.ratings, form),
-        limits=(-inf, 1),
-        counted=has_ratings(block.ratings),
-    )
-
-
-@agreement_statistics.register("fleiss_kappa", "Fleiss κ", levels=ANY_LEVEL, order=180)
-def kappa(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield BlockResult(
-        fleiss_kappa(block.ratings),
-        resampled_fleiss_kappa(block.ratings),
-        kind="kappa",
-        limits=(-inf, 1),
-        counted=has_two_ratings(block.ratings),
-    )
+    yield BlockResult.of(statistic, limits=(0, 1))
 
 
 @agreement_statistics.register(
@@ -271,17 +242,16 @@ def _over_pairs(block: AgreementBlock, statistic: PairStatistic) -> BlockResult:
     note = f"{len(pairs.pairs)} pairs of raters"
     if pairs.n_undefined:
         note += f", {pairs.n_undefined} with a constant rater left out"
-    resampled = resampled_pairwise(block.ratings, statistic)
-    counted = has_two_ratings(block.ratings)
-    if statistic.startswith("cohen_kappa"):
-        kind: EstimateKind = "kappa" if statistic == "cohen_kappa_none" else "number"
-        return BlockResult(pairs.mean, resampled, note, kind, limits=(-inf, 1), counted=counted)
-    return BlockResult(pairs.mean, resampled, note, "correlation", counted=counted)
+    return BlockResult.of(pairs.mean, note)
 
 
 def _within_prompts(block: AgreementBlock, statistic: PairStatistic) -> Iterator[BlockResult]:
     if block.prompts is not None:
-        inside = pairwise_by_prompt(block.ratings, block.prompts, statistic)
+        inside = by_prompt(
+            lambda items: pairwise(block.ratings[items], statistic).mean,
+            block.prompts,
+            len(block.ratings),
+        )
         yield replace(block.over_prompts(inside), counted=has_two_ratings(block.ratings))
 
 
@@ -386,28 +356,11 @@ def added(block: AgreementBlock) -> Iterator[BlockResult]:
 @_of_personas("alpha_added_by_personas", "difference\nof α", order=54)
 def alpha_difference(block: AgreementBlock) -> Iterator[BlockResult]:
     sides = (block.ratings, block.controls)
-    alphas = [krippendorff_alpha(side, block.level) for side in sides]
-    first, second = (resampled_alpha(side, block.level) for side in sides)
-    reason = next((alpha.reason for alpha in alphas if alpha.reason is not None), None)
-    statistic = (
-        Statistic.undefined(reason)
-        if reason is not None
-        else Statistic(
-            alphas[0].value - alphas[1].value,
-            alphas[0].n_items,
-            sum(alpha.n_raters for alpha in alphas),
-        )
-    )
-    yield _unless_alike(
-        block,
-        BlockResult(
-            statistic,
-            difference_of(first, second),
-            kind="difference",
-            limits=(-2.0, 2.0),
-            counted=np.logical_or(*map(has_two_ratings, sides)),
-        ),
-    )
+    ours, theirs = (krippendorff_alpha(side, block.level) for side in sides)
+    counted = np.logical_or(*map(has_two_ratings, sides))
+    change = ours.less(theirs, ours.n_raters + theirs.n_raters, counted=counted)
+    change = Statistic.undefined(change.reason) if change.reason else change
+    yield _unless_alike(block, BlockResult.of(change))
 
 
 def _by_item(block: AgreementBlock) -> tuple[Array, Array]:
@@ -462,16 +415,10 @@ def of_the_mean(block: PanelBlock) -> Iterator[BlockResult]:
         return
     single = icc(block.ratings, "icc2")
     judges = [
-        [resampled_icc(block.ratings[:, kept], "icc2") for kept in levels]
+        [icc(block.ratings[:, kept], "icc2").resampled for kept in levels]
         for levels in kept_without(block.sampled if block.options.random != "prompts" else {})
     ]
-    whole = BlockResult(
-        single,
-        resampled_icc(block.ratings, "icc2"),
-        limits=(-np.inf, 1.0),
-        counted=has_ratings(block.ratings),
-    )
-    interval = interval_of(whole, block.clusters, block.options, judges)
+    interval = interval_of(BlockResult.of(single), block.clusters, block.options, judges)
     n_judges = len(block.judges)
     sizes = {*(2**n for n in range(n_judges.bit_length())), n_judges, 2 * n_judges}
     for size in sorted(sizes):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
+from itertools import product
 from math import inf, isnan, nan
 from typing import Literal
 
@@ -18,35 +19,31 @@ from persona_panel.statistics.annotators import (
     Substitution,
     annotator_test,
     left_out,
-    resampled_advantage,
-    resampled_substitution,
     substitution,
 )
 from persona_panel.statistics.comparison import ComparisonBlock, comparison_statistics
-from persona_panel.statistics.concordance import pairwise, resampled_pairwise
+from persona_panel.statistics.concordance import pairwise
 from persona_panel.statistics.core.arrays import (
     Array,
+    EstimateKind,
     Mask,
     Reason,
     Resampled,
     Statistic,
-    difference_of,
     has_two_ratings,
     mean_of,
-    paired_scores,
     ranks_within,
     row_means,
     value_of,
 )
 from persona_panel.statistics.core.correlation import (
     CorrelationKind,
+    correlation_by_prompt,
     correlation_test,
-    resampled_correlation,
-    within_prompts,
 )
 from persona_panel.statistics.core.display import general, number, percent
-from persona_panel.statistics.core.jackknife import EstimateKind, resampled_mean
-from persona_panel.statistics.core.means import over_prompts, resampled_over_prompts
+from persona_panel.statistics.core.jackknife import resampled_mean
+from persona_panel.statistics.core.means import by_prompt, resampled_over_prompts
 from persona_panel.statistics.core.registry import (
     ANY_LEVEL,
     OF_SCORES,
@@ -58,19 +55,15 @@ from persona_panel.statistics.human_raters import (
     NOT_COMPARABLE,
     added_raters,
     human_ceiling,
-    human_ceiling_by_prompt,
     human_difference,
     human_difference_by_prompt,
     mean_reliability,
-    resampled_human_ceiling,
-    resampled_human_difference,
 )
 from persona_panel.statistics.kappa import (
     agreement_on,
     cohen_kappa,
     confusion,
     majority,
-    resampled_cohen_kappa,
     same_label,
 )
 from persona_panel.statistics.registered.agreement import ANNOTATORS_SHOWN, kappa_matrix
@@ -85,8 +78,6 @@ from persona_panel.statistics.votes import (
     correlation_gain,
     effective_judges,
     effective_judges_interval,
-    gain_within_prompts,
-    resampled_correlation_gain,
     why_no_gain,
 )
 
@@ -110,10 +101,7 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
         n_permutations = 0 if block.prompts else block.options.n_permutations
         sides, seed = (block.panel_mean, block.target), block.options.seed
         statistic = correlation_test(*sides, kind, n_permutations=n_permutations, seed=seed)
-        yield BlockResult(
-            block.of_both(statistic), resampled_correlation(*sides, kind), kind="correlation",
-            counted=paired_scores(*sides)[2],
-        )  # fmt: skip
+        yield BlockResult.of(block.of_both(statistic))
 
     @comparison_statistics.register(
         f"human_ceiling_{kind}", heading, table=OVER_ALL_ITEMS, side="humans", of=OF_SCORES,
@@ -122,9 +110,7 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
     def humans(block: ComparisonBlock) -> Iterator[BlockResult]:
         ceiling = human_ceiling(block.compared, kind)
         note = f"{ceiling.n_undefined} constant raters left out" if ceiling.n_undefined else ""
-        resampled = resampled_human_ceiling(block.compared, kind)
-        counted = has_two_ratings(block.compared)
-        yield BlockResult(ceiling.mean, resampled, note, "correlation", counted=counted)
+        yield BlockResult.of(ceiling.mean, note)
 
     @comparison_statistics.register(
         f"{kind}_within_prompts", heading, table=WITHIN_PROMPTS, needs=("prompts",), of=OF_SCORES,
@@ -133,14 +119,14 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
     def panel_within_prompts(block: ComparisonBlock) -> Iterator[BlockResult]:
         prompts, options = block.prompts or [], block.options
         sides = block.panel_mean, block.target
-        means = over_prompts(within_prompts(*sides, prompts, kind))
+        means = correlation_by_prompt(*sides, prompts, kind)
         result = mean_over_prompts(
             means, prompts, kind="mean_pearson" if kind == "pearson" else "mean_correlation"
         )
         tested = correlation_test(
             *sides, kind, prompts, n_permutations=options.n_permutations, seed=options.seed
         )
-        counted = paired_scores(*sides)[2]
+        counted = ~np.isnan(sides[0] + sides[1])
         yield replace(result, statistic=block.of_both(tested), counted=counted)
 
     @comparison_statistics.register(
@@ -148,8 +134,11 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
         side="humans", of=OF_SCORES, order=order + 100,
     )  # fmt: skip
     def humans_within_prompts(block: ComparisonBlock) -> Iterator[BlockResult]:
-        prompts = block.prompts or []
-        yield mean_over_prompts(human_ceiling_by_prompt(block.compared, prompts, kind), prompts)
+        prompts, people = block.prompts or [], block.compared
+        yield mean_over_prompts(
+            by_prompt(lambda items: human_ceiling(people[items], kind).mean, prompts, len(people)),
+            prompts,
+        )
 
 
 _register_correlation("tau_b", "τ_b", 10)
@@ -253,13 +242,9 @@ _KAPPA, _SAME, _PAIRS = (
     order=1,
 )  # fmt: skip
 def kappa(block: ComparisonBlock) -> Iterator[BlockResult]:
-    ours, theirs = majority(block.judges), majority(block.humans)
-    yield _of_kappa(
-        block.of_both(_named(cohen_kappa(ours, theirs, "none"), block.judges, block.humans)),
-        resampled_cohen_kappa(ours, theirs, "none"),
-        _without_majority(block),
-        counted=paired_scores(ours, theirs)[2],
-    )
+    of_majorities = cohen_kappa(majority(block.judges), majority(block.humans), "none")
+    named = block.of_both(_named(of_majorities, block.judges, block.humans))
+    yield BlockResult.of(named, _without_majority(block))
 
 
 _of_labels("label_agreement", _SAME, table=LABELS, order=2)(
@@ -270,11 +255,8 @@ _of_labels("label_agreement", _SAME, table=LABELS, order=2)(
 @_of_labels("label_kappa_pairs", _PAIRS, table=LABELS, order=3)
 def pairs(block: ComparisonBlock) -> Iterator[BlockResult]:
     """Yield the mean κ of each judge with each person."""
-    kappas = [
-        (cohen_kappa(judge, human, "none"), resampled_cohen_kappa(judge, human, "none"))
-        for judge in block.judges.T
-        for human in block.humans.T
-    ]
+    sides_of_pairs = product(block.judges.T, block.humans.T)
+    kappas = [cohen_kappa(judge, human, "none") for judge, human in sides_of_pairs]
     sides = block.judges, block.humans
     counted = np.all([(~np.isnan(side)).any(axis=1) for side in sides], axis=0)
     yield _mean_kappa(kappas, counted)
@@ -293,12 +275,7 @@ def human_kappa(block: ComparisonBlock) -> Iterator[BlockResult]:
     for place, human in enumerate(block.humans.T):
         sides = block.humans[:, [place]], np.delete(block.humans, place, axis=1)
         others = majority(sides[1])
-        kappas.append(
-            (
-                _named(cohen_kappa(human, others, "none"), *sides),
-                resampled_cohen_kappa(human, others, "none"),
-            )
-        )
+        kappas.append(_named(cohen_kappa(human, others, "none"), *sides))
     yield _mean_kappa(kappas, has_two_ratings(block.humans))
 
 
@@ -322,12 +299,7 @@ def human_agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
 
 @_of_labels("human_label_kappa_pairs", _PAIRS, table=LABELS, side="humans", order=3)
 def human_pairs(block: ComparisonBlock) -> Iterator[BlockResult]:
-    kappas = pairwise(block.humans, "cohen_kappa_none")
-    yield _of_kappa(
-        kappas.mean,
-        resampled_pairwise(block.humans, "cohen_kappa_none"),
-        counted=has_two_ratings(block.humans),
-    )
+    yield BlockResult.of(pairwise(block.humans, "cohen_kappa_none").mean, limits=_OF_KAPPA)
 
 
 @_of_labels("agreement_on_label", "agreement", table=BY_LABEL, order=4)
@@ -362,13 +334,8 @@ def table(block: ComparisonBlock) -> Iterator[BlockResult]:
 def by_judge(block: ComparisonBlock) -> Iterator[BlockResult]:
     humans = majority(block.humans)
     for name, judge in zip(block.judge_names, block.judges.T, strict=True):
-        yield _of_kappa(
-            _named(cohen_kappa(judge, humans, "none"), judge[:, None], block.humans),
-            resampled_cohen_kappa(judge, humans, "none"),
-            by="judge",
-            by_value=name,
-            counted=paired_scores(judge, humans)[2],
-        )
+        kappa_of = _named(cohen_kappa(judge, humans, "none"), judge[:, None], block.humans)
+        yield BlockResult.of(kappa_of, by="judge", by_value=name)
 
 
 @_of_labels("kappa_of_two", "Cohen κ", table=MATRIX, order=7)
@@ -381,7 +348,7 @@ def matrix(block: ComparisonBlock) -> Iterator[BlockResult]:
         yield from kappa_matrix(np.stack(sides, axis=1), names)
 
 
-_of_kappa = partial(BlockResult, kind="kappa", limits=(-1.0, 1.0))
+_OF_KAPPA = (-1.0, 1.0)
 _of_share = partial(BlockResult, kind="share", limits=(0.0, 1.0))
 
 
@@ -393,27 +360,24 @@ def _mean(values: Array, block: ComparisonBlock) -> BlockResult:
     return _of_share(statistic, resampled_mean(values))
 
 
-def _mean_kappa(kappas: list[tuple[Statistic, Resampled]], counted: Mask) -> BlockResult:
+def _mean_kappa(kappas: list[Statistic], counted: Mask) -> BlockResult:
     """Return the mean over pairs whose κ is defined."""
-    defined = [(kappa, resampled) for kappa, resampled in kappas if kappa.reason is None]
+    defined = [kappa for kappa in kappas if kappa.reason is None]
     if not defined:
-        reasons = [kappa.reason for kappa, _ in kappas if kappa.reason]
+        reasons = [kappa.reason for kappa in kappas if kappa.reason]
         reason = next(iter(reasons), Reason.FEW_PEOPLE)
         tied = Reason.NO_MAJORITY in reasons
         return BlockResult(Statistic.undefined(Reason.NO_MAJORITY if tied else reason))
-    value = float(np.mean([kappa.value for kappa, _ in defined]))
-    n_items = max(kappa.n_items for kappa, _ in defined)
+    value = float(np.mean([kappa.value for kappa in defined]))
+    n_items = max(kappa.n_items for kappa in defined)
     n_left_out = len(kappas) - len(defined)
     note = f"{len(defined)} pairs" + (
         f", {n_left_out} with a constant rater or no shared item left out" if n_left_out else ""
     )
-    resampled = mean_of([resampled for _, resampled in defined])
-    return _of_kappa(
-        Statistic(value, n_items, len(defined) + 1),
-        resampled,
-        note,
-        counted=counted,
+    mean_kappa = Statistic(value, n_items, len(defined) + 1).with_weights(
+        mean_of([kappa.resampled for kappa in defined]), counted, "kappa", _OF_KAPPA
     )
+    return BlockResult.of(mean_kappa, note)
 
 
 def _why_no_humans(block: ComparisonBlock) -> Reason:
@@ -473,14 +437,7 @@ def _register_gain(kind: CorrelationKind, heading: str, order: int) -> None:
     )  # fmt: skip
     def gain(block: ComparisonBlock) -> Iterator[BlockResult]:
         sides = block.panel_mean, row_means(block.controls), block.target
-        result = BlockResult(
-            correlation_gain(*sides, kind),
-            resampled_correlation_gain(*sides, kind),
-            kind="difference",
-            limits=_LIMITS,
-            counted=~np.isnan(np.sum(sides, axis=0)),
-        )
-        yield _of_all(block, result)
+        yield _of_all(block, BlockResult.of(correlation_gain(*sides, kind)))
 
     @comparison_statistics.register(
         f"persona_gain_{kind}_within_prompts", heading, table=GAIN_WITHIN, of=OF_SCORES,
@@ -488,8 +445,12 @@ def _register_gain(kind: CorrelationKind, heading: str, order: int) -> None:
     )  # fmt: skip
     def gain_within(block: ComparisonBlock) -> Iterator[BlockResult]:
         prompts = block.prompts or []
-        sides = block.panel_mean, row_means(block.controls), block.target
-        gains = over_prompts(gain_within_prompts(*sides, prompts, kind))
+        ours, plain, target = block.panel_mean, row_means(block.controls), block.target
+        gains = by_prompt(
+            lambda items: correlation_gain(ours[items], plain[items], target[items], kind),
+            prompts,
+            len(ours),
+        )
         yield _of_all(
             block, mean_over_prompts(gains, prompts, kind="mean_difference", limits=_LIMITS)
         )
@@ -510,26 +471,13 @@ def kappa_gain(block: ComparisonBlock) -> Iterator[BlockResult]:
     sides = [majority(each) for each in (block.judges, block.controls, block.humans)]
     missing = np.isnan(sides).any(axis=0)
     ours, theirs, target = (np.where(missing, np.nan, side) for side in sides)
-    kappas = [cohen_kappa(side, target, "none") for side in (ours, theirs)]
-    first, second = (resampled_cohen_kappa(side, target, "none") for side in (ours, theirs))
-    reason = next((kappa.reason for kappa in kappas if kappa.reason is not None), None)
-    if reason is Reason.NO_SHARED_ITEMS:
-        reason = why_not_shared(block.judges, block.controls, block.humans)
-    statistic = (
-        Statistic.undefined(reason)
-        if reason is not None
-        else replace(kappas[0], value=kappas[0].value - kappas[1].value)
-    )
-    yield _of_all(
-        block,
-        BlockResult(
-            statistic,
-            difference_of(first, second),
-            kind="difference",
-            limits=_LIMITS,
-            counted=~np.isnan(target),
-        ),
-    )
+    first, second = (cohen_kappa(side, target, "none") for side in (ours, theirs))
+    change = first.less(second, n_raters=2)
+    if reason := change.reason:
+        if reason is Reason.NO_SHARED_ITEMS:
+            reason = why_not_shared(block.judges, block.controls, block.humans)
+        change = Statistic.undefined(reason)
+    yield _of_all(block, BlockResult.of(change))
 
 
 def _of_all(block: ComparisonBlock, result: BlockResult) -> BlockResult:
@@ -584,16 +532,11 @@ def _register_difference(kind: CorrelationKind, heading: str, order: int) -> Non
     def difference(block: ComparisonBlock) -> Iterator[BlockResult]:
         sides = _judges(block), block.compared
         differences = human_difference(*sides, kind)
-        resampled = resampled_human_difference(*sides, kind)
         counted = has_two_ratings(block.compared) & ~np.isnan(block.panel_mean)
         # τ of every judge with every person takes minutes where there are thousands of items.
         n_rows = 1 if kind == "tau_b" else _n_rows(block)
-        for name, statistic, function in list(zip(NAMES, differences, resampled, strict=True))[
-            :n_rows
-        ]:
-            yield BlockResult(
-                statistic, function, "", "difference", _LIMITS, BY, name, counted=counted
-            )
+        for name, statistic in list(zip(NAMES, differences, strict=True))[:n_rows]:
+            yield BlockResult.of(statistic, by=BY, by_value=name, counted=counted)
 
     @comparison_statistics.register(
         f"human_difference_{kind}_within_prompts", heading, table=DIFFERENCE_WITHIN, of=OF_SCORES,
@@ -650,36 +593,25 @@ def _register_test_figure(name: str, heading: str, order: int, summary: str = ""
         """Yield the panel's result, then each judge's; nothing without an epsilon."""
         if block.options.epsilon is None:
             return
-        for judge, candidate, test in _tests(block):
+        for judge, test in _tests(block):
             of = {
                 "alt_test_winning_rate": test.winning_rate,
                 "alt_test_advantage": test.advantage,
                 "alt_test_items_needed": test.items_needed,
             }[name]
-            resampled = None
-            if name == "alt_test_advantage" and not of.reason:
-                tested = [person.human for person in test.humans if person.is_tested]
-                resampled = resampled_advantage(
-                    candidate, block.humans, score=_score(block), of=tested
-                )
-            yield BlockResult(
-                of,
-                resampled,
-                _note(block, test) if name == "alt_test_winning_rate" else "",
-                "share",
-                (0.0, 1.0),
-                by=None if judge is None else RATER,
-                by_value=judge,
-            )
+            note = _note(block, test) if name == "alt_test_winning_rate" else ""
+            resampled = of.resampled if name == "alt_test_advantage" else None
+            by = None if judge is None else RATER
+            yield BlockResult(of, resampled, note, "share", (0.0, 1.0), by, judge)
 
 
 @lru_cache(maxsize=2)  # three statistics come from the same tests
-def _tests(block: ComparisonBlock) -> list[tuple[str | None, Array, AnnotatorTest]]:
+def _tests(block: ComparisonBlock) -> list[tuple[str | None, AnnotatorTest]]:
     score = _score(block)
     panel = majority(block.judges) if score == "accuracy" else block.panel_mean
     if block.other_scale or "same_scale" not in block.has:
         none = Statistic.undefined(Reason.OTHER_SCALE)
-        return [(None, panel, AnnotatorTest(none, none, none, ()))]
+        return [(None, AnnotatorTest(none, none, none, ()))]
     tests = []
     for name, candidate in [(None, panel), *zip(block.judge_names, block.judges.T, strict=True)]:
         tested = annotator_test(
@@ -689,7 +621,7 @@ def _tests(block: ComparisonBlock) -> list[tuple[str | None, Array, AnnotatorTes
             epsilon=block.options.epsilon or 0.0,
             clusters=block.clusters,
         )
-        tests.append((name, candidate, tested))
+        tests.append((name, tested))
     return tests
 
 
@@ -756,18 +688,10 @@ def _kappa(block: ComparisonBlock, *, zeros: bool) -> BlockResult:
     note = f"{kappas.n_pairs} pairs, {kappas.n_constant} with a constant rater"
     if kappas.n_missing:
         note += f", {kappas.n_missing} that the panel did not rate"
-    resampled = resampled_substitution(
-        block.humans, _stand_in(block), min_shared=block.options.min_shared, zeros=zeros
-    )[of_panel]
     statistic = kappas.with_zeros if zeros else kappas.without
     counted = has_two_ratings(block.humans) & ~np.isnan(_stand_in(block))
-    return BlockResult(
-        block.of_both(statistic) if of_panel else statistic,
-        resampled,
-        note,
-        limits=(-inf, 1),
-        counted=counted,
-    )
+    statistic = block.of_both(statistic) if of_panel else statistic
+    return BlockResult.of(statistic, note, counted=counted)
 
 
 @lru_cache(maxsize=1)  # κ with and without the zeros come from the same pairs

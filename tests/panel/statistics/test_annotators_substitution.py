@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.metrics import cohen_kappa_score
 
-from persona_panel.statistics import Reason, resampled_substitution, substitution
+from persona_panel.statistics import Reason, substitution
 
 SCALE = [1, 2, 3, 4, 5]
 
@@ -95,7 +95,9 @@ def test_resampled_equals_repeating_the_items(zeros: bool) -> None:
     ratings = rng.integers(1, 4, (9, 3)).astype(float)
     panel = rng.integers(1, 4, 9).astype(float)
     drawn = rng.multinomial(9, np.full(9, 1 / 9), size=20).astype(float)
-    functions = resampled_substitution(ratings, panel, min_shared=1, zeros=zeros)
+    whole = substitution(ratings, panel, min_shared=1)
+    sides = (whole.humans, whole.panel)
+    functions = [(side.with_zeros if zeros else side.without).resampled for side in sides]
     for row, *found in zip(drawn.astype(int), *(f(drawn) for f in functions), strict=True):
         repeated = substitution(
             np.repeat(ratings, row, axis=0), np.repeat(panel, row), min_shared=1

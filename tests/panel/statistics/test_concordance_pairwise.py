@@ -15,10 +15,9 @@ from scipy import stats
 
 from persona_panel.statistics import (
     Reason,
+    by_prompt,
     cohen_kappa,
     pairwise,
-    pairwise_by_prompt,
-    resampled_pairwise,
     tau_b_matrix,
 )
 from persona_panel.statistics.concordance import PairStatistic
@@ -68,7 +67,7 @@ def test_resampled_equals_repeating_the_rows(
     """A weight of k is worth k copies of the item, for the pairs that the data settle on."""
     drawn = np.random.default_rng(seed).integers(0, 4, (3, len(ratings))).astype(float)
     pairs = pairwise(ratings, statistic).pairs
-    for row, found in zip(drawn, resampled_pairwise(ratings, statistic)(drawn), strict=True):
+    for row, found in zip(drawn, pairwise(ratings, statistic).mean.resampled(drawn), strict=True):
         repeated = np.repeat(ratings, row.astype(int), axis=0)
         values = np.array([of_pair(repeated[:, a], repeated[:, b], statistic) for a, b in pairs])
         defined = values[~np.isnan(values)]
@@ -106,8 +105,9 @@ def test_within_prompts() -> None:
     Prompt a: raters 1 2 and 2 1, τ = −1. Prompt b: 8 9 and 8 9, τ = 1. Their mean is 0,
     over all four items τ = (5 − 1) / 6.
     """
-    ratings = [[1, 2], [2, 1], [8, 8], [9, 9]]
-    assert pairwise_by_prompt(ratings, list("aabb"), "tau_b").mean.value == 0
+    ratings = np.array([[1, 2], [2, 1], [8, 8], [9, 9]])
+    inside = by_prompt(lambda items: pairwise(ratings[items], "tau_b").mean, "aabb", 4)
+    assert inside.mean.value == 0
     assert pairwise(ratings, "tau_b").mean.value == pytest.approx(4 / 6)
 
 

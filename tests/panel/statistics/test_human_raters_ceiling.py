@@ -14,10 +14,9 @@ from scipy import stats
 
 from persona_panel.statistics import (
     Reason,
+    by_prompt,
     correlation,
     human_ceiling,
-    human_ceiling_by_prompt,
-    resampled_human_ceiling,
 )
 from persona_panel.statistics.core.correlation import CorrelationKind
 from persona_panel.statistics.human_raters import mean_of_others
@@ -72,7 +71,7 @@ def test_resampled_equals_the_mean_of_repeated_items(
     drawn = np.random.default_rng(seed).integers(0, 4, (2, len(ratings))).astype(float)
     others = mean_of_others(ratings)
     raters = human_ceiling(ratings, kind).raters
-    for row, found in zip(drawn, resampled_human_ceiling(ratings, kind)(drawn), strict=True):
+    for row, found in zip(drawn, human_ceiling(ratings, kind).mean.resampled(drawn), strict=True):
         values = [
             correlation(
                 np.repeat(ratings[:, rater], row.astype(int)),
@@ -88,8 +87,9 @@ def test_resampled_equals_the_mean_of_repeated_items(
 
 def test_within_prompts() -> None:
     """Inside prompts two raters who disagree have no ceiling, however prompts differ."""
-    ratings = [[1, 2], [2, 1], [8, 9], [9, 8]]
-    assert human_ceiling_by_prompt(ratings, list("aabb"), "tau_b").mean.value == -1
+    ratings = np.array([[1, 2], [2, 1], [8, 9], [9, 8]])
+    inside = by_prompt(lambda items: human_ceiling(ratings[items], "tau_b").mean, "aabb", 4)
+    assert inside.mean.value == -1
     assert human_ceiling(ratings, "tau_b").mean.value > 0
 
 

@@ -20,7 +20,6 @@ from persona_panel.statistics import (
     human_difference,
     human_difference_by_prompt,
     jackknife,
-    resampled_human_difference,
     row_means,
 )
 from persona_panel.statistics.core.correlation import (
@@ -87,8 +86,8 @@ def test_resampled_equals_the_whole_and_the_prompts_alone(
     its items alone; and who is called human first does not matter."""
     people, judges = ratings[:, :3], ratings[:, 3:]
     found = human_difference(judges, people, kind)
-    for one, resampled in zip(found, resampled_human_difference(judges, people, kind), strict=True):
-        value = resampled(np.ones((1, len(ratings))))[0]
+    for one in found:
+        value = one.resampled(np.ones((1, len(ratings))))[0]
         assert one.value == pytest.approx(value, abs=1e-9, nan_ok=True)
         assert isnan(one.value) == (one.reason is not None)
     turned = human_difference(judges[:, ::-1], people[:, ::-1], kind)
@@ -157,8 +156,8 @@ def test_its_interval_seldom_excludes_0() -> None:
     for _ in range(200):
         quality = rng.normal(size=(20, 1)) + 0.7 * rng.normal(size=(5, 1))[prompts]
         ratings = np.round(3 + quality + 1.2 * rng.normal(size=(20, 3)))
-        function = resampled_human_difference(ratings[:, 2:], ratings[:, :2], "spearman").panel
-        found = jackknife(function, 20, prompts, kind="difference")
+        of_panel = human_difference(ratings[:, 2:], ratings[:, :2], "spearman").panel
+        found = jackknife(of_panel.resampled, 20, prompts, kind="difference")
         excluded += found.low > 0 or found.high < 0
     assert excluded / 200 <= 0.05 + 3 * (0.05 * 0.95 / 200) ** 0.5
 

@@ -7,7 +7,7 @@ from math import nan
 import numpy as np
 import pytest
 
-from persona_panel.statistics import Reason, mean_reliability, resampled_mean_reliability
+from persona_panel.statistics import Reason, mean_reliability
 
 RNG = np.random.default_rng(2)
 CROSSED = RNG.normal(size=(30, 1)) + RNG.normal(size=(30, 4)) + np.arange(4)
@@ -46,7 +46,7 @@ def test_a_weight_is_so_many_items() -> None:
     """With an item left out it is that of the others."""
     weights = np.ones((1, 30))
     weights[0, 7] = 0
-    found = resampled_mean_reliability(CROSSED)(weights)[0]
+    found = mean_reliability(CROSSED).resampled(weights)[0]
     assert found == pytest.approx(mean_reliability(np.delete(CROSSED, 7, axis=0)).value)
 
 

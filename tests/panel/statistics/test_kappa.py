@@ -18,8 +18,6 @@ from persona_panel.statistics import (
     Reason,
     cohen_kappa,
     fleiss_kappa,
-    resampled_cohen_kappa,
-    resampled_fleiss_kappa,
 )
 from persona_panel.statistics.kappa import KappaWeights
 
@@ -95,7 +93,7 @@ def test_cohen_resampled_equals_repeating_the_items(
     """A weight of k is worth k copies of the item."""
     x, y = pair
     drawn = np.random.default_rng(seed).integers(0, 4, (3, len(x))).astype(float)
-    ours = resampled_cohen_kappa(x, y, weights)(drawn)
+    ours = cohen_kappa(x, y, weights).resampled(drawn)
     for row, value in zip(drawn.astype(int), ours, strict=True):
         expected = cohen_kappa(np.repeat(x, row), np.repeat(y, row), weights).value
         assert value == pytest.approx(expected, abs=1e-12, nan_ok=True)
@@ -165,7 +163,7 @@ def test_fleiss_properties(ratings: np.ndarray, seed: int) -> None:
     shuffled = rng.permuted(np.cos(ratings), axis=1)
     assert fleiss_kappa(shuffled).value == pytest.approx(value, abs=1e-9, nan_ok=True)
     drawn = rng.integers(0, 4, (3, len(ratings))).astype(float)
-    for row, found in zip(drawn, resampled_fleiss_kappa(ratings)(drawn), strict=True):
+    for row, found in zip(drawn, fleiss_kappa(ratings).resampled(drawn), strict=True):
         repeated = np.repeat(ratings, row.astype(int), axis=0)
         expected = fleiss_kappa(repeated).value
         assert found == pytest.approx(expected, abs=1e-9, nan_ok=True)

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
-from persona_panel.statistics.concordance import PairStatistic, pairwise, resampled_pairwise
+from persona_panel.statistics.concordance import PairStatistic, pairwise
 from persona_panel.statistics.core.jackknife import left_out_weights
 from persona_panel.statistics.kappa import ValueTables
 
@@ -38,7 +38,7 @@ def test_few_values_give_what_scipy_does(statistic: PairStatistic) -> None:
     constant = (found.pairs == 4).any(axis=1)
     assert np.isnan(found.values[constant]).all()
     assert found.values[~constant] == pytest.approx(by_scipy(RATINGS, statistic))
-    without = resampled_pairwise(RATINGS, statistic)(left_out_weights(PROMPTS, 12))
+    without = pairwise(RATINGS, statistic).mean.resampled(left_out_weights(PROMPTS, 12))
     expected = [np.mean(by_scipy(RATINGS[prompt != PROMPTS], statistic)) for prompt in range(12)]
     assert without == pytest.approx(expected)
 
@@ -48,7 +48,7 @@ def test_few_values_give_scikit_learns_kappa(weights: str) -> None:
     """Without each prompt the mean κ over pairs is scikit-learn's, whose distances are between
     places on the scale: all of 1 to 5 occur."""
     statistic = f"cohen_kappa_{weights}"
-    without = resampled_pairwise(RATINGS, statistic)(left_out_weights(PROMPTS, 12))  # type: ignore[arg-type]
+    without = pairwise(RATINGS, statistic).mean.resampled(left_out_weights(PROMPTS, 12))  # type: ignore[arg-type]
     for prompt in range(12):
         left = RATINGS[prompt != PROMPTS].astype(object)
         pairs = [left[:, [a, b]] for a in range(4) for b in range(a + 1, 4)]

@@ -28,7 +28,6 @@ from persona_panel.statistics import (
     krippendorff_alpha,
     pairwise,
     perfect_agreement,
-    resampled_pairwise,
     row_means,
     source_means,
     substitution,
@@ -136,7 +135,7 @@ def test_pairs_of_people(speeches: Speeches) -> None:
             taus.append(stats.kendalltau(x, y).statistic)
     ours = pairwise(speeches.ratings, "tau_b")
     assert ours.mean.value == pytest.approx(np.mean(taus), abs=1e-12)
-    resampled = resampled_pairwise(speeches.ratings, "tau_b")
+    resampled = pairwise(speeches.ratings, "tau_b").mean.resampled
     interval = jackknife(resampled, len(speeches.ratings), speeches.topics)
     assert interval.low < ours.mean.value < interval.high
 

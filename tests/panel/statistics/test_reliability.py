@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from persona_panel.statistics import Reason, krippendorff_alpha, resampled_alpha
+from persona_panel.statistics import Reason, krippendorff_alpha
 from persona_panel.statistics.reliability import MeasurementLevel
 
 LEVELS = get_args(MeasurementLevel)
@@ -91,7 +91,7 @@ def test_resampled_equals_repeating_the_rows(
 ) -> None:
     """A weight of k is worth k copies of the item, ordinal mid-ranks included."""
     weights = np.random.default_rng(seed).integers(0, 4, (3, len(ratings))).astype(float)
-    ours = resampled_alpha(ratings, level)(weights)
+    ours = krippendorff_alpha(ratings, level).resampled(weights)
     for row, value in zip(weights.astype(int), ours, strict=True):
         repeated = np.repeat(ratings, row, axis=0)
         expected = krippendorff_alpha(repeated, level).value
@@ -187,5 +187,5 @@ def test_blocks_do_not_show() -> None:
     ratings = rng.integers(1, 6, (400, 3)).astype(float)
     weights = rng.multinomial(400, np.full(400, 1 / 400), size=5003).astype(float)
     for level, row in product(LEVELS, (0, 4999, 5002)):
-        alpha = resampled_alpha(ratings, level)
+        alpha = krippendorff_alpha(ratings, level).resampled
         assert alpha(weights)[row] == pytest.approx(alpha(weights[row : row + 1])[0], abs=1e-12)

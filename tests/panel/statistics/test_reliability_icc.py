@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from persona_panel.statistics import Reason, icc, resampled_icc, variance_components
+from persona_panel.statistics import Reason, icc, variance_components
 from persona_panel.statistics.reliability import ICCForm
 
 FORMS = get_args(ICCForm)
@@ -80,7 +80,7 @@ def test_properties(ratings: np.ndarray, form: ICCForm, seed: int) -> None:
 def test_resampled_equals_repeating_the_rows(ratings: np.ndarray, form: ICCForm, seed: int) -> None:
     """A weight of k is worth k copies of the item."""
     drawn = np.random.default_rng(seed).integers(0, 4, (3, len(ratings))).astype(float)
-    for row, found in zip(drawn, resampled_icc(ratings, form)(drawn), strict=True):
+    for row, found in zip(drawn, icc(ratings, form).resampled(drawn), strict=True):
         repeated = icc(np.repeat(ratings, row.astype(int), axis=0), form)
         if repeated.reason is not Reason.NOT_POSITIVE:
             assert found == pytest.approx(repeated.value, abs=1e-6, nan_ok=True)

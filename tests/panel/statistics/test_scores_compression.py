@@ -12,8 +12,6 @@ from scipy import stats
 from persona_panel.statistics import (
     Reason,
     mode_share,
-    resampled_mode_share,
-    resampled_score_entropy,
     score_entropy,
 )
 
@@ -36,7 +34,7 @@ def test_no_ratings() -> None:
     """Without ratings there is neither, in no resample either."""
     nothing = np.full((3, 2), np.nan)
     assert score_entropy(nothing).reason == mode_share(nothing).reason == Reason.NO_RATINGS
-    assert np.isnan(resampled_mode_share(nothing)(np.ones((2, 3)))).all()
+    assert np.isnan(mode_share(nothing).resampled(np.ones((2, 3)))).all()
 
 
 def test_a_resample_without_a_rating_has_neither() -> None:
@@ -44,8 +42,8 @@ def test_a_resample_without_a_rating_has_neither() -> None:
     the first has 0 bits, the second 1, and the third none at all."""
     some = [[4.0, np.nan], [5.0, 6.0], [np.nan, np.nan]]
     each_alone = np.eye(3)
-    np.testing.assert_array_equal(resampled_score_entropy(some)(each_alone), [0, 1, np.nan])
-    np.testing.assert_array_equal(resampled_mode_share(some)(each_alone), [1, 0.5, np.nan])
+    np.testing.assert_array_equal(score_entropy(some).resampled(each_alone), [0, 1, np.nan])
+    np.testing.assert_array_equal(mode_share(some).resampled(each_alone), [1, 0.5, np.nan])
 
 
 ratings = arrays(
@@ -66,8 +64,8 @@ def test_a_resample_is_the_statistic_of_its_items(values: np.ndarray, seed: int)
     """Weights give what the drawn items give."""
     n = len(values)
     weights = np.random.default_rng(seed).multinomial(n, np.full(n, 1 / n), size=3).astype(float)
-    entropies = resampled_score_entropy(values)(weights)
-    shares = resampled_mode_share(values)(weights)
+    entropies = score_entropy(values).resampled(weights)
+    shares = mode_share(values).resampled(weights)
     for row, entropy, share in zip(weights, entropies, shares, strict=True):
         drawn = np.repeat(values, row.astype(int), axis=0)
         assert entropy == pytest.approx(score_entropy(drawn).value, abs=1e-12)

@@ -8,7 +8,7 @@ import statsmodels.api as sm
 from hypothesis import given
 from hypothesis import strategies as st
 
-from persona_panel.statistics import Reason, correlation_within, resampled_correlation_within
+from persona_panel.statistics import Reason, correlation_within
 
 
 def test_by_hand() -> None:
@@ -43,7 +43,7 @@ def test_a_resample_is_the_statistic_of_its_items() -> None:
     x, y, groups = rng.normal(size=20), rng.normal(size=20), rng.integers(0, 3, 20)
     x[3], y[7] = np.nan, np.nan
     weights = rng.multinomial(20, np.full(20, 1 / 20), size=8).astype(float)
-    drawn = resampled_correlation_within(x, y, groups)(weights)
+    drawn = correlation_within(x, y, groups).resampled(weights)
     for row, value in zip(weights, drawn, strict=True):
         items = np.repeat(np.arange(20), row.astype(int))
         assert value == pytest.approx(correlation_within(x[items], y[items], groups[items]).value)

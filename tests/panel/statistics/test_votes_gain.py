@@ -8,11 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from persona_panel.statistics import by_prompt
 from persona_panel.statistics.votes import (
     all_alike,
     correlation_gain,
-    gain_within_prompts,
-    resampled_correlation_gain,
 )
 
 _SCORES = st.lists(
@@ -30,7 +29,7 @@ def test_it_is_scipys_difference_on_shared_items(rows: list[tuple[float, ...]], 
     panel, control, target = np.array(rows).T
     weights = np.random.default_rng(seed).multinomial(len(rows), [1 / len(rows)] * len(rows), 3)
     weights = np.vstack([np.ones(len(rows)), weights]).astype(float)
-    found = resampled_correlation_gain(panel, control, target, "spearman")(weights)
+    found = correlation_gain(panel, control, target, "spearman").resampled(weights)
     whole = ~np.isnan(panel + control + target)
     for value, row in zip(found, weights, strict=True):
         items = np.repeat(np.flatnonzero(whole), row[whole].astype(int))
@@ -48,9 +47,9 @@ def test_it_is_scipys_difference_on_shared_items(rows: list[tuple[float, ...]], 
 def test_within_prompts_each_prompt_has_its_own() -> None:
     """Inside a prompt the gain is that of its items alone."""
     panel, control, target = [1, 2, 3, 4], [2, 1, 3, 4], [1, 2, 4, 3]
-    found = dict(gain_within_prompts(panel, control, target, "aabb", "pearson"))
-    assert found["a"].value == pytest.approx(2)
-    assert found["b"].value == pytest.approx(0)
+    sides = np.array([panel, control, target])
+    found = by_prompt(lambda items: correlation_gain(*sides[:, items], "pearson"), "aabb", 4)
+    assert [value.value for value in found.values] == pytest.approx([2, 0])
 
 
 def test_identical_replicates_are_known() -> None:

@@ -16,19 +16,19 @@ from scipy import stats
 from persona_panel.statistics import (
     Reason,
     Statistic,
+    by_prompt,
     correlation,
+    correlation_by_prompt,
     kendall_w,
     over_prompts,
-    pairwise_by_prompt,
+    pairwise,
     ranking_agreement,
-    resampled_correlation,
     resampled_over_prompts,
-    within_prompts,
 )
 from persona_panel.statistics.concordance import incomplete_concordance
 from persona_panel.statistics.core.correlation import CorrelationKind, taus
 from persona_panel.statistics.human_raters import (
-    human_ceiling_by_prompt,
+    human_ceiling,
     human_difference_by_prompt,
 )
 
@@ -77,7 +77,7 @@ def test_resampled_equals_repeating_the_items(
     """A weight of k is worth k copies of the item, in ranks, ties and distinct values too."""
     x, y = pair
     weights = np.random.default_rng(seed).integers(0, 4, (3, len(x))).astype(float)
-    ours = resampled_correlation(x, y, kind)(weights)
+    ours = correlation(x, y, kind).resampled(weights)
     for row, value in zip(weights.astype(int), ours, strict=True):
         expected = correlation(np.repeat(x, row), np.repeat(y, row), kind).value
         assert value == pytest.approx(expected, abs=1e-9, nan_ok=True)
@@ -89,7 +89,7 @@ def test_resampling_many_items_leaves_no_seam() -> None:
     x = rng.integers(1, 6, 700).astype(float)
     y = x + rng.normal(size=700)
     for kind in KINDS:
-        drawn = resampled_correlation(x, y, kind)(np.ones((2, 700)))
+        drawn = correlation(x, y, kind).resampled(np.ones((2, 700)))
         assert drawn == pytest.approx([correlation(x, y, kind).value] * 2, abs=1e-12)
 
 
@@ -121,7 +121,7 @@ def test_undefined_has_a_reason(
     ours = correlation(x, y, kind)
     assert isnan(ours.value)
     assert ours.reason is reason
-    assert isnan(resampled_correlation(x, y, kind)(np.ones((1, len(x))))[0])
+    assert isnan(correlation(x, y, kind).resampled(np.ones((1, len(x))))[0])
 
 
 def test_scores_that_differ_in_their_last_digit() -> None:
@@ -131,7 +131,7 @@ def test_scores_that_differ_in_their_last_digit() -> None:
     """
     x = [1.0, 1.0, 1.0 + 2**-52]
     assert correlation(x, [1, 2, 4], "pearson").value == pytest.approx(0.944911, abs=1e-6)
-    drawn = resampled_correlation(x, [1, 2, 4], "pearson")(np.ones((1, 3)))
+    drawn = correlation(x, [1, 2, 4], "pearson").resampled(np.ones((1, 3)))
     assert drawn == pytest.approx([0.944911], abs=1e-6)
 
 
@@ -152,7 +152,7 @@ def test_within_prompts_is_a_mean_of_prompts() -> None:
     x = [1, 2, 3, 1, 2, 5, 5]
     y = [1, 2, 3, 2, 1, 8, 9]
     prompts = list("aaabbcc")
-    result = over_prompts(within_prompts(x, y, prompts, "tau_b"))
+    result = correlation_by_prompt(x, y, prompts, "tau_b")
     assert result.prompts == ("a", "b", "c")
     assert [value.value for value in result.values[:2]] == [1, -1]
     assert result.values[2].reason is Reason.CONSTANT_RATER
@@ -182,9 +182,9 @@ def test_prompts_of_one_item_each_are_not_few_items() -> None:
     for result in (
         kendall_w(ratings, prompts),
         incomplete_concordance(ratings, prompts).over_prompts,
-        pairwise_by_prompt(ratings, prompts, "tau_b"),
+        by_prompt(lambda items: pairwise(ratings[items], "tau_b").mean, prompts, 3),
         ranking_agreement(ratings, prompts).top,
-        human_ceiling_by_prompt(ratings, prompts, "tau_b"),
+        by_prompt(lambda items: human_ceiling(ratings[items], "tau_b").mean, prompts, 3),
         human_difference_by_prompt(ratings[:, :1], ratings, prompts, "tau_b").panel,
     ):
         assert result.mean.reason is Reason.ONE_ITEM_A_PROMPT

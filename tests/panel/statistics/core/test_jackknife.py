@@ -14,10 +14,9 @@ from statsmodels.stats.proportion import proportion_confint
 
 from persona_panel.statistics import (
     Reason,
+    correlation,
     jackknife,
     krippendorff_alpha,
-    resampled_alpha,
-    resampled_correlation,
 )
 from persona_panel.statistics.agreement import agree
 from persona_panel.statistics.comparison import correlate
@@ -59,7 +58,7 @@ def test_a_number_is_left_out_by_hand() -> None:
     without = [krippendorff_alpha(np.delete(RATINGS, i, axis=0)).value for i in range(30)]
     error = sqrt(29 / 30 * np.sum((np.array(without) - np.mean(without)) ** 2))
     reach = error * stats.t.ppf(0.975, 29)
-    found = jackknife(resampled_alpha(RATINGS), 30)
+    found = jackknife(krippendorff_alpha(RATINGS).resampled, 30)
     assert (found.low, found.high) == pytest.approx((value - reach, value + reach))
 
 
@@ -133,7 +132,7 @@ def test_an_entropy_has_its_interval_about_the_jackknifes_estimate() -> None:
 
 def test_a_correlation_is_formed_on_fishers_scale() -> None:
     """The ends are those of z = arctanh r, whose error is that of r over 1 − r²."""
-    statistic = resampled_correlation(RATINGS[:, 0], RATINGS[:, 1], "pearson")
+    statistic = correlation(RATINGS[:, 0], RATINGS[:, 1], "pearson").resampled
     raw, found = (jackknife(statistic, 30, kind=kind) for kind in ("number", "correlation"))  # type: ignore[arg-type]
     value = np.corrcoef(RATINGS[:, 0], RATINGS[:, 1])[0, 1]
     reach = stats.t.ppf(0.975, 29) * raw.standard_error / (1 - value**2)
@@ -360,7 +359,9 @@ def test_coverage_of_alpha_with_few_prompts() -> None:
         items = rng.normal(size=(20, 1)) * np.sqrt(truth) * 10
         ratings = items + rng.normal(size=(20, 4)) * np.sqrt(1 - truth) * 10
         found = jackknife(
-            resampled_alpha(ratings, "interval"), 20, np.repeat(np.arange(5), 4).tolist()
+            krippendorff_alpha(ratings, "interval").resampled,
+            20,
+            np.repeat(np.arange(5), 4).tolist(),
         )
         covered += found.low <= truth <= found.high
     assert 0.90 <= covered / n <= 0.98
@@ -383,8 +384,8 @@ def test_items_that_cannot_be_paired_cost_no_interval_of_many_items() -> None:
     ratings = np.random.default_rng(5).integers(1, 4, size=(300, 4)).astype(float)
     alone = ratings.copy()
     alone[:190, 1:] = np.nan
-    found = jackknife(resampled_alpha(alone), 300)
-    expected = jackknife(resampled_alpha(alone[190:]), 110)
+    found = jackknife(krippendorff_alpha(alone).resampled, 300)
+    expected = jackknife(krippendorff_alpha(alone[190:]).resampled, 110)
     assert found.reason is expected.reason is None
     assert found.n_clusters < 300
     assert found.high - found.low == pytest.approx(expected.high - expected.low, rel=0.2)

@@ -30,7 +30,6 @@ from persona_panel.statistics import (
     panel_quality,
     preferences,
     ranks_within,
-    resampled_alpha,
     row_means,
     substitution,
 )
@@ -56,7 +55,7 @@ def test_agree_holds_what_the_functions_give() -> None:
     alpha = rows["krippendorff_alpha", "human", "depth"]
     assert alpha.value == krippendorff_alpha(scores).value
     assert (alpha.n_items, alpha.n_raters, alpha.note) == (24, 5, "ordinal")
-    interval = jackknife(resampled_alpha(scores), 24, prompts, limits=(-inf, 1))
+    interval = jackknife(krippendorff_alpha(scores).resampled, 24, prompts, limits=(-inf, 1))
     assert (alpha.ci_low, alpha.ci_high) == (interval.low, interval.high)
     expected = {
         "kendall_w": kendall_w(scores, prompts).mean,
@@ -92,7 +91,7 @@ def test_agree_by_group_source_and_prompt() -> None:
     alpha = both["krippendorff_alpha", "human", "all"]
     assert alpha.value == krippendorff_alpha(stacked).value
     # An item's two ratings are drawn together: as many clusters as prompts.
-    interval = jackknife(resampled_alpha(stacked), 48, [*HUMANS.prompts] * 2)  # type: ignore[misc]
+    interval = jackknife(krippendorff_alpha(stacked).resampled, 48, [*HUMANS.prompts] * 2)  # type: ignore[misc]
     assert alpha.ci_low == interval.low
 
     sources = by_name(agree(HUMANS, QUICK, "source"))
@@ -269,7 +268,7 @@ def test_without_prompts_nothing_is_within_them() -> None:
     plain = replace(HUMANS, prompts=None, sources=None)
     rows = by_name([*agree(plain, QUICK), *correlate(replace(PANEL, prompts=None), plain, QUICK)])
     assert not any("within_prompts" in name or "error" in name for name, *_ in rows)
-    interval = jackknife(resampled_alpha(HUMANS.scores[:, :, 0]), 24)
+    interval = jackknife(krippendorff_alpha(HUMANS.scores[:, :, 0]).resampled, 24)
     assert rows["krippendorff_alpha", "human", "clarity"].ci_low == interval.low
     assert isnan(rows["kendall_w", "human", "clarity"].ci_low)
 
@@ -296,9 +295,11 @@ def test_judges_as_a_sample_are_left_out_too() -> None:
     noisy[:, 0] = noisy[::-1, 0]
     humans = replace(HUMANS, scores=noisy)
     scores = noisy[:, :, 1]
-    without = [resampled_alpha(np.delete(scores, judge, axis=1)) for judge in range(5)]
+    without = [krippendorff_alpha(np.delete(scores, judge, axis=1)).resampled for judge in range(5)]
     prompts = list(HUMANS.prompts or ())
-    expected = jackknife(resampled_alpha(scores), 24, prompts, judges=[without], limits=(-inf, 1))
+    expected = jackknife(
+        krippendorff_alpha(scores).resampled, 24, prompts, judges=[without], limits=(-inf, 1)
+    )
     rows = [by_name(agree(humans, one)) for one in (options, QUICK)]
     wide, narrow = (found["krippendorff_alpha", "human", "depth"] for found in rows)
     assert (wide.ci_low, wide.ci_high) == (expected.low, expected.high)
@@ -318,11 +319,18 @@ def test_judges_of_a_run_are_sampled_by_persona_and_by_model() -> None:
     rows = by_name(agree(crossed, replace(QUICK, random="prompts-and-judges")))
     scores = crossed.scores[:, :, 0]
     without = [
-        [resampled_alpha(scores[:, [judge[part] != level for judge in judges]]) for level in levels]
+        [
+            krippendorff_alpha(scores[:, [judge[part] != level for judge in judges]]).resampled
+            for level in levels
+        ]
         for part, levels in enumerate(("abc", "mn"))
     ]
     expected = jackknife(
-        resampled_alpha(scores), 24, list(crossed.prompts or ()), judges=without, limits=(-inf, 1)
+        krippendorff_alpha(scores).resampled,
+        24,
+        list(crossed.prompts or ()),
+        judges=without,
+        limits=(-inf, 1),
     )
     found = rows["krippendorff_alpha", "all", "clarity"]
     assert (found.ci_low, found.ci_high) == (expected.low, expected.high)
