@@ -35,7 +35,6 @@ from persona_panel.statistics.core.arrays import (
     mean_there,
     paired_scores,
     scaled_to_unit,
-    value_of,
     without_rounding,
 )
 from persona_panel.statistics.core.means import OverPrompts, over_prompts
