@@ -14,10 +14,8 @@ from pathlib import Path
 # As the command does, here and below; numpy reads it when it is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import persona_panel.analyses.score
-import persona_panel.cli.score
-import persona_panel.results.formats.terminal
-import persona_panel.runs.executor  # noqa: F401
+import scipy.special  # noqa: F401
+
 from persona_panel.analyses.run_summary import run_summary
 from persona_panel.runs.load import load_run
 

@@ -234,11 +234,11 @@ def _signs_of_bias(run: Run) -> Iterator[str]:
     # The five answers make their claims together.
     for bias in panel_biases(run, [len(text.split()) for text in texts], 2 * len(QUESTIONS)):
         yield f"{bias[0].upper()}{bias[1:]}"
-    tops = {float(scale.max) for scale in run.rubric.numeric_scales.values()}
+    tops = dict.fromkeys(float(scale.max) for scale in run.rubric.numeric_scales.values())
     addressing = [
         f"{item.prompt_id}/{item.id}"
         for item, text in zip(run.items, texts, strict=True)
-        if any(addresses_a_judge(text, top) for top in tops)
+        if addresses_a_judge(text, *tops)
     ]
     if addressing:
         n = len(addressing)
@@ -257,8 +257,9 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str]:
     from persona_panel.statistics.agreement import agree
 
     names = {"krippendorff_alpha", "icc2k"}
-    rows = agree(ratings, AnalysisOptions(n_permutations=0, random=run.random), only=names)
     *_, group = ratings.raters_by_group()
+    options = AnalysisOptions(n_permutations=0, random=run.random)
+    rows = agree(ratings, options, only=names, group=group)
     alpha, reliability = (_row(rows, name, group) for name in ("krippendorff_alpha", "icc2k"))
     estimate = alpha.estimate()
     if isnan(estimate.value):

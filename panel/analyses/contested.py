@@ -249,6 +249,7 @@ def _widest(run: Run, top: int | None, titles: Mapping[str, str]) -> Table:
     )  # fmt: skip
 
 
+@once_per_run
 def by_disagreement(run: Run) -> list[int]:
     """Return the places of all responses in the run, the most contested first; where noise is not
     known, as with one model, by the spread of their ratings."""
@@ -260,6 +261,7 @@ def by_disagreement(run: Run) -> list[int]:
     return sorted(range(len(spread)), key=lambda row: (not spread[row] >= 0, -spread[row]))
 
 
+@once_per_run
 def spreads(run: Run) -> Array:
     """Return the standard deviation of each response's ratings over judges, mean over dimensions;
     NaN where fewer than two judges, or fewer than half of them, rated."""

@@ -157,6 +157,7 @@ def agree(
     by: Breakdown | Strata = "dimension",
     on_step: OnStep | None = None,
     only: Collection[str] | None = None,
+    group: str | None = None,
 ) -> list[Row]:
     """Return every agreement statistic of each group of raters, and of all groups where there are
     several.
@@ -170,14 +171,18 @@ def agree(
     Intervals are over prompts, or items where there are none, and over raters where
     `options.random` says so. p-values are those of permutation tests, adjusted by Holm over
     dimensions, and over strata where there are any; those of the composite are a family of their
-    own. `on_step` is called with the share that is done; `only` names the
-    statistics to compute.
+    own. `on_step` is called with the share that is done; `only` names the statistics to compute,
+    `group` the only group of raters.
 
     Raises:
         ValueError: ratings without what is to go by, or as the statistics do.
     """
     strata = _strata(ratings, by)
-    parts = list(_parts(ratings, strata, options, together=by == "group"))
+    parts = [
+        part
+        for part in _parts(ratings, strata, options, together=by == "group")
+        if group in (None, part[2])
+    ]
     return stratum_rows(agreement_statistics, parts, strata.by if strata else None, on_step, only)
 
 

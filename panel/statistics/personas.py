@@ -400,8 +400,10 @@ def _tables(seen: Array, n: int) -> _Tables:
     del seen
     there = ~np.isnan(left)
     sums = np.zeros((5, n * n_terms))
-    patterns, of_pattern = np.unique(there, axis=0, return_inverse=True)
-    for place, pattern in enumerate(patterns):
+    _, first, of_pattern = np.unique(
+        np.packbits(there, axis=1), axis=0, return_index=True, return_inverse=True
+    )
+    for place, pattern in enumerate(there[first]):
         rows = np.flatnonzero(of_pattern.ravel() == place)
         if not pattern.any():
             continue

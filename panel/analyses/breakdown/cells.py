@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from persona_panel.analyses.once import once_per_run
 from persona_panel.graphs.records import controls_among
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_terms, on_one_scale
@@ -35,28 +35,28 @@ class RunCells:
     systems: tuple[str, ...]
     prompts: tuple[str, ...]
 
-    @classmethod
-    def of(cls, run: Run, rows: Sequence[int] | None = None) -> RunCells:
-        """Return the cells of a run, or of these of its responses."""
+    @staticmethod
+    @once_per_run
+    def of(run: Run) -> RunCells:
+        """Return the cells of a run."""
         controls = controls_among(run.judges)
         columns = [place for place, judge in enumerate(run.judges) if judge not in controls]
         judges = [run.judges[column] for column in columns]
         personas = [judge.persona for judge in judges]
         models = [judge.model for judge in judges]
-        chosen = range(len(run.items)) if rows is None else rows
-        ratings = run.ratings[np.ix_(chosen, columns)]
+        ratings = run.ratings[:, columns]
         terms = composite_terms(ratings, run.rubric, run.dimensions, run.categories)
         composite = None if terms is None else PersonaCells.of(terms, personas, models)
         del terms
         numeric = run.rubric.numeric
         scores = ratings[:, :, [run.dimensions.index(dimension.id) for dimension in numeric]]
-        return cls(
+        return RunCells(
             composite,
             PersonaCells.of(scores, personas, models),
             tuple(dimension.id for dimension in numeric),
             on_one_scale(run.rubric),
-            tuple(run.items[row].system for row in chosen),
-            tuple(run.items[row].prompt_id for row in chosen),
+            tuple(item.system for item in run.items),
+            tuple(item.prompt_id for item in run.items),
         )
 
     def in_shares(self, run: Run) -> PersonaCells:

@@ -312,16 +312,21 @@ def _lines_by_response(file: BinaryIO) -> dict[tuple[str, str], array[int]]:
     found: dict[tuple[str, str], array[int]] = {}
     # By how lines begin: what most have in common is read once.
     known: dict[bytes, array[int]] = {}
-    begin = 0
+    begin, ids, places = 0, b"\n", array("q")
     for text in file:
         if text.endswith(b"\n"):
-            end = text.find(_BEHIND_IDS)
-            ids = text[:end] if end > 0 and text.startswith(_BEGINNING) else text
-            if (places := known.get(ids)) is None:
-                line = orjson.loads(text)
-                places = found.setdefault((line["prompt_id"], line["id"]), array("q"))
-                if ids is not text:
-                    known[ids] = places
+            # Most lines are of the same response as the line before.
+            if not text.startswith(ids):
+                end = text.find(_BEHIND_IDS)
+                whole = end < 0 or not text.startswith(_BEGINNING)
+                ids = text if whole else text[: end + len(_BEHIND_IDS)]
+                if ids in known:
+                    places = known[ids]
+                else:
+                    line = orjson.loads(text)
+                    places = found.setdefault((line["prompt_id"], line["id"]), array("q"))
+                    if not whole:
+                        known[ids] = places
             places.append(begin)
         begin += len(text)
     return found

@@ -55,3 +55,6 @@ def test_alpha_of_every_two_groups() -> None:
     assert row.ci_low < row.value < row.ci_high
     two = Ratings(scores[:, :4], ratings.items, tuple("uvwx"), ("d",), groups[:4])
     assert agree(two, only=["alpha_of_two_groups"]) == []
+    name = "krippendorff_alpha"
+    of_all = [row for row in agree(ratings, only=[name]) if row.group == "all"]
+    assert agree(ratings, only=[name], group="all") == of_all != []
