@@ -1,9 +1,10 @@
 """The state machine that compares the responses to one prompt with each other.
 
-    START ─ Send, one per model ─▶ compare × M ─▶ aggregate ─▶ END
+    START ─ Send ─▶ compare ×… ─▶ aggregate ─▶ END
 
-As in `persona_panel.graphs.judging`, whose means and dialogues these are: what differs is that a
-judge is asked about several responses at once, and that one answer bears on several judgments.
+As in `persona_panel.graphs.judging`, whose means, dialogues and Sends these are: what differs is
+that a judge is asked about several responses at once, and that one answer bears on several
+judgments.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ import operator
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import cache
+from itertools import chain
 from typing import Annotated, Any, cast
 
 from langgraph.graph import END, START, StateGraph
@@ -56,37 +58,35 @@ class ComparativeState(TypedDict):
 
 
 class CompareInput(TypedDict):
-    """The input of one `compare`: the responses' keys and the model that reads them."""
+    """The input of one `compare`: the responses' keys and the judges, all of one model."""
 
     responses: tuple[str, ...]
-    model: str
+    judges: Sequence[Judge]
 
 
 async def fan_out(state: ComparativeState, runtime: Runtime[GraphContext]) -> list[Send]:
-    """Send one `compare` per model."""
+    """Send one `compare` per group of judges."""
     return [
-        Send("compare", CompareInput(responses=state["responses"], model=model))
-        for model in runtime.context.models
+        Send("compare", CompareInput(responses=state["responses"], judges=group))
+        for group in runtime.context.groups
     ]
 
 
 async def compare(job: CompareInput, runtime: Runtime[GraphContext]) -> dict[str, Any]:
-    """Ask all judges of one model: the first alone, then the others together."""
+    """Ask judges of one model, as `GraphContext.ask_all` does."""
     context = runtime.context
     responses = by_id([context.responses[key] for key in job["responses"]])
-    first, *others = context.judges_of(job["model"])
 
-    async def compared(judge: Judge) -> list[Judgment]:
+    async def compared(judge: Judge) -> tuple[list[Judgment], bool]:
         judgments = await compare_all(judge, responses, context)
         for judgment in judgments:
             context.on_judgment(judgment)
         # What was said has been told; the state is for what is counted.
-        return [replace(judgment, raw="", comparisons={}) for judgment in judgments]
+        counted = [replace(judgment, raw="", comparisons={}) for judgment in judgments]
+        return counted, all(judgment.cached for judgment in judgments)
 
-    judgments = await compared(first)
-    for more in await asyncio.gather(*(compared(judge) for judge in others)):
-        judgments += more
-    return {"judgments": judgments}
+    answers = await context.ask_all(job["judges"], tuple(job["responses"]), compared)
+    return {"judgments": list(chain.from_iterable(answers))}
 
 
 async def compare_all(

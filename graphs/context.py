@@ -4,10 +4,20 @@ that are read from a file or written by a user's own graph.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
+import asyncio
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Iterable,
+    Iterator,
+    Mapping,
+    MutableMapping,
+    Sequence,
+)
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
+from weakref import WeakValueDictionary
 
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.graphs.records import Judge, Judgment, Response
@@ -76,6 +86,29 @@ class ReplyLookup(NamedTuple):
     used: Callable[[int], None]
 
 
+_T = TypeVar("_T")
+
+
+def groups_of(judges: Sequence[Judge], *, each: bool) -> list[tuple[Judge, ...]]:
+    """Group judges by what is sent to a node at once: each by itself, or those of a model together,
+    in the order of the judges."""
+    if each:
+        return [(judge,) for judge in judges]
+    by_model: dict[str, list[Judge]] = {}
+    for judge in judges:
+        by_model.setdefault(judge.model, []).append(judge)
+    return [tuple(group) for group in by_model.values()]
+
+
+class SharedPrefix:
+    """The beginning of a prompt that judges of a model share: `warm` once the model has read it."""
+
+    __slots__ = ("__weakref__", "lock", "warm")
+
+    def __init__(self) -> None:
+        self.lock, self.warm = asyncio.Lock(), False
+
+
 @dataclass(frozen=True, slots=True)
 class GraphContext:
     """The context of a graph: who judges by what, the texts, and a way to ask."""
@@ -110,6 +143,13 @@ class GraphContext:
     """The graph that judges one response; None: `judging_graph`."""
     kept: ReplyLookup | None = None
     """What a response may be judged from without a graph; None: every response goes through it."""
+    judge_by_judge: bool = False
+    """Whether each judge is a task of the graph by itself, for whoever looks at the graph: five
+    times the CPU of those of a model together."""
+    prefixes: MutableMapping[tuple[Any, str], SharedPrefix] = field(
+        default_factory=WeakValueDictionary
+    )
+    """What judges share that are asked at the same time; see `ask_all`."""
 
     @property
     def output_rubric(self) -> Rubric:
@@ -121,9 +161,42 @@ class GraphContext:
         """Return the models that judges speak through, in the panel's order."""
         return list(dict.fromkeys([judge.model for judge in self.judges]))
 
-    def judges_of(self, model: str) -> list[Judge]:
-        """Return the judges that speak through a model, in the panel's order."""
-        return [judge for judge in self.judges if judge.model == model]
+    @property
+    def groups(self) -> list[tuple[Judge, ...]]:
+        """Return the judges as they are sent to the nodes that ask; see `groups_of`."""
+        return groups_of(self.judges, each=self.judge_by_judge)
+
+    async def ask_all(
+        self,
+        judges: Sequence[Judge],
+        about: Any,
+        ask: Callable[[Judge], Awaitable[tuple[_T, bool]]],
+    ) -> list[_T]:
+        """Return what judges of a model answer about the same texts, whose keys `about` has.
+
+        They are asked one by one as long as their replies are kept, as the second of what `ask`
+        returns says; then one alone, which warms the model's prompt cache, and the others together.
+        That holds for all that are asked about these texts at the time, whichever task asks.
+        """
+        if not judges:
+            return []
+        key = (about, judges[0].model)
+        # Held by those who use it, and forgotten with the last of them.
+        if (prefix := self.prefixes.get(key)) is None:
+            prefix = self.prefixes[key] = SharedPrefix()
+        if self.judge_by_judge:
+            # The other tasks of the round begin before the first of them asks.
+            await asyncio.sleep(0)
+        answers: list[_T] = []
+        async with prefix.lock:
+            for judge in judges:
+                if prefix.warm:
+                    break
+                answer, kept = await ask(judge)
+                answers.append(answer)
+                prefix.warm = not kept
+        others = await asyncio.gather(*map(ask, judges[len(answers) :]))
+        return answers + [answer for answer, _ in others]
 
 
 _STATUSES = frozenset(get_args(Status))
@@ -180,10 +253,10 @@ def check_own(added: Iterable[Any], adjudication: Any, response: Response, rubri
     if adjudication is not None:
         wrote.append(("adjudication", adjudication))
     for key, entry in wrote:
-        for field, actual, expected in _misfits_of_own(entry, response, rubric):
+        for name, actual, expected in _misfits_of_own(entry, response, rubric):
             raise Abort(
                 f"a node of the panel's graph wrote into {key!r}, of the response {response.id!r}, "
-                f"what no verdict can be made of: {field}: found {actual}; expected {expected}"
+                f"what no verdict can be made of: {name}: found {actual}; expected {expected}"
             )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import chain
 from typing import NamedTuple
 
 from persona_panel.graphs.aggregate import aggregate
@@ -13,6 +14,7 @@ from persona_panel.graphs.context import (
     Answered,
     GraphContext,
     Unanswered,
+    groups_of,
     without_corrected,
 )
 from persona_panel.graphs.deliberation import (
@@ -61,11 +63,10 @@ async def verdict_of_kept(key: str, context: GraphContext) -> Verdict | None:
     looking = replace(context, ask=ask, forget=lambda *_: None)
     judgments = []
     try:
-        for model in context.models:
-            for judge in context.judges_of(model):
-                judgments.append(await judge_one(judge, response, looking))
-                if not may_revise(judgments[-1]):
-                    return None
+        for judge in chain.from_iterable(groups_of(context.judges, each=False)):
+            judgments.append(await judge_one(judge, response, looking))
+            if not may_revise(judgments[-1]):
+                return None
     except _NotKept:
         return None
     kept.used(n_kept)

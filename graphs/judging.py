@@ -1,10 +1,13 @@
-"""The state machine that judges one response: read by every model, then aggregate.
+"""The state machine that judges one response: read by every judge, then aggregate.
 
-    START ─ Send, one per model ─▶ read × M ─▶ aggregate ─▶ END
+    START ─ Send ─▶ read ×… ─▶ aggregate ─▶ END
 
 Where the panel deliberates, its readings meet in between, and may be sent back:
 
-    … read × M ─▶ confer ─ Send, one per model ─▶ read × M ─▶ confer … ─▶ aggregate ─▶ END
+    … read ×… ─▶ confer ─ Send ─▶ read ×… ─▶ confer … ─▶ aggregate ─▶ END
+
+A Send goes to the judges of each model in a batch, and to each judge where somebody looks at the
+graph (`persona_panel.graphs.context.groups_of`).
 
 `builder` has room for nodes of one's own before the first `read` and before `aggregate`.
 
@@ -17,9 +20,8 @@ the event loop through a socket.
 
 from __future__ import annotations
 
-import asyncio
 import operator
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import cache
 from typing import Annotated, Any, NotRequired, cast
@@ -71,22 +73,24 @@ class JudgingState(TypedDict):
 
 
 class ReadInput(TypedDict):
-    """The input of one `read`: the response's key, the model that reads it, what the panel has said
-    of it so far, and why it is not asked, if it is not."""
+    """The input of one `read`: the response's key, the judges that read it, all of one model, what
+    the panel has said of it so far, and why they are not asked, if they are not."""
 
     response: str
-    model: str
+    judges: Sequence[Judge]
     said: list[Judgment]
     skip_reason: str | None
 
 
 async def fan_out(state: JudgingState, runtime: Runtime[GraphContext]) -> list[Send]:
-    """Send one `read` per model."""
+    """Send one `read` per group of judges."""
     # Coroutines, these small functions too: LangGraph sends any other to a thread.
     said, why = state.get("judgments", []), state.get("skip_reason")
     return [
-        Send("read", ReadInput(response=state["response"], model=model, said=said, skip_reason=why))
-        for model in runtime.context.models
+        Send(
+            "read", ReadInput(response=state["response"], judges=group, said=said, skip_reason=why)
+        )
+        for group in runtime.context.groups
     ]
 
 
@@ -110,18 +114,17 @@ async def next_round(state: JudgingState, runtime: Runtime[GraphContext]) -> lis
 
 
 async def read(job: ReadInput, runtime: Runtime[GraphContext]) -> dict[str, Any]:
-    """Ask all judges of one model: one by one as long as their replies are kept; one is asked
-    alone, as that warms the model's prompt cache, then the others together."""
+    """Ask judges of one model, as `GraphContext.ask_all` does."""
     context = runtime.context
     response = context.responses[job["response"]]
     if (reason := job["skip_reason"]) is not None:
         context = replace(context, ask=_skipping(reason))
-    said, judges = job["said"], context.judges_of(job["model"])
+    said, judges = job["said"], job["judges"]
     now = latest_judgments(said) if said else {}
     if said:
         judges = [judge for judge in judges if judge not in now or may_revise(now[judge])]
 
-    async def judged(judge: Judge) -> Judgment:
+    async def judged(judge: Judge) -> tuple[Judgment, bool]:
         async with context.exclusive(judge, response):
             if now and judge in now:
                 judgment = await revise_one(judge, response, said, context)
@@ -129,16 +132,10 @@ async def read(job: ReadInput, runtime: Runtime[GraphContext]) -> dict[str, Any]
                 judgment = await judge_one(judge, response, context)
         context.on_judgment(judgment)
         # The raw text has been told; the state is for what is counted and what peers are shown.
-        return without_texts(judgment, keep_rationale=context.deliberation is not None)
+        counted = without_texts(judgment, keep_rationale=context.deliberation is not None)
+        return counted, judgment.cached
 
-    judgments = []
-    for judge in judges:
-        judgments.append(await judged(judge))
-        if not judgments[-1].cached:
-            break
-    if others := judges[len(judgments) :]:
-        judgments += await asyncio.gather(*map(judged, others))
-    return {"judgments": judgments}
+    return {"judgments": await context.ask_all(judges, job["response"], judged)}
 
 
 def _skipping(reason: str) -> Callable[..., Awaitable[ModelResponse]]:

@@ -19,7 +19,9 @@ from persona_panel.files.secrets import mask_addresses
 _RANGES_SHOWN = 5
 
 
-class PanelError(Exception):
+# A RuntimeError, as LangGraph's server tells of other exceptions that users define no more than
+# their names.
+class PanelError(RuntimeError):
     """The base class of all errors. No message holds a key that the process knows, or a password or
     token of an address.
 

@@ -15,7 +15,7 @@ from langchain_core.runnables import RunnableLambda
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.runtime import Runtime, get_runtime
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from typing_extensions import TypedDict
 
 from persona_panel.calls.budget import NO_CAPS
@@ -70,9 +70,14 @@ _InnerGraph = CompiledStateGraph[Any, GraphContext, Any, Any]
 
 
 def panel_graph(
-    plan: PanelPlan, checkpointer: BaseCheckpointSaver[Any] | None = None
+    plan: PanelPlan,
+    checkpointer: BaseCheckpointSaver[Any] | None = None,
+    context_schema: type[BaseModel] | None = None,
 ) -> PanelGraph:
-    """Return a panel as a compiled graph; see `persona_panel.panel.Panel.graph`."""
+    """Return a panel as a compiled graph; see `persona_panel.panel.Panel.graph`.
+
+    `context_schema` says what a server that makes the graph for a request asks for before.
+    """
     # The file of models is read here, once a process, and not in the loop that runs the graph.
     known_models()
     # LangGraph finds it in the functions below, and draws it.
@@ -93,7 +98,7 @@ def panel_graph(
     async def ajudge(state: Any) -> dict[str, Any]:
         return await judged(plan, inner, state, get_runtime())
 
-    builder = StateGraph(schemas[0], input_schema=schemas[1])
+    builder = StateGraph(schemas[0], cast(Any, context_schema), input_schema=schemas[1])
     builder.add_node(name, RunnableLambda(judge, ajudge, name=name))
     builder.add_edge(START, name)
     builder.add_edge(name, END)

@@ -95,7 +95,9 @@ class Panel:
     def _forget(self, judge: Judge, response: Response, answered: Sequence[Answered]) -> None:
         self.forgotten.append((judge, response.id, len(answered)))
 
-    async def run(self, keys: Sequence[str] = ("3", "1", "2")) -> Panel:
+    async def run(
+        self, keys: Sequence[str] = ("3", "1", "2"), *, judge_by_judge: bool = False
+    ) -> Panel:
         """Compare the responses with these keys."""
         means = GraphContext(
             rubric=RUBRIC,
@@ -107,6 +109,7 @@ class Panel:
             forget=self._forget,
             on_judgment=self.told.append,
             seed=self.seed,
+            judge_by_judge=judge_by_judge,
         )
         given = {"responses": tuple(keys)}
         state = await comparative_graph().ainvoke(given, context=means)  # type: ignore[arg-type]
@@ -283,9 +286,10 @@ async def test_a_ranking_that_fails() -> None:
     assert [verdict.n_judges for verdict in panel.verdicts] == [2, 2, 2]
 
 
-async def test_the_first_judge_of_a_model_goes_ahead() -> None:
+@pytest.mark.parametrize("judge_by_judge", [False, True])
+async def test_the_first_judge_of_a_model_goes_ahead(judge_by_judge: bool) -> None:
     """No other judge of a model is asked before its first has all its answers."""
-    panel = await Panel(judges("pairwise")).run()
+    panel = await Panel(judges("pairwise")).run(judge_by_judge=judge_by_judge)
     own = [judge.persona for judge, _, _ in panel.asked if judge.model == "m1"]
     assert own == ["ann"] * 6 + ["bob"] * 6
 

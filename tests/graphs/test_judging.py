@@ -6,14 +6,22 @@ import asyncio
 import math
 from collections import Counter
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.context import Abort, Unanswered
+from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.graphs.judging import judging_graph
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from tests.helpers.judging import JUDGES, Panel, says
+
+
+@pytest.fixture(autouse=True, params=[False, True], ids=["a Send per model", "a Send per judge"])
+def _sent(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both ways of sending judges to `read`."""
+    monkeypatch.setattr(Panel, "judge_by_judge", request.param)
 
 
 async def five(judge: Judge, ask: ModelRequest) -> ModelResponse:
@@ -82,6 +90,42 @@ async def test_the_others_of_a_model_go_together() -> None:
 
     panel = await Panel(answer, JUDGES[:3]).run()
     assert set(panel.status().values()) == {"scored"}
+
+
+async def test_kept_replies_are_read_one_by_one() -> None:
+    """As long as replies are kept no other judge of the model is asked; the first that is not kept
+    is waited for, and the others go together."""
+    ann, bob, *others = judges = [Judge("ann", "m1", "dimensions", n) for n in range(1, 5)]
+    together = asyncio.Barrier(2)
+
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
+        if judge in others:
+            await asyncio.wait_for(together.wait(), 10)
+        else:
+            await asyncio.sleep(0.01)
+        return replace(says(5), cached=judge == ann)
+
+    panel = await Panel(answer, judges).run()
+    asked = [(name, judge) for name, judge in panel.events if name in ("asked", "answered")]
+    assert asked[:4] == [("asked", ann), ("answered", ann), ("asked", bob), ("answered", bob)]
+    assert asked[4:6] == [("asked", judge) for judge in others]
+
+
+@pytest.mark.parametrize("rounds", [1, 2])
+async def test_deliberation(rounds: int) -> None:
+    """Each round asks every judge once, after all have been heard in the round before, and the
+    first judge of each model alone."""
+    first = {Judge("ann", model, "dimensions") for model in ("m1", "m2")}
+
+    async def answer(judge: Judge, ask: ModelRequest) -> ModelResponse:
+        await asyncio.sleep(0.02 if judge in first else 0)
+        return says(5)
+
+    panel = await replace(Panel(answer), deliberation=Deliberation(rounds=rounds)).run()
+    assert Counter(j.round for j in panel.kept) == dict.fromkeys(range(1, rounds + 2), 6)
+    for start in range(0, 6 * (rounds + 1), 6):
+        assert set(panel.asked[start : start + 2]) == first
+        assert set(panel.asked[start : start + 6]) == set(JUDGES)
 
 
 async def test_a_judge_speaks_within_its_turn() -> None:

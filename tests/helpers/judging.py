@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 from langgraph.graph.state import CompiledStateGraph
 
@@ -81,6 +81,7 @@ class Panel:
     verdict: Verdict | None = None
     kept: list[Judgment] = field(default_factory=list)
     deliberation: Deliberation | None = None
+    judge_by_judge: ClassVar[bool] = False
 
     async def _ask(self, judge: Judge, response: Response, ask: ModelRequest) -> ModelResponse:
         assert response is RESPONSE
@@ -120,6 +121,7 @@ class Panel:
             on_judgment=self._tell,
             deliberation=self.deliberation,
             graph=graph,
+            judge_by_judge=self.judge_by_judge,
         )
 
     async def run(self) -> Panel:

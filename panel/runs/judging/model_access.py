@@ -165,6 +165,7 @@ def graph_context(
     def page(judge: Judge, response: Response) -> str:
         return caller.page(judge.model, response.prompt, response.text, response.context)
 
+    looked_at = may_be_traced()
     return context_of(
         plan,
         peers=peers,
@@ -173,8 +174,9 @@ def graph_context(
         exclusive=caller.exclusive,
         forget=forget,
         on_judgment=on_judgment,
-        # A graph that somebody looks at is shown whole.
-        kept=None if may_be_traced() else ReplyLookup(kept, used),
+        # A graph that somebody looks at is shown whole, judge by judge.
+        kept=None if looked_at else ReplyLookup(kept, used),
+        judge_by_judge=looked_at,
     )
 
 

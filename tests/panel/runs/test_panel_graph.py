@@ -176,6 +176,22 @@ async def test_of_a_panel_that_compares() -> None:
         await graph.ainvoke({"responses": [ONE]})
 
 
+async def test_every_judge_is_a_task_of_the_graph() -> None:
+    """Whoever streams the graph down to its nodes sees a `read` for each judge, which names it."""
+    panel = panel_of(ScriptedModel())
+    tasks = [
+        task
+        async for _, task in panel.graph().astream(
+            {"response": ONE}, stream_mode="tasks", subgraphs=True
+        )
+        if task["name"] == "read"
+    ]
+    begun = [task["input"]["judges"] for task in tasks if "input" in task]
+    assert begun == [(judge,) for judge in panel.judges]
+    ended = [task["result"]["judgments"] for task in tasks if "result" in task]
+    assert sorted(one.judge.id for [one] in ended) == sorted(judge.id for judge in panel.judges)
+
+
 async def test_streamed() -> None:
     """The stream has each judgment, whole, as it is made, and the updates of the judging graph's
     nodes."""
@@ -190,7 +206,7 @@ async def test_streamed() -> None:
             nodes.append((bool(namespace), *chunk))
     assert [one.judge.persona for one in judgments] == [reader.id for reader in READERS]
     assert all(one.raw for one in judgments)
-    assert nodes == [(True, "read"), (True, "aggregate"), (False, "judge")]
+    assert nodes == [*[(True, "read")] * len(READERS), (True, "aggregate"), (False, "judge")]
 
 
 @pytest.mark.parametrize("deliberation", [None, Deliberation(rounds=1)])

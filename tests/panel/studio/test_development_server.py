@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import orjson
 import pytest
+import yaml
 
 from persona_panel.testing import Answer, ok, serving
 from tests.helpers.embedded import needs_the_model
@@ -85,10 +86,10 @@ def assistants(client: httpx.Client) -> dict[str, str]:
     return {one["graph_id"]: one["assistant_id"] for one in found}
 
 
-def run(client: httpx.Client, graph: str, value: Mapping[str, Any]) -> Any:
-    """What a graph comes to in a thread of its own."""
+def run(client: httpx.Client, graph: str, value: Mapping[str, Any], **asked: Any) -> Any:
+    """What a graph comes to in a thread of its own; `asked` has the request's config."""
     thread = client.post("/threads", json={}).raise_for_status().json()["thread_id"]
-    asked = {"assistant_id": graph, "input": value}
+    asked |= {"assistant_id": graph, "input": value}
     done = client.post(f"/threads/{thread}/runs/wait", json=asked).raise_for_status().json()
     state = client.get(f"/threads/{thread}/state").raise_for_status().json()
     assert state["values"] == done
@@ -128,6 +129,14 @@ def test_a_graph_is_drawn_and_has_schemas(served: tuple[httpx.Client, Path], gra
     assert set(INPUTS[graph]) <= set(schemas["input_schema"]["properties"])
     outcome = {"comparative": "verdicts", "sweeping": "comparisons"}.get(graph, "verdict")
     assert outcome in schemas["output_schema"]["properties"]
+    for schema in (schemas["context_schema"], schemas["config_schema"]):
+        assert set(schema["properties"]) == {
+            "panel",
+            "personas",
+            "rubric",
+            "models",
+            "elicitation",
+        }
 
 
 def test_judging(served: tuple[httpx.Client, Path]) -> None:
@@ -165,8 +174,97 @@ def test_a_response_that_is_none(served: tuple[httpx.Client, Path]) -> None:
     thread = served[0].post("/threads", json={}).json()["thread_id"]
     asked = {"assistant_id": "judging", "input": value}
     done = served[0].post(f"/threads/{thread}/runs/wait", json=asked).json()
-    assert done["__error__"]["error"] == "InputError"
+    fault = "response: text: found is empty; expected a value without this fault"
+    assert done["__error__"] == {"error": "InputError", "message": fault}
     assert run(served[0], "judging", INPUTS["judging"])["verdict"]["n_judges"] == 5
+
+
+@pytest.fixture(scope="module")
+def two_readers(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A file with two personas."""
+    readers = [
+        {"id": name, "label": name.title(), "axis": "own", "description": f"You are {name}."}
+        for name in ("critic", "friend")
+    ]
+    file = tmp_path_factory.mktemp("personas") / "readers.yaml"
+    file.write_bytes(orjson.dumps({"id": "readers", "label": "Readers", "personas": readers}))
+    return file
+
+
+@pytest.mark.parametrize("place", ["context", "configurable"])
+@pytest.mark.parametrize("graph", GRAPHS)
+def test_a_panel_is_chosen_by_the_config(
+    served: tuple[httpx.Client, Path], two_readers: Path, graph: str, place: str
+) -> None:
+    """Personas and a rubric that a request's config names judge in place of the server's, which
+    judge the next request again."""
+    chosen = {"personas": str(two_readers), "rubric": "debate-speech"}
+    config = {"context": chosen} if place == "context" else {"config": {"configurable": chosen}}
+    if graph == "sweeping":
+        chosen.pop("rubric")
+    done = run(served[0], graph, INPUTS[graph], **config)
+    assert {one["judge"]["persona"] for one in done["judgments"]} == {"critic", "friend"}
+    if graph == "judging":
+        assert list(done["verdict"]["dimensions"]) == ["good_opening"]
+        assert run(served[0], graph, INPUTS[graph])["verdict"]["n_judges"] == 5
+
+
+def test_a_panel_file_is_chosen_by_the_config(
+    served: tuple[httpx.Client, Path], two_readers: Path
+) -> None:
+    """A panel file that a request's config names is the panel; what else it names replaces a part
+    of that."""
+    own = yaml.safe_load((served[1] / "panel.yaml").read_text("utf-8"))
+    own |= {"personas": two_readers.name, "rubric": "debate-speech"}
+    file = two_readers.with_name("panel.yaml")
+    file.write_bytes(orjson.dumps(own))
+    done = run(served[0], "judging", INPUTS["judging"], context={"panel": str(file)})
+    assert done["verdict"]["n_judges"] == 2
+    context = {"panel": str(file), "personas": "disciplinary"}
+    done = run(served[0], "judging", INPUTS["judging"], context=context)
+    assert (done["verdict"]["n_judges"], list(done["verdict"]["dimensions"])) == (
+        5,
+        ["good_opening"],
+    )
+
+
+@pytest.mark.parametrize("place", ["context", "configurable"])
+@pytest.mark.parametrize(
+    ("chosen", "told"),
+    [
+        ({"persona": "disciplinary"}, "elicitation (did you mean 'personas'?)"),
+        (
+            {"temperature": 0},
+            "temperature: found an unknown key; expected one of panel, personas, rubric, models, "
+            "elicitation",
+        ),
+        ({"rubric": 3}, "rubric: found 3; expected text"),
+        ({"rubric": "scrubs"}, "scrubs"),
+        ({"panel": "nowhere.yaml"}, "nowhere.yaml"),
+    ],
+)
+def test_a_config_that_chooses_no_panel(
+    served: tuple[httpx.Client, Path], chosen: dict[str, Any], told: str, place: str
+) -> None:
+    """A key that is none and a value that names nothing fail the run in one line, before any
+    call."""
+    config = {"context": chosen} if place == "context" else {"config": {"configurable": chosen}}
+    thread = served[0].post("/threads", json={}).json()["thread_id"]
+    asked = {"assistant_id": "judging", "input": INPUTS["judging"]} | config
+    done = served[0].post(f"/threads/{thread}/runs/wait", json=asked).json()
+    assert told in done["__error__"]["message"]
+    assert "\n" not in done["__error__"]["message"].strip()
+
+
+def test_every_judge_is_a_task(served: tuple[httpx.Client, Path]) -> None:
+    """Who follows a run sees each judge read by itself."""
+    asked = {"assistant_id": "judging", "input": INPUTS["judging"]}
+    asked |= {"stream_mode": ["updates"], "stream_subgraphs": True}
+    with served[0].stream("POST", "/runs/stream", json=asked) as streamed:
+        lines = [line for line in streamed.iter_lines() if line.startswith("data: {")]
+    updates = [orjson.loads(line.removeprefix("data: ")) for line in lines]
+    read = [update["read"]["judgments"] for update in updates if "read" in update]
+    assert [len(judgments) for judgments in read] == [1] * 5
 
 
 def test_nothing_blocks_the_servers_loop(served: tuple[httpx.Client, Path]) -> None:
