@@ -43,7 +43,7 @@ from persona_panel.statistics.core.arrays import EstimateKind, row_means
 from persona_panel.statistics.core.correlation import CorrelationKind, correlation_by_prompt
 from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
 from persona_panel.statistics.core.means import OverPrompts
-from persona_panel.statistics.core.ranking import JudgeSample, influence_of, rank_systems
+from persona_panel.statistics.core.ranking import JudgeSample, rank_systems
 from persona_panel.statistics.scores import pairwise_error
 
 PROMPTS = (3, 5, 8, 12, 30, 100)
@@ -66,7 +66,7 @@ LEAST_PRINTED = 30
 
 def _leaderboard(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: bool) -> Found:
     ratings = rated(rng, cell.prompts, judges, cell.data)
-    sample = JudgeSample(influence_of(ratings.scores), {"rater": ratings.raters})
+    sample = JudgeSample(ratings.scores, {"rater": ratings.raters})
     composites = np.nanmean(ratings.scores[:, :, 0], axis=1)
     board = rank_systems(
         ratings.sources or (),

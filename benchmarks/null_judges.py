@@ -23,7 +23,7 @@ import numpy as np
 from persona_panel.analyses.agree_conclusion import agree_conclusion
 from persona_panel.statistics import AnalysisOptions, Ratings, agree
 from persona_panel.statistics.core.arrays import Random
-from persona_panel.statistics.core.ranking import JudgeSample, influence_of, rank_systems
+from persona_panel.statistics.core.ranking import JudgeSample, rank_systems
 
 DESIGNS = ((3, 1), (5, 1), (10, 1), (3, 2), (3, 3), (5, 2), (10, 3))
 """Numbers of personas and models; of one model, raters."""
@@ -48,7 +48,7 @@ def leaderboard(draw: np.random.Generator, prompts: int, personas: int, models: 
         factors["model"] = np.tile(np.arange(models), personas).tolist()
     names = [f"s{n % SYSTEMS}" for n in range(len(scores))]
     labels = [f"p{n // SYSTEMS}" for n in range(len(scores))]
-    sample = JudgeSample(influence_of(scores[:, :, None]), factors)
+    sample = JudgeSample(scores[:, :, None], factors)
     over: tuple[Random, ...] = ("prompts-and-judges", "prompts")
     claimed = []
     for random in over:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from persona_panel.statistics import rank_systems
+from persona_panel.statistics.core.ranking import JudgeSample, Leaderboard
 
 Table = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int, int], Table]
@@ -82,17 +83,22 @@ class Case:
         return scores
 
 
-def product(scores: Table, means: Table) -> dict[str, tuple[bool, bool]]:
-    """What the product claims, and whether it is false."""
+def board_of(scores: Table, judges: JudgeSample | None = None) -> Leaderboard:
+    """The product's ranking of systems `s00`, `s01`, … from scores `(prompts, systems)`."""
     prompts, systems = scores.shape
-    names = [f"s{i:02}" for i in range(systems)]
-    board = rank_systems(
-        names * prompts,
-        [f"p{i:04}" for i in range(prompts) for _ in names],
+    return rank_systems(
+        [f"s{i:02}" for i in range(systems)] * prompts,
+        [f"p{i:04}" for i in range(prompts) for _ in range(systems)],
         scores.ravel(),
         np.empty((scores.size, 0)),
         [],
+        judges=judges,
     )
+
+
+def claims_of(board: Leaderboard, means: Table) -> dict[str, tuple[bool, bool]]:
+    """What a ranking claims, and whether it is false."""
+    names = [f"s{i:02}" for i in range(len(means))]
     mean = dict(zip(names, means, strict=True))
     best = [name for name in names if mean[name] == means.max()]
     named = None if board.winner is None else board.winner.system
@@ -156,7 +162,7 @@ def shares(case: Case, boards: int, seed: int = 0) -> dict[str, tuple[float, flo
     for _ in range(boards):
         scores = case.board(rng)
         with np.errstate(all="ignore"):
-            claims = product(scores, means) | compared(scores, means)
+            claims = claims_of(board_of(scores), means) | compared(scores, means)
         for name, claim in claims.items():
             total[name] = total.get(name, np.zeros(2)) + claim
     return {name: tuple(sums / boards) for name, sums in total.items()}

@@ -23,6 +23,7 @@ PREDICTION = (
 )
 ANNOTATOR = "Calderon, N. et al. (2025). The alternative annotator test. Proceedings of ACL 2025."
 WILSON = "Wilson, E. B. (1927). Journal of the American Statistical Association, 22, 209-212."
+YATES = "Yates, F. (1936). Incomplete randomized blocks. Annals of Eugenics, 7, 121-140."
 KENDALL = "Kendall, M. G. (1945). Biometrika, 33, 239-251."
 
 
@@ -54,6 +55,8 @@ def methods_of(run: Run, people: RunWithPeople | None = None) -> list[str]:
         )
         cited += [KENDALL, ANNOTATOR, PREDICTION]
     sentences.append(_missing(run))
+    if run.coverage.missing:
+        cited.append(YATES)
     sentences.append(f"Computed with persona-panel {version('persona-panel')}, seed {run.seed}.")
     return [" ".join(sentences), *cited]
 
@@ -109,5 +112,6 @@ def _missing(run: Run) -> str:
     share = percent(missing / coverage.expected)
     return (
         f"{missing:,} of {coverage.expected:,} judgments ({share}) are missing ({why}); nothing "
-        "was imputed."
+        "was imputed. Where judges rated some systems only, these were compared by least squares "
+        "on systems and judges within prompts (Yates 1936)."
     )

@@ -165,8 +165,9 @@ def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
             f"{points(decisive.value, unit)}{facts}, and not tested against {others} "
             f"({untested_[0].reason})."
         )
-    # Means are over all prompts of a system, the difference over those of both.
-    on = " on the prompts of both" if decisive.value * _lead(ranked, decisive) < 0 else ""
+    # Means are of all ratings of a system, the difference of those that both have.
+    own = "" if ranked.basis else " and by the judges"
+    on = f" on the prompts{own} of both" if decisive.value * _lead(ranked, decisive) < 0 else ""
     sentence = (
         f"No system is significantly ahead: {_means(ranked, decisive)}, difference{on} "
         f"{number(decisive.value)}{unit}{facts}."

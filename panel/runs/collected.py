@@ -29,7 +29,6 @@ from persona_panel.statistics.core.ranking import (
     JudgeSample,
     Leaderboard,
     SystemRank,
-    influence_of,
     rank_systems,
 )
 from persona_panel.statistics.core.table import Coverage, Ratings, with_several_levels
@@ -446,7 +445,7 @@ def judge_sample(
     terms = composite_terms(ratings, rubric, dimensions, categories)
     if terms is None:
         return None
-    return JudgeSample(influence_of(terms), with_several_levels(judge_facets(judges)))
+    return JudgeSample(terms, with_several_levels(judge_facets(judges)))
 
 
 def judge_facets(judges: Iterable[Judge]) -> dict[str, list[str]]:

@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.independent.first_screen import KINDS
 from benchmarks.independent.first_screen import shares as shares_of_screens
-from benchmarks.independent.winner import Case, families, lead, product, shares, spread_out, tied
+from benchmarks.independent.winner import Case, families, lead, board_of, claims_of, shares, spread_out, tied
 
 
 def test_the_best_system_is_named_as_often_as_by_the_paired_test() -> None:
@@ -34,12 +34,12 @@ def test_claims_are_judged_by_the_true_means() -> None:
     """Of a board whose order is beyond doubt every claim is made; it is false where the true means
     are in another order, and of the last pair alone where those two are in truth tied."""
     scores = np.array([9.0, 5.0, 1.0]) + np.random.default_rng(0).normal(0, 0.1, (8, 3))
-    right = product(scores, np.array([3.0, 2.0, 1.0]))
+    right = claims_of(board_of(scores), np.array([3.0, 2.0, 1.0]))
     assert set(right.values()) == {(True, False)}
-    turned = product(scores, np.array([2.0, 3.0, 1.0]))
+    turned = claims_of(board_of(scores), np.array([2.0, 3.0, 1.0]))
     assert turned["named"] == (False, True)
     assert {claim for claim, (_, false) in turned.items() if false} == set(turned)
-    level = product(scores, np.array([3.0, 1.0, 1.0]))
+    level = claims_of(board_of(scores), np.array([3.0, 1.0, 1.0]))
     assert level["named"] == (True, False)
     assert {claim for claim, (_, false) in level.items() if false} == {"places", "pairs", "ranges"}
 

@@ -20,7 +20,14 @@ from persona_panel.runs.collected import judge_sample
 from persona_panel.runs.kept import kept_metadata
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits, composite_terms, mean_limits
-from persona_panel.statistics.core.arrays import Array, Mask, encode_labels, mean_there, means_by
+from persona_panel.statistics.core.arrays import (
+    Array,
+    Mask,
+    Random,
+    encode_labels,
+    mean_there,
+    means_by,
+)
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.ranking import JudgeSample, Leaderboard, Limits, rank_systems
 from persona_panel.statistics.core.significance import holm_adjusted
@@ -238,8 +245,9 @@ def _by_dimension(run: Run) -> Iterator[tuple[str, Leaderboard]]:
     judges = _panel(run)
     names = [dimension.id for dimension in run.rubric.numeric]
     for name, limits in zip(names, mean_limits(run.rubric, names), strict=True):
-        scores = mean_there(run.ratings[:, judges, run.dimensions.index(name)], 1)
-        yield name, _ranked(run, range(len(run.items)), scores, None, limits)
+        terms = run.ratings[:, judges][:, :, [run.dimensions.index(name)]]
+        scores, sample = mean_there(terms[:, :, 0], 1), JudgeSample(terms, {})
+        yield name, _ranked(run, range(len(run.items)), scores, sample, limits, "prompts")
 
 
 def _panel(run: Run) -> list[int]:
@@ -255,11 +263,17 @@ def _board(run: Run, rows: Sequence[int], judges: Sequence[int]) -> Leaderboard:
     terms = composite_terms(ratings, *source)
     scores = np.full(len(rows), nan) if terms is None else mean_there(terms, 1).mean(axis=1)
     sample = judge_sample(ratings, of_judges, *source)
-    return _ranked(run, rows, scores, sample, composite_limits(run.rubric))
+    random = "prompts" if sample is None else run.random
+    return _ranked(run, rows, scores, sample, composite_limits(run.rubric), random)
 
 
 def _ranked(
-    run: Run, rows: Sequence[int], scores: Array, sample: JudgeSample | None, limits: Limits
+    run: Run,
+    rows: Sequence[int],
+    scores: Array,
+    sample: JudgeSample | None,
+    limits: Limits,
+    random: Random,
 ) -> Leaderboard:
     return rank_systems(
         [run.items[row].system for row in rows],
@@ -268,7 +282,7 @@ def _ranked(
         np.empty((len(rows), 0)),
         [],
         judges=sample,
-        random=run.random if sample is not None else "prompts",
+        random=random,
         limits=limits,
     )
 

@@ -25,7 +25,6 @@ from persona_panel.statistics.core.ranking import (
     JudgeSample,
     Leaderboard,
     SystemRank,
-    influence_of,
     rank_systems,
 )
 
@@ -171,7 +170,7 @@ def _on_dimension(run: Run, name: str) -> Mapping[str, SystemRank]:
         np.array([verdict.dimensions[name].mean for verdict in verdicts]),
         np.empty((len(verdicts), 0)),
         [],
-        judges=JudgeSample(influence_of(run.ratings[np.ix_(kept, columns, [place])]), factors),
+        judges=JudgeSample(run.ratings[np.ix_(kept, columns, [place])], factors),
         limits=mean_limits(run.rubric, [name])[0],
         abstentions=run.abstentions(kept, columns),
     )

@@ -360,6 +360,7 @@ class Reason(StrEnum):
     TWO_SOURCES = "two sources only, whose correlation is always 1 or -1"
     NO_RATINGS = "no ratings"
     NO_SHARED_ITEMS = "no shared items"
+    NO_SHARED_JUDGES = "no judge rated both on the same prompt"
     COMPARED = "responses were compared, not rated"
     NO_COMPLETE_RATERS = "fewer than two raters rated every item"
     NO_OVERLAP = "raters share too few items for their rankings to be compared"

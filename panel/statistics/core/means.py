@@ -35,6 +35,7 @@ from persona_panel.statistics.core.arrays import (
     divide,
     encode_labels,
     items_by_label,
+    mean_there,
 )
 from persona_panel.statistics.core.levels import MOST, POWER
 from persona_panel.statistics.core.significance import binomial_interval, sign_flip_p_values
@@ -261,6 +262,65 @@ def _share(value: float, limits: tuple[float, float]) -> float:
     """Return a value's position between the ends, 0 to 1; infinite where there are none."""
     low, high = limits
     return inf if isinf(high - low) else (value - low) / (high - low)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairedScores:
+    """Scores of systems by prompt, to be subtracted.
+
+    Attributes:
+        scores: `(prompts, systems)`, NaN where there is none.
+        influence: `(prompts, systems, judges)`, how much a score changes as a judge counts more;
+            None where no judges are known.
+        apart: `(prompts, systems, systems)`, whether no judge connects the two: none rated both, or
+            both are connected with no third. They then have no difference. None: nowhere.
+    """
+
+    scores: Array
+    influence: Array | None = None
+    apart: Mask | None = None
+
+
+def within_judges(paired: PairedScores, ratings: Array, shares: Array) -> PairedScores:
+    """Return scores that severity does not move where judges rated some systems of a prompt only.
+
+    There they are by least squares on systems and judges within the prompt, and a judge who rated
+    one system moves nothing. Where each judge rated all or none, they stay. The terms of a score
+    are taken one by one, and averaged.
+
+    Args:
+        paired: the means of what there is.
+        ratings: of which they are the means `(prompts, systems, judges, terms)`, NaN where there is
+            none.
+        shares: of a system's responses, how many a judge rated, of the same shape.
+
+    >>> rated = np.array([[5.0, 9.0], [4.0, np.nan]])[None, :, :, None]
+    >>> within = within_judges(PairedScores(np.array([[7.0, 4.0]])), rated, 1.0 - np.isnan(rated))
+    >>> within.scores.tolist()
+    [[6.0, 5.0]]
+    """
+    least, most = np.nan_to_num(shares, nan=1.0).min(axis=1), np.nan_to_num(shares).max(axis=1)
+    rows = np.flatnonzero(((least < most) | (most % 1 > 0)).any(axis=(1, 2)))
+    by_term = np.moveaxis(ratings[rows], 3, 1)
+    there = ~np.isnan(by_term)
+    about = np.where(there, by_term - mean_there(by_term, 2, keepdims=True), 0.0)
+    of_judge = there / np.maximum(there.sum(axis=2, keepdims=True), 1)
+    normal = there.sum(axis=3)[..., None] * np.eye(there.shape[2])
+    normal = normal - of_judge @ there.swapaxes(2, 3)
+    inverse = np.linalg.pinv(normal, rcond=ROUNDING, hermitian=True)
+    values = inverse @ about.sum(axis=3, keepdims=True)
+    rest = about - values + (of_judge * values).sum(axis=2, keepdims=True)
+    # Their product projects out what is constant where judges connect.
+    connected = (np.abs(normal @ inverse) > _PRECISION).all(axis=1)
+    scores, influence = paired.scores.copy(), paired.influence
+    level = mean_there(np.where(connected, scores[rows, None], np.nan), 2)
+    scores[rows] = np.where(np.isnan(level), scores[rows], values[..., 0].mean(axis=1) + level)
+    if influence is not None:
+        influence = influence.copy()
+        influence[rows] = (inverse @ np.where(there, rest, 0.0)).mean(axis=1)
+    apart = np.zeros((*scores.shape, scores.shape[1]), dtype=bool)
+    apart[rows] = ~connected
+    return PairedScores(scores, influence, apart)
 
 
 @dataclass(frozen=True, slots=True)

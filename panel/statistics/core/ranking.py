@@ -11,7 +11,7 @@ neighbourhoods and academic achievement across countries"; the first places: K. 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import combinations
 from math import inf, isnan, nan
@@ -37,10 +37,12 @@ from persona_panel.statistics.core.estimate import OVER, Difference, EstimateT
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES, standard_errors
 from persona_panel.statistics.core.levels import LEVEL, MOST, POWER
 from persona_panel.statistics.core.means import (
+    PairedScores,
     off_the_end,
     scaled_interval,
     two_sided_p,
     values_needed,
+    within_judges,
 )
 from persona_panel.statistics.core.significance import pairs_adjusted
 
@@ -50,15 +52,15 @@ UNLIMITED: Limits = (-inf, inf)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgeSample:
-    """Judges as a sample of such judges.
+    """What judges rated, and what they are a sample by.
 
     Attributes:
-        influence: `(responses, judges)`, how much the score of a response changes as a judge
-            counts more; see `influence_of`.
+        terms: `(responses, judges, terms)`, what of each judge a response's score is the mean of,
+            NaN where a judge has none; see `influence_of`.
         factors: what judges are sampled by, a label a judge: `persona` and `model`, say.
     """
 
-    influence: Array
+    terms: Array
     factors: Mapping[str, Labels]
 
 
@@ -415,7 +417,8 @@ def rank_systems(
         composites: shape (n,), NaN where undefined.
         dimensions: shape (n, d), each response's mean by dimension, NaN where undefined.
         names: the d dimensions.
-        judges: who judged, for intervals that take judges as a sample; None: there are none.
+        judges: who judged, for intervals that take judges as a sample, and for ranks and
+            differences where not all judges rated all systems; None: the composites alone.
         random: what differences and ranges of ranks take as a sample.
         limits: between which a composite lies; an interval's end outside is cut there.
         dimension_limits: the same of each dimension; None: they have none.
@@ -425,7 +428,9 @@ def rank_systems(
 
     A system of which more than half of the judgments are abstentions is not ranked, has no interval
     and is compared with no other. A prompt counts once for a system. Intervals are Student's;
-    differences are tested prompt by prompt, adjusted by Shaffer's procedure over all pairs; a
+    differences are tested prompt by prompt, adjusted by Shaffer's procedure over all pairs. On
+    prompts where not all judges rated all systems, ranks and differences are those of
+    `within_judges`, so that no judge moves them by severity alone; means are of all ratings. A
     system's range of ranks leaves out the places of those that it is shown to differ from, and
     places that are verified as others'.
 
@@ -448,8 +453,8 @@ def rank_systems(
     table = by_cell(composites)
     influence = None
     if judges is not None:
-        moved = np.where(np.isnan(composites)[:, None], np.nan, judges.influence)
-        influence = by_cell(moved)
+        moved = influence_of(judges.terms)
+        influence = by_cell(np.where(np.isnan(composites)[:, None], np.nan, moved))
     over_prompts = [_mean_of(table, None, None, i, limits) for i in of_system.values()]
     over_judges = over_prompts
     if judges is not None:
@@ -459,16 +464,23 @@ def rank_systems(
         np.add.at(counts, column, abstentions)
     declining = counts[:, 0] > MOSTLY * counts[:, 1]
     means = np.array([sampled.mean for sampled in over_prompts])
-    ranks = competition_ranks(np.where(declining, nan, means))
+    paired = PairedScores(table, influence)
+    if judges is not None and np.isnan(judges.terms).any():
+        shares = by_cell(1.0 - np.isnan(judges.terms))
+        paired = within_judges(paired, by_cell(judges.terms), shares)
+    ranks = competition_ranks(np.where(declining, nan, mean_there(paired.scores, 0)))
     names_of = list(of_system)
     order = sorted(
         (i for i in range(len(means)) if not isnan(ranks[i])),
         key=lambda i: (ranks[i], names_of[i]),
     )
-    sampled = (None, None) if random == "prompts" else (influence, judges)
-    pairs = combinations(order, 2) if compared else ()
-    differences = _differences(
-        table, *sampled, names_of, pairs, limits[1] - limits[0], OVER[random]
+    factors = None if judges is None or random == "prompts" else judges.factors
+    differences = pairs_adjusted(
+        [
+            _difference(paired, (a, b), factors, limits, over=OVER[random], a=of_a, b=of_b)
+            for a, b in (combinations(order, 2) if compared else ())
+            for of_a, of_b in [(names_of[a], names_of[b])]
+        ]
     )
     ranges = _rank_ranges(differences, {names_of[i]: int(ranks[i]) for i in order})
     by_dimension = [by_cell(dimensions[:, d]) for d in range(len(names))]
@@ -527,33 +539,29 @@ def _without_interval(sampled: SampledMean) -> SampledMean:
     return SampledMean(sampled.mean, (), sampled.n_prompts, Reason.DECLINES)
 
 
-def _differences(
-    table: Array,
-    influence: Array | None,
-    judges: JudgeSample | None,
-    names: Sequence[str],
-    pairs: Iterable[tuple[int, int]],
-    most: float,
-    over: str,
-) -> list[SystemDifference]:
-    """Return the difference of each two systems, by at most `most`."""
-    differences = []
-    for a, b in pairs:
-        scores = table[:, a] - table[:, b]
-        if influence is None or judges is None:
-            mean = sampled_mean(scores)
-        else:
-            mean = sampled_mean(scores, influence[:, a] - influence[:, b], judges.factors)
-        there = scores[~np.isnan(scores)]
-        sd = float(there.std(ddof=1)) if len(there) > 1 else nan
-        size = nan if mean.reason or not sd else mean.mean / sd
-        differences.append(
-            mean.as_a(
-                SystemDifference, over=over, cut=(-most, most), a=names[a], b=names[b],
-                effect_size=size,
-            )
-        )  # fmt: skip
-    return pairs_adjusted(differences)
+def _difference(
+    paired: PairedScores,
+    places: tuple[int, int],
+    factors: Mapping[str, Labels] | None,
+    limits: Limits,
+    **of: Any,
+) -> SystemDifference:
+    """Return the difference of two systems; `factors` as of `sampled_mean`, `of`: what else the
+    estimate holds."""
+    (a, b), influence = places, paired.influence
+    common = paired.scores[:, a] - paired.scores[:, b]
+    scores = common if paired.apart is None else np.where(paired.apart[:, a, b], nan, common)
+    if influence is None or factors is None:
+        mean = sampled_mean(scores)
+    else:
+        mean = sampled_mean(scores, influence[:, a] - influence[:, b], factors)
+    there = scores[~np.isnan(scores)]
+    if not len(there) and not np.isnan(common).all():
+        mean = replace(mean, reason=Reason.NO_SHARED_JUDGES)
+    sd = float(there.std(ddof=1)) if len(there) > 1 else nan
+    size = nan if mean.reason or not sd else mean.mean / sd
+    most = limits[1] - limits[0]
+    return mean.as_a(SystemDifference, cut=(-most, most), effect_size=size, **of)
 
 
 def _rank_ranges(

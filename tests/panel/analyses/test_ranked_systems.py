@@ -19,7 +19,6 @@ from persona_panel.statistics.core.ranking import (
     Leaderboard,
     SampledMean,
     Winner,
-    influence_of,
     prompts_needed,
     rank_systems,
 )
@@ -189,7 +188,7 @@ def judged_board(ratings: np.ndarray) -> Leaderboard:
     """Of ratings `(prompts, systems, judges)`, with judges as a sample."""
     n, systems, judges = ratings.shape
     flat = ratings.reshape(n * systems, judges)
-    sample = JudgeSample(influence_of(flat[:, :, None]), {"rater": list("uvwxyz"[:judges])})
+    sample = JudgeSample(flat[:, :, None], {"rater": list("uvwxyz"[:judges])})
     table = ratings.mean(axis=2).tolist()
     return board(table, judges=sample, random="prompts-and-judges")
 

@@ -23,7 +23,6 @@ from persona_panel.statistics import WinCounts, bradley_terry
 from persona_panel.statistics.core.ranking import (
     JudgeSample,
     Leaderboard,
-    influence_of,
     rank_systems,
 )
 from persona_panel.testing import ScriptedModel
@@ -186,9 +185,7 @@ def test_equal_composites_are_no_interval_of_no_width() -> None:
 def judged(ratings: np.ndarray) -> Leaderboard:
     """Of one system's ratings `(prompts, judges)`."""
     prompts = [f"p{i}" for i in range(len(ratings))]
-    judges = JudgeSample(
-        influence_of(ratings[:, :, None]), {"rater": [f"j{n}" for n in range(ratings.shape[1])]}
-    )
+    judges = JudgeSample(ratings[:, :, None], {"rater": [f"j{n}" for n in range(ratings.shape[1])]})
     return rank_systems(
         ["A"] * len(ratings),
         prompts,

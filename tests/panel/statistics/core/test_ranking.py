@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
 from persona_panel.statistics import Difference, Reason
+from persona_panel.statistics.core.means import PairedScores, within_judges
 from persona_panel.statistics.core.ranking import (
     JudgeSample,
     Leaderboard,
@@ -26,6 +27,7 @@ from persona_panel.statistics.core.ranking import (
     verified_places,
     winner_among,
 )
+from persona_panel.statistics.paired import by_same_judges, paired_difference
 
 NAN = math.nan
 Row = tuple[str, str, float]
@@ -284,7 +286,7 @@ def rated(n_prompts: int, n_judges: int, seed: int = 0) -> tuple[np.ndarray, Jud
     rng = np.random.default_rng(seed)
     ratings = rng.normal(6, 1, (2 * n_prompts, n_judges, 1)) + rng.normal(0, 1, (1, n_judges, 1))
     factors = {"rater": [f"j{judge}" for judge in range(n_judges)]}
-    return ratings, JudgeSample(influence_of(ratings), factors)
+    return ratings, JudgeSample(ratings, factors)
 
 
 @pytest.mark.parametrize("n_prompts", [6, 40])
@@ -370,7 +372,7 @@ def test_prompts_that_agree_have_no_interval_over_judges_too() -> None:
         ratings.mean(axis=(1, 2)),
         np.empty((3, 0)),
         [],
-        judges=JudgeSample(influence_of(ratings), {"rater": [f"j{n}" for n in range(5)]}),
+        judges=JudgeSample(ratings, {"rater": [f"j{n}" for n in range(5)]}),
         random="prompts-and-judges",
     )
     [entry] = found.systems
@@ -479,3 +481,115 @@ def test_a_system_that_mostly_declines_is_shown_and_not_ranked() -> None:
     ]
     assert found.differences[0].p_adjusted == without.differences[0].p_adjusted
     assert [e.system for e in board([3, 2, 0, 0]).systems] == ["C", "A", "B"]
+
+
+# Judges who did not rate all
+
+
+def board_of(ratings: np.ndarray, **options: object) -> Leaderboard:
+    """The leaderboard of `(prompts, systems, judges)`, systems named A, B, …."""
+    prompts, systems, judges = ratings.shape
+    flat = ratings.reshape(-1, judges)
+    with np.errstate(all="ignore"):
+        composites = np.nanmean(flat, axis=1)
+    return rank_systems(
+        [chr(ord("A") + s) for s in range(systems)] * prompts,
+        [f"p{p:02}" for p in range(prompts) for _ in range(systems)],
+        composites,
+        np.empty((len(flat), 0)),
+        [],
+        judges=JudgeSample(flat[:, :, None], {"rater": [f"j{j}" for j in range(judges)]}),
+        **options,  # type: ignore[arg-type]
+    )
+
+
+def test_a_judge_who_read_one_system_moves_no_difference() -> None:
+    """The first judge gives A 6, 7, 8 and B 5, 7, 7: by this judge A leads by 1, 0, 1. The second
+    rates B alone, and gives 10: B has the higher mean, and the lead of A and its rank stay."""
+    ratings = np.full((3, 2, 2), NAN)
+    ratings[:, :, 0] = [[6, 5], [7, 7], [8, 7]]
+    ratings[:, 1, 1] = 10
+    found = board_of(ratings)
+    assert {entry.system: entry.composite for entry in found.systems} == {"A": 7, "B": 49 / 6}
+    assert [entry.system for entry in found.systems] == ["A", "B"]
+    [difference] = found.differences
+    assert (difference.a, difference.b, difference.n) == ("A", "B", 3)
+    assert difference.value == pytest.approx(2 / 3)
+    assert difference.p == pytest.approx(stats.ttest_1samp([1, 0, 1], 0).pvalue)
+
+
+def test_systems_without_a_judge_in_common_have_no_difference() -> None:
+    """One judge rates A alone and another B alone: nothing tells severity from merit."""
+    ratings = np.full((4, 2, 2), NAN)
+    ratings[:, 0, 0], ratings[:, 1, 1] = [5, 6, 7, 5], [9, 8, 9, 9]
+    found = board_of(ratings)
+    [difference] = found.differences
+    assert math.isnan(difference.value) and math.isnan(difference.p)
+    assert difference.reason == Reason.NO_SHARED_JUDGES
+    assert [entry.rank_low for entry in found.systems] == [None, None]
+    assert found.winner is None
+
+
+def by_least_squares(ratings: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """The systems of one prompt `(systems, judges)` by weighted least squares on an indicator of
+    each system and of each judge, about their mean."""
+    s, j = np.nonzero(~np.isnan(ratings))
+    design = np.hstack([np.eye(len(ratings))[s], np.eye(ratings.shape[1])[j]])
+    root = np.sqrt(weights[j])
+    found = np.linalg.lstsq(design * root[:, None], ratings[s, j] * root, rcond=None)[0]
+    systems = found[: len(ratings)]
+    return np.asarray(systems - systems.mean())
+
+
+def test_where_judges_rated_some_systems_differences_are_by_least_squares() -> None:
+    """On a prompt of which three judges rated three systems with gaps, the scores' differences, and
+    how much they change as a judge counts more, are those of a regression on systems and judges;
+    a complete prompt keeps its means."""
+    ratings = np.random.default_rng(2).normal(6, 1, (2, 3, 4))
+    ratings[0, 0, 0] = ratings[0, 1, 1] = ratings[0, 2, 2] = ratings[0, 2, 3] = NAN
+    terms = ratings[..., None]
+    with np.errstate(all="ignore"):
+        scores = np.nanmean(ratings, axis=2)
+    paired = PairedScores(scores, np.zeros(ratings.shape))
+    found = within_judges(paired, terms, 1.0 - np.isnan(terms))
+    weights = np.ones(4)
+    expected = by_least_squares(ratings[0], weights)
+    assert found.scores[0] - found.scores[0].mean() == pytest.approx(expected)
+    assert found.scores[1] == pytest.approx(scores[1])
+    assert found.influence is not None and found.apart is not None
+    assert not found.apart.any()
+    for judge in range(4):
+        more = weights + 1e-6 * np.eye(4)[judge]
+        moved = (by_least_squares(ratings[0], more) - expected) / 1e-6
+        own = found.influence[0, :, judge]
+        assert own - own.mean() == pytest.approx(moved, abs=1e-4)
+
+
+def test_the_difference_of_two_systems_is_that_of_compared_texts() -> None:
+    """Of two systems, a leaderboard with gaps has the difference, interval and p-value, also over
+    judges, that `compare` has of the same ratings."""
+    rng = np.random.default_rng(3)
+    ratings = rng.normal(6, 1, (12, 2, 6))
+    ratings[rng.random(ratings.shape) < 0.2] = NAN
+    for random in ("prompts", "prompts-and-judges"):
+        [difference] = board_of(ratings, random=random).differences
+        sides = [ratings[:, "AB".index(name), :, None] for name in (difference.b, difference.a)]
+        factors = {"rater": [f"j{j}" for j in range(6)]} if random != "prompts" else None
+        compared = paired_difference(by_same_judges(*sides), range(12), factors)
+        assert difference.value == pytest.approx(compared.value)
+        assert difference.ends == pytest.approx(compared.ends)
+        assert difference.p == pytest.approx(compared.p)
+
+
+@given(st.integers(0, 10_000), st.lists(st.floats(-5, 5), min_size=4, max_size=4))
+@settings(max_examples=25, deadline=None)
+def test_severity_moves_no_difference(seed: int, severities: list[float]) -> None:
+    """Whoever rated what: ranks, differences and p-values stay as judges become more severe."""
+    rng = np.random.default_rng(seed)
+    ratings = rng.normal(6, 1, (5, 3, 4))
+    ratings[rng.random(ratings.shape) < 0.3] = NAN
+    ratings[:, :, 0] = rng.normal(6, 1, (5, 3))
+    before, after = board_of(ratings), board_of(ratings + severities)
+    assert [entry.system for entry in before.systems] == [entry.system for entry in after.systems]
+    for one, other in zip(before.differences, after.differences, strict=True):
+        assert (one.value, one.p) == pytest.approx((other.value, other.p), abs=1e-6)
