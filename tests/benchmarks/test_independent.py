@@ -7,7 +7,16 @@ import pytest
 
 from benchmarks.independent.first_screen import KINDS
 from benchmarks.independent.first_screen import shares as shares_of_screens
-from benchmarks.independent.winner import Case, families, lead, board_of, claims_of, shares, spread_out, tied
+from benchmarks.independent.winner import (
+    Case,
+    board_of,
+    claims_of,
+    families,
+    lead,
+    shares,
+    spread_out,
+    tied,
+)
 
 
 def test_the_best_system_is_named_as_often_as_by_the_paired_test() -> None:

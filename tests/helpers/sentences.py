@@ -320,7 +320,8 @@ RUN: dict[str, Check] = {
     rf"{_BEST}(?P<a>\S+) is significantly ahead: {POINTS} above (?P<b>\w+)"
     rf"(?:, the comparison with the largest p)?{DECIDING_FACTS}\.": _won,
     rf"{_BEST}No system is significantly ahead: (?P<a>\S+) (?P<x>{NUMBER}), (?P<b>\S+) "
-    rf"(?P<y>{NUMBER}), difference(?: on the prompts(?: and by the judges)? of both)? (?P<signed>{NUMBER}){UNIT}"
+    rf"(?P<y>{NUMBER}), difference(?: on the prompts(?: and by the judges)? of both)? "
+    rf"(?P<signed>{NUMBER}){UNIT}"
     rf"{DECIDING_FACTS}\."
     r"(?: Tied with \S+: (?P<tied>.+)\.)?": _not_won,
     rf"{_BEST}{_NOTHING_SCORED}": _nothing,
