@@ -33,14 +33,9 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from benchmarks.harness import simulated_cells, simulation_parser
-from persona_panel.statistics.calibration import (
-    CorrectedMean,
-    corrected_difference,
-    corrected_mean,
-    inclusion_probabilities,
-    systematic_sample,
-)
+from persona_panel.statistics.calibration import CorrectedMean, corrected_difference, corrected_mean
 from persona_panel.statistics.core.arrays import Array, row_means
+from persona_panel.statistics.selection import inclusion_probabilities, systematic_sample
 
 SIMULATIONS = 1000
 Kind = Literal["plain", "gaps", "uneven", "skewed", "chosen", "labels", "points", "rare"]

@@ -8,8 +8,9 @@ from persona_panel.results.conclusions.ratings_to_collect import too_few_to_come
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
-from persona_panel.statistics.calibration import LEAST_PROMPTS, SelectedItem, scored_items
+from persona_panel.statistics.calibration import LEAST_PROMPTS
 from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.selection import SelectedItem, scored_items
 
 
 def select_result(

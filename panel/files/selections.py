@@ -12,8 +12,8 @@ from persona_panel.files.outputs import cell_of, csv_of, text_of, write_new
 from persona_panel.files.records import ColumnMapping, Fields, Report, label_of, read_records
 from persona_panel.files.tabulation import score_of
 from persona_panel.files.wording import shown
-from persona_panel.statistics.calibration import SelectedItem
 from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.selection import SelectedItem
 
 PROBABILITY = "inclusion_probability"
 COLUMNS = ("item", "prompt", "source", PROBABILITY, "spread")

@@ -36,17 +36,11 @@ from persona_panel.statistics.calibration import Calibration as Calibration
 from persona_panel.statistics.calibration import CorrectedMean as CorrectedMean
 from persona_panel.statistics.calibration import CorrectedPair as CorrectedPair
 from persona_panel.statistics.calibration import CorrectedSystem as CorrectedSystem
-from persona_panel.statistics.calibration import SelectedItem as SelectedItem
 from persona_panel.statistics.calibration import calibrate as calibrate
 from persona_panel.statistics.calibration import (
     corrected_difference as corrected_difference,
 )
 from persona_panel.statistics.calibration import corrected_mean as corrected_mean
-from persona_panel.statistics.calibration import (
-    inclusion_probabilities as inclusion_probabilities,
-)
-from persona_panel.statistics.calibration import select_items as select_items
-from persona_panel.statistics.calibration import systematic_sample as systematic_sample
 from persona_panel.statistics.comparison import ComparisonBlock as ComparisonBlock
 from persona_panel.statistics.comparison import comparison_statistics as comparison_statistics
 from persona_panel.statistics.comparison import correlate as correlate
@@ -201,6 +195,10 @@ from persona_panel.statistics.scores import mode_share as mode_share
 from persona_panel.statistics.scores import pairwise_error as pairwise_error
 from persona_panel.statistics.scores import score_distributions as score_distributions
 from persona_panel.statistics.scores import score_entropy as score_entropy
+from persona_panel.statistics.selection import SelectedItem as SelectedItem
+from persona_panel.statistics.selection import inclusion_probabilities as inclusion_probabilities
+from persona_panel.statistics.selection import select_items as select_items
+from persona_panel.statistics.selection import systematic_sample as systematic_sample
 from persona_panel.statistics.sources import Preferences as Preferences
 from persona_panel.statistics.sources import SourceMeans as SourceMeans
 from persona_panel.statistics.sources import preferences as preferences

@@ -1,4 +1,4 @@
-"""Systems corrected by people's ratings of a part, and the choice of which items they should rate.
+"""Systems corrected by people's ratings of a part.
 
 With Y people's mean rating of an item and f the panel's, the corrected mean is
 
@@ -10,10 +10,7 @@ than `WIDEST` times as wide as that of people alone, that is given instead.
 
 Sources: A. Angelopoulos, J. Duchi & T. Zrnic (2023), "PPI++"; W. Cochran (1977), *Sampling
 Techniques*, section 12.6 (regression estimator of double sampling); D. Horvitz & W. Thompson (1952)
-and J. Hájek (1971) (unequal probabilities); W. James & C. Stein (1961) (drawing toward 0). Items to
-be rated: J. Neyman (1934), "On the two different aspects of the representative method"
-(probabilities in proportion to the spread); W. Madow (1949), "On the theory of systematic
-sampling".
+and J. Hájek (1971) (unequal probabilities); W. James & C. Stein (1961) (drawing toward 0).
 """
 
 from __future__ import annotations
@@ -21,9 +18,9 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import chain, combinations, compress
 from math import inf, nan
-from typing import cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,7 +34,6 @@ from persona_panel.statistics.core.arrays import (
     check_confidence,
     divide,
     encode_labels,
-    mean_there,
     row_means,
     rows_of,
 )
@@ -51,7 +47,7 @@ from persona_panel.statistics.core.display import (
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.jackknife import jackknife_variance
 from persona_panel.statistics.core.means import critical_t, scaled_interval, two_sided_p
-from persona_panel.statistics.core.significance import holm
+from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.core.table import Ratings, on_composite
 
 LEAST_OFF = 3
@@ -145,8 +141,9 @@ class RatedPart:
                 return True
         return False
 
-    def estimates(self) -> Estimates:
-        """Return the means of all prompts, and those without each prompt."""
+    def means(self) -> tuple[Array, Array, float]:
+        """Return people's mean and the corrected one, each of all prompts, then without each; and
+        the slope."""
         w, of = self.weight, self.rated
         # About the means: sums of products of large numbers would lose what differs.
         y = np.where(of, self.human - self.human[of].mean(), 0.0)
@@ -164,16 +161,7 @@ class RatedPart:
         human = divide(sums[1], sums[0])
         moved = human + slopes * (means - divide(sums[2], sums[0]))
         shift = self.human[of].mean()
-        return Estimates(human + shift, moved + shift, float(slope[0]))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Estimates:
-    """People's mean and the corrected one, each of all prompts, then without each."""
-
-    human: Array
-    corrected: Array
-    slope: float
+        return human + shift, moved + shift, float(slope[0])
 
 
 def _slope(sums: Array) -> Array:
@@ -264,11 +252,8 @@ def corrected_mean(
     >>> [round(x, 3) for x in (found.human_only.value, found.corrected.value, found.tuning)]
     [3.625, 3.706, 0.325]
     """
-    check_confidence(confidence)
     sample = RatedPart.of(panel, human, prompts, inclusion)
-    _check_limits(sample, limits)
-    over = "items" if prompts is None else "prompts"
-    return _estimated([sample], sample.names, limits, confidence, over)
+    return _estimated([sample], limits, confidence, "items" if prompts is None else "prompts")
 
 
 def corrected_difference(
@@ -296,161 +281,139 @@ def corrected_difference(
     >>> found.human_only.value
     1.0
     """
-    check_confidence(confidence)
     chances = inclusion or (None, None)
     sides = [RatedPart.of(*side, of) for side, of in zip((first, second), chances, strict=True)]
-    for side in sides:
-        _check_limits(side, limits)
-    most = limits[1] - limits[0]
-    names = tuple(dict.fromkeys(sides[0].names + sides[1].names))
-    return _estimated(sides, names, (-most, most), confidence)
-
-
-def _check_limits(sample: RatedPart, limits: tuple[float, float]) -> None:
-    rated = sample.human[sample.rated]
-    if ((rated < limits[0] - SAME) | (rated > limits[1] + SAME)).any():
-        raise ValueError(f"people's ratings lie outside the limits {limits[0]:g} to {limits[1]:g}")
+    return _estimated(sides, limits, confidence, "prompts")
 
 
 def _estimated(
-    sides: Sequence[RatedPart],
-    names: Sequence[Hashable],
-    limits: tuple[float, float],
-    confidence: float,
-    over: str = "prompts",
+    sides: Sequence[RatedPart], limits: tuple[float, float], confidence: float, over: str
 ) -> CorrectedMean:
-    n_items, n_human = sum(side.n_items for side in sides), sum(side.n_human for side in sides)
+    """Return the mean of one side, or that of the first less that of the second."""
+    check_confidence(confidence)
+    for side in sides:
+        if _beyond(side.human[side.rated], limits):
+            low, high = limits
+            raise ValueError(f"people's ratings lie outside the limits {low:g} to {high:g}")
+    kind, is_mean = (Estimate, True) if len(sides) == 1 else (Difference, False)
+    if not is_mean:
+        limits = limits[0] - limits[1], limits[1] - limits[0]
+    names = dict.fromkeys(chain(*(side.names for side in sides)))
     place = {name: index for index, name in enumerate(names)}
     rated = {name for side in sides for name, of in zip(side.names, side.rated, strict=True) if of}
-    is_rated = np.array([name in rated for name in names], dtype=bool)
-    n = int(is_rated.sum())
-    signs, of_mean = (1.0, -1.0)[: len(sides)], len(sides) == 1
-    panel = sum(
-        (sign * float(side.scores.mean()) if len(side.scores) else nan)
-        for sign, side in zip(signs, sides, strict=True)
-    )
-    least = min(int(side.rated.sum()) for side in sides)
-    human = low = high = nan
-    corrected = ci_low = ci_high = tuning = p = width_ratio = nan
-    to_halve = None
-    notes: tuple[Reason, ...] = ()
-    human_reason = None if least >= 2 else Reason.FEW_CLUSTERS
-    reason = None if least >= LEAST_PROMPTS else Reason.FEW_FOR_A_CORRECTION
+    is_rated = np.array([name in rated for name in place], dtype=bool)
+    n, least = int(is_rated.sum()), min(int(side.rated.sum()) for side in sides)
+    n_items, n_human = sum(side.n_items for side in sides), sum(side.n_human for side in sides)
+    panels = [float(side.scores.mean()) if len(side.scores) else nan for side in sides]
+    none = kind(nan, level=confidence, over=over, n=n, limits=limits)
+    sizes = n_items, n_human, len(place)
+
+    def undefined(human: Estimate, reason: Reason | None) -> CorrectedMean:
+        corrected = replace(none, reason=reason)
+        return CorrectedMean(_signed(panels), human, corrected, nan, *sizes, None)
+
     if not n_items or not least:
-        human_reason = reason = Reason.NO_RATINGS if not n_items else Reason.NOT_RATED_BY_PEOPLE
-    else:
-        every = [side.estimates() for side in sides]
-        of_people, moved = (
-            _combined([estimate.human for estimate in every], sides, signs, place),
-            _combined([estimate.corrected for estimate in every], sides, signs, place),
-        )
-        human = float(of_people[0])
-        if human_reason is None:
-            error = math.sqrt(jackknife_variance(of_people[1:][is_rated]))
-            human_reason = Reason.NO_SPREAD if error <= SAME * max(1.0, abs(human)) else None
-        if human_reason is None:
-            reach = error * critical_t(n - 1, confidence)
-            human, low, high = _within(human, error, n - 1.0, limits, confidence, of_mean)
-        reason = reason or human_reason
-        if reason is None:
-            result = _interval(moved, is_rated, n, confidence)
-            tuning = every[0].slope * sides[0].unrated
-            # Where people rated everything the panel adds nothing.
-            everything = all(side.unrated <= SAME for side in sides)
-            too_few = not everything and any(side.few_exceptions for side in sides)
-            if too_few or everything or result.reach > WIDEST * reach:
-                own = jackknife_variance(of_people[1:][is_rated])
-                result = _Reached(human, reach, error, n - 1.0, own, 0.0)
-                tuning = 0.0
-            differ = any(side.shares_differ for side in sides)
-            conditions = ((Reason.FEW_EXCEPTIONS, too_few), (Reason.SHARES_DIFFER, differ))
-            notes = tuple(note for note, holds in conditions if holds)
-            corrected = result.value
-        if reason is None and result.error <= SAME * max(1.0, abs(corrected)):
-            corrected, tuning, reason, notes = nan, nan, Reason.NO_SPREAD, ()
-        if reason is None:
-            corrected, ci_low, ci_high = _within(
-                corrected, result.error, result.df, limits, confidence, of_mean
-            )
-            p, width_ratio = two_sided_p(corrected / result.error, result.df), result.reach / reach
-            tuning = tuning if len(sides) == 1 else nan
-            to_halve = _to_halve(result, n, n_human, len(names), confidence)
-    kind = Estimate if len(sides) == 1 else Difference
-    about = kind(nan, level=confidence, over=over, n=n, limits=limits)
+        why = Reason.NO_RATINGS if not n_items else Reason.NOT_RATED_BY_PEOPLE
+        return undefined(replace(none, reason=why), why)
+    means = [side.means() for side in sides]
+    of_people, moved = (
+        _signed([_placed(own[of], side, place) for own, side in zip(means, sides, strict=True)])
+        for of in (0, 1)
+    )
+    own = jackknife_variance(of_people[1:][is_rated])
+    alone = _Reached(float(of_people[0]), own, 0.0, n - 1.0)
+    why_alone = Reason.FEW_CLUSTERS if least < 2 else alone.why_none
+    human = replace(none, value=alone.value, reason=why_alone)
+    if why_alone is None:
+        human = alone.as_estimate(none, is_mean)
+    if least < LEAST_PROMPTS or why_alone is not None:
+        few = Reason.FEW_FOR_A_CORRECTION if least < LEAST_PROMPTS else why_alone
+        return undefined(human, few)
+    result = _Reached.of(moved, is_rated)
+    tuning = means[0][2] * sides[0].unrated
+    # Where people rated everything the panel adds nothing.
+    everything = all(side.unrated <= SAME for side in sides)
+    too_few = not everything and any(side.few_exceptions for side in sides)
+    if too_few or everything or result.reach(confidence) > WIDEST * alone.reach(confidence):
+        result, tuning = replace(alone, value=human.value), 0.0
+    if result.why_none is not None:
+        return undefined(human, result.why_none)
+    notes = (Reason.FEW_EXCEPTIONS,) if too_few else ()
+    if any(side.shares_differ for side in sides):
+        notes = (*notes, Reason.SHARES_DIFFER)
+    corrected = result.as_estimate(none, is_mean)
+    corrected = replace(corrected, p=two_sided_p(corrected.value / result.error, result.df))
     return CorrectedMean(
-        float(panel), replace(about, value=human, low=low, high=high, reason=human_reason),
-        replace(about, value=corrected, low=ci_low, high=ci_high, p=p, reason=reason), tuning,
-        n_items, n_human, len(names), to_halve, notes, width_ratio,
+        _signed(panels), human, corrected,
+        tuning if is_mean else nan, *sizes, result.to_halve(n, n_human, len(place), confidence),
+        notes, result.reach(confidence) / alone.reach(confidence),
     )  # fmt: skip
 
 
-def _within(
-    value: float,
-    error: float,
-    df: float,
-    limits: tuple[float, float],
-    confidence: float,
-    of_mean: bool,
-) -> tuple[float, float, float]:
-    """Return a value and its interval within limits; a difference's is Student's, cut there."""
-    low, high = limits
-    value = min(max(value, low), high)
-    ends = scaled_interval(value, [(error, df)], limits if of_mean else (-inf, inf), confidence)
-    return value, max(ends[0], low), min(ends[1], high)
+def _beyond(values: Array, limits: tuple[float, float]) -> bool:
+    return bool(((values < limits[0] - SAME) | (values > limits[1] + SAME)).any())
+
+
+def _signed(values: Sequence[Any]) -> Any:
+    """Return the first value, less the second where there are two."""
+    return values[0] if len(values) == 1 else values[0] - values[1]
+
+
+def _placed(means: Array, side: RatedPart, place: Mapping[Hashable, int]) -> Array:
+    """Return means of all prompts, then without each of `place`."""
+    own = np.full(1 + len(place), means[0])
+    own[[1 + place[name] for name in side.names]] = means[1:]
+    return own
 
 
 @dataclass(frozen=True, slots=True)
 class _Reached:
-    """A value, its reach, error and degrees of freedom, and the parts of its variance."""
+    """A value, the parts of its variance by rated and other prompts, and degrees of freedom."""
 
     value: float
-    reach: float
-    error: float
-    df: float
     by_rated: float
     by_others: float
+    df: float
 
+    @classmethod
+    def of(cls, moved: Array, is_rated: Mask) -> _Reached:
+        n, n_others = int(is_rated.sum()), int((~is_rated).sum())
+        # Without (n - 1)/n (HC3): with it, eight to twelve prompts covered in 0.92 to 0.94.
+        by_rated = jackknife_variance(moved[1:][is_rated]) * n / (n - 1)
+        by_others = jackknife_variance(moved[1:][~is_rated])
+        parts = by_rated**2 / (n - 2) + (by_others**2 / (n_others - 1) if n_others > 1 else 0.0)
+        # For a panel that agrees with people without error, only the other prompts add variance.
+        df = (by_rated + by_others) ** 2 / parts if parts else n - 2.0
+        return cls(float(moved[0]), by_rated, by_others, df)
 
-def _interval(moved: Array, is_rated: Mask, n: int, confidence: float) -> _Reached:
-    # Without the factor (n - 1)/n (HC3): with it, eight to twelve prompts covered in 0.92 to 0.94.
-    by_rated = jackknife_variance(moved[1:][is_rated]) * n / (n - 1)
-    by_others = jackknife_variance(moved[1:][~is_rated])
-    total = by_rated + by_others
-    n_others = len(is_rated) - n
-    parts = by_rated**2 / (n - 2) + (by_others**2 / (n_others - 1) if n_others > 1 else 0.0)
-    # For a panel that agrees with people without error, only the other prompts add variance.
-    df = total**2 / parts if parts else n - 2.0
-    error = math.sqrt(total)
-    return _Reached(
-        float(moved[0]), error * critical_t(df, confidence), error, df, by_rated, by_others
-    )
+    @property
+    def error(self) -> float:
+        return math.sqrt(self.by_rated + self.by_others)
 
+    @property
+    def why_none(self) -> Reason | None:
+        same = self.error <= SAME * max(1.0, abs(self.value))
+        return Reason.NO_SPREAD if same else None
 
-def _combined(
-    values: Sequence[Array],
-    sides: Sequence[RatedPart],
-    signs: Sequence[float],
-    place: dict[Hashable, int],
-) -> Array:
-    """Return the sum of the sides' values by sign: of all prompts, then without each of `place`."""
-    total = np.zeros(1 + len(place))
-    for of, side, sign in zip(values, sides, signs, strict=True):
-        own = np.full(1 + len(place), of[0])
-        own[[1 + place[name] for name in side.names]] = of[1:]
-        total += sign * own
-    return total
+    def reach(self, confidence: float) -> float:
+        return self.error * critical_t(self.df, confidence)
 
+    def as_estimate(self, about: Estimate, is_mean: bool) -> Estimate:
+        """Return the value within limits; a difference's interval is Student's, cut there."""
+        low, high = about.limits
+        value = min(max(self.value, low), high)
+        scale = about.limits if is_mean else (-inf, inf)
+        ends = scaled_interval(value, [(self.error, self.df)], scale, about.level)
+        return replace(about, value=value, low=max(ends[0], low), high=min(ends[1], high))
 
-def _to_halve(
-    reached: _Reached, n: int, n_human: int, n_prompts: int, confidence: float
-) -> int | None:
-    by_panel = reached.by_others * n_prompts / max(n_prompts - n, 1)
-    by_people = max(reached.error**2 - by_panel, 0.0) * n
-    for more in range(n + 1, n_prompts + 1):
-        error = math.sqrt(by_people / more + by_panel)
-        if error * critical_t(max(more - 2.0, 1.0), confidence) <= reached.reach / 2:
-            return math.ceil(more * n_human / n)
-    return None
+    def to_halve(self, n: int, n_human: int, n_prompts: int, confidence: float) -> int | None:
+        by_panel = self.by_others * n_prompts / max(n_prompts - n, 1)
+        by_people = max(self.error**2 - by_panel, 0.0) * n
+        for more in range(n + 1, n_prompts + 1):
+            error = math.sqrt(by_people / more + by_panel)
+            if error * critical_t(max(more - 2.0, 1.0), confidence) <= self.reach(confidence) / 2:
+                return math.ceil(more * n_human / n)
+        return None
 
 
 @dataclass(frozen=True, slots=True)
@@ -479,18 +442,15 @@ class CorrectedPair:
 def system_columns(calibration: Calibration) -> list[FrameColumn]:
     """Return a data frame with one row for each system and dimension."""
     means = [system.mean for system in calibration.systems]
-
-    def estimates(name: str, ends: str) -> Iterator[FrameColumn]:
-        those: list[Estimate] = [getattr(mean, name) for mean in means]
-        yield FrameColumn(name, "number", [estimate.value for estimate in those])
-        yield FrameColumn(f"{ends}_low", "number", [estimate.low for estimate in those])
-        yield FrameColumn(f"{ends}_high", "number", [estimate.high for estimate in those])
-
+    of = {"human_only": "human_ci", "corrected": "ci"}
     return [
         *field_columns(calibration.systems, "text", "system", "dimension"),
         *field_columns(means, "number", "panel"),
-        *estimates("human_only", "human_ci"),
-        *estimates("corrected", "ci"),
+        *(
+            FrameColumn(head, "number", [getattr(getattr(mean, name), part) for mean in means])
+            for name, ends in of.items()
+            for head, part in ((name, "value"), (f"{ends}_low", "low"), (f"{ends}_high", "high"))
+        ),
         FrameColumn("lambda", "number", [mean.tuning for mean in means]),
         *field_columns(means, "whole", "n_human", "n_items"),
         FrameColumn("notes", "text", ["; ".join(mean.notes) for mean in means]),
@@ -588,54 +548,34 @@ def calibrate(
     of_system = {
         name: np.array([source == name for source in sources]) for name in dict.fromkeys(sources)
     }
+    over = "items" if panel.prompts is None else "prompts"
     systems: list[CorrectedSystem] = []
     pairs: list[CorrectedPair] = []
     for dimension, ours, theirs, limits in _scores(panel, humans, dimensions):
-        sides = {name: (ours[of], theirs[of], _kept(prompts, of)) for name, of in of_system.items()}
+        sides = {
+            name: RatedPart.of(ours[of], theirs[of], list(compress(prompts, of)), chance[of])
+            for name, of in of_system.items()
+        }
         systems += [
-            CorrectedSystem(
-                name,
-                dimension,
-                corrected_mean(
-                    *side,
-                    inclusion=chance[of_system[name]],
-                    limits=limits,
-                    confidence=confidence,
-                ),
-            )
+            CorrectedSystem(name, dimension, _estimated([side], limits, confidence, over))
             for name, side in sides.items()
         ]
-        for (a, first), (b, second) in combinations(sides.items(), 2):
-            estimated = corrected_difference(
-                first,
-                second,
-                inclusion=(chance[of_system[a]], chance[of_system[b]]),
-                limits=limits,
-                confidence=confidence,
-            )
+        for a, b in combinations(sides, 2):
+            estimated = _estimated([sides[a], sides[b]], limits, confidence, over)
             corrected = replace(cast(Difference, estimated.corrected), a=a, b=b)
             pairs.append(CorrectedPair(dimension, replace(estimated, corrected=corrected)))
-    n_primary = sum(pair.dimension == COMPOSITE for pair in pairs)
-    p_values = [pair.corrected.p for pair in pairs]
-    adjusted = [*holm(p_values[:n_primary]).tolist(), *holm(p_values[n_primary:]).tolist()]
-    over = "items" if panel.prompts is None else "prompts"
+    adjusted = holm_adjusted(
+        [pair.corrected for pair in pairs], [pair.dimension == COMPOSITE for pair in pairs]
+    )
     return Calibration(
-        tuple(replace(system, mean=_over(system.mean, over)) for system in systems),
+        tuple(systems),
         tuple(
-            replace(pair, mean=_over(pair.mean, over, p))
-            for pair, p in zip(pairs, adjusted, strict=True)
+            replace(pair, mean=replace(pair.mean, corrected=corrected))
+            for pair, corrected in zip(pairs, adjusted, strict=True)
         ),
         weighted=inclusion is not None,
         n_people=humans.n_raters_of(panel),
         labels=_labels(panel),
-    )
-
-
-def _over(mean: CorrectedMean, over: str, p_adjusted: float = nan) -> CorrectedMean:
-    return replace(
-        mean,
-        human_only=replace(mean.human_only, over=over),
-        corrected=replace(mean.corrected, over=over, p_adjusted=p_adjusted),
     )
 
 
@@ -676,180 +616,3 @@ def _limits(panel: Ratings, humans: Ratings, dimension: str) -> tuple[float, flo
     low, high = humans.scales.get(dimension) or panel.scales.get(dimension, nowhere)
     rated = humans.scores[:, :, humans.dimensions.index(dimension)]
     return nowhere if ((rated < low) | (rated > high)).any() else (low, high)
-
-
-def _kept(labels: tuple[str, ...], of: Mask) -> list[str]:
-    return [label for label, is_kept in zip(labels, of, strict=True) if is_kept]
-
-
-_SAME = 1e-12
-
-
-@dataclass(frozen=True, slots=True)
-class SelectedItem:
-    """An item that people are to rate.
-
-    Attributes:
-        item, prompt, system: what it is; the prompt and the system None where there are none.
-        inclusion_probability: with which it was drawn, in (0, 1].
-        spread: the standard deviation of the judges' scores of it, the root of the mean variance
-            over dimensions; NaN of a single judge.
-    """
-
-    item: str
-    prompt: str | None
-    system: str | None
-    inclusion_probability: float
-    spread: float
-
-
-def inclusion_probabilities(sizes: ArrayLike, n: int) -> Array:
-    """Return probabilities in proportion to sizes that add up to `n`, none above 1.
-
-    Args:
-        sizes: `(items,)`, above 0.
-        n: how many items are to be drawn; as many as there are makes all of them 1.
-
-    Raises:
-        ValueError: a size that is not above 0, or more to be drawn than there are items.
-
-    >>> inclusion_probabilities([1, 1, 2, 8], 2).tolist()
-    [0.25, 0.25, 0.5, 1.0]
-    """
-    wanted = as_scores(sizes)
-    if not (wanted > 0).all():
-        raise ValueError("sizes are above 0")
-    if not 0 <= n <= len(wanted):
-        raise ValueError(f"{n} of {len(wanted)} items cannot be drawn")
-    probabilities = np.zeros(len(wanted))
-    certain = np.zeros(len(wanted), dtype=bool)
-    while True:
-        left = wanted[~certain].sum()
-        probabilities[~certain] = wanted[~certain] * (n - certain.sum()) / left if left else 0.0
-        probabilities[certain] = 1.0
-        more = probabilities > 1 + _SAME
-        if not more.any():
-            return np.minimum(probabilities, 1.0)
-        certain |= more
-
-
-def systematic_sample(probabilities: ArrayLike, start: float) -> Mask:
-    """Draw a systematic sample: return which items are drawn, in their order, from a start that is
-    uniform in [0, 1).
-
-    How to read it: over all starts an item is drawn with its probability, and as many are drawn as
-    the probabilities add up to.
-
-    Args:
-        probabilities: `(items,)` in [0, 1].
-        start: in [0, 1).
-
-    >>> systematic_sample([0.5, 0.5, 0.5, 0.5], 0.7).tolist()
-    [False, True, False, True]
-    """
-    ends = np.cumsum(as_scores(probabilities))
-    # How many of start, start + 1, … lie below each end; sums of parts may lack their last bit.
-    below = np.ceil(np.round(ends - start, 9))
-    return np.diff(np.r_[0.0, np.maximum(below, 0)]) > 0
-
-
-def select_items(panel: Ratings, n: int, seed: int = 0) -> tuple[SelectedItem, ...]:
-    """Select items for people to rate, by system, in the panel's order of items.
-
-    Every system gets equally many, as far as it has enough items.
-
-    Args:
-        panel: its ratings; judges without a persona do not count.
-        n: how many items; all that the panel scored where there are no more.
-        seed: of what is drawn.
-
-    Raises:
-        ValueError: `n` is below 1, or the panel scored nothing.
-
-    >>> names = tuple(f"i{n}" for n in range(6))
-    >>> scores = np.array([[1.0, 1], [5, 1], [2, 2], [3, 3], [4, 2], [2, 2]])[:, :, None]
-    >>> panel = Ratings(scores, names, ("a", "b"), ("all",), ("all", "all"))
-    >>> found = select_items(panel, 3, seed=1)
-    >>> len(found), round(max(one.inclusion_probability for one in found), 2)
-    (3, 0.92)
-    """
-    if n < 1:
-        raise ValueError(f"at least one item is to be drawn, found {n}")
-    variances = _variances(panel)
-    scored = scored_items(panel)
-    if not scored.any():
-        raise ValueError("the panel scored nothing")
-    generator = np.random.default_rng(seed)
-    prompts = panel.prompts or panel.items
-    names = sorted(set(prompts))
-    places = dict(zip(names, generator.permutation(len(names)).tolist(), strict=True))
-    # Shuffle the items of each prompt and system.
-    own = generator.random(len(panel.items))
-    start = float(generator.random())
-    sources = np.array(panel.sources or (ALL,) * len(panel.items))
-    strata = [np.flatnonzero(scored & (sources == name)) for name in dict.fromkeys(sources)]
-    shares = _shares([len(of) for of in strata], n)
-    chances = {}
-    for of, share in zip(strata, shares, strict=True):
-        if not share:
-            continue
-        ordered = np.array(sorted(of, key=lambda item: (places[prompts[item]], own[item])))
-        of_prompts = [prompts[item] for item in ordered]
-        _, own_prompts, counts = np.unique(of_prompts, return_inverse=True, return_counts=True)
-        sizes = _sizes(variances[ordered]) / counts[own_prompts]
-        probabilities = inclusion_probabilities(sizes, share)
-        for item in np.flatnonzero(systematic_sample(probabilities, start)):
-            chances[int(ordered[item])] = float(probabilities[item])
-    return tuple(
-        SelectedItem(
-            panel.items[item],
-            None if panel.prompts is None else panel.prompts[item],
-            None if panel.sources is None else panel.sources[item],
-            chances[item],
-            float(np.sqrt(variances[item])),
-        )
-        for item in sorted(chances)
-    )
-
-
-def scored_items(panel: Ratings) -> Mask:
-    """Return which items have a rating by a judge who counts `(items,)`: those that can be
-    drawn."""
-    judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
-    return np.asarray((~np.isnan(panel.scores[:, judges])).any(axis=(1, 2)))
-
-
-def _variances(panel: Ratings) -> Array:
-    judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
-    variances = []
-    for place, dimension in enumerate(panel.dimensions):
-        scores = panel.scores[:, judges, place]
-        counts = (~np.isnan(scores)).sum(axis=1)
-        if dimension in panel.categories:
-            codes = range(len(panel.categories[dimension]))
-            same = sum(((scores == code).sum(axis=1) ** 2 for code in codes), np.zeros(len(scores)))
-            squares = counts - divide(same, counts)
-        else:
-            squares = np.nansum((scores - mean_there(scores, 1, keepdims=True)) ** 2, axis=1)
-        variances.append(np.where(counts > 1, divide(squares, counts - 1), np.nan))
-    return mean_there(np.stack(variances), 0)
-
-
-def _sizes(variances: Array) -> Array:
-    """Return the root of the mean of an item's variance and that of all; 1 if nothing is known."""
-    known = variances[~np.isnan(variances)]
-    mean = float(known.mean()) if len(known) else 0.0
-    if mean <= _SAME:
-        return np.ones(len(variances))
-    return np.sqrt((np.where(np.isnan(variances), mean, variances) / mean + 1) / 2)
-
-
-def _shares(sizes: list[int], n: int) -> list[int]:
-    shares = [0] * len(sizes)
-    left = min(n, sum(sizes))
-    while left:
-        open_ = [place for place, size in enumerate(sizes) if shares[place] < size]
-        for place in open_[:left]:
-            shares[place] += 1
-        left -= min(left, len(open_))
-    return shares

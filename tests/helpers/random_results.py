@@ -11,7 +11,6 @@ from persona_panel.analyses.fidelity import fidelity_result
 from persona_panel.analyses.group_contrasts import GroupContrasts
 from persona_panel.analyses.select import select_result
 from persona_panel.results.result import Result
-from persona_panel.statistics.calibration import select_items
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.group_differences import (
@@ -21,6 +20,7 @@ from persona_panel.statistics.group_differences import (
     group_difference,
     split_half,
 )
+from persona_panel.statistics.selection import select_items
 
 SYSTEMS = ("ash", "birch", "cedar")
 PERSONAS = ("ann", "bob", "cid", "dot", "eve", "fay")
