@@ -15,7 +15,7 @@ regression" (the penalty); debate-speeches.txt, Appendix E (strong and weak judg
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from math import isnan, nan, sqrt
@@ -49,7 +49,7 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.correlation import correlation
 from persona_panel.statistics.core.display import COMPOSITE
 from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
+from persona_panel.statistics.core.jackknife import Interval, jackknife, resampled_mean
 from persona_panel.statistics.core.means import critical_t, two_sided_p
 from persona_panel.statistics.core.significance import holm
 from persona_panel.statistics.core.table import Ratings, on_composite
@@ -128,7 +128,7 @@ def learner(method: AlignmentMethod, items: RatedItems) -> Learner:
         ValueError: there is no such method.
     """
     check_choice("method", method, AlignmentMethod)
-    return _LEARNERS[method](items)
+    return partial(_isotonic if method == "isotonic" else partial(_by_errors, method), items)
 
 
 def compares_judges(method: AlignmentMethod) -> bool:
@@ -136,24 +136,13 @@ def compares_judges(method: AlignmentMethod) -> bool:
     return method != "isotonic"
 
 
-def _learner_from_errors(
-    learn: Callable[[_Moments, Sequence[int]], AlignmentRule | None], items: RatedItems
-) -> Learner:
-    complete = complete_items(items.ratings)
-    errors = items.ratings - items.people[:, None]
-    products, sizes = [], []
-    for fold in range(items.n_folds):
-        of = (items.folds == fold) & complete
-        weights = items.weights[of]
-        products.append((errors[of] * weights[:, None]).T @ errors[of])
-        sizes.append(weights.sum())
-    moments = _Moments(np.array(products), np.array(sizes))
-    return partial(learn, moments)
+def _rule(weights: Array, scores: ArrayLike = (), values: ArrayLike = ()) -> AlignmentRule:
+    return AlignmentRule(weights, np.asarray(scores, float), np.asarray(values, float))
 
 
 def _isotonic(items: RatedItems, folds: Sequence[int]) -> AlignmentRule | None:
     n_judges = items.ratings.shape[1]
-    equal = AlignmentRule(np.full(n_judges, 1 / n_judges), np.array([]), np.array([]))
+    equal = _rule(np.full(n_judges, 1 / n_judges))
     mean = equal.apply(items.ratings)
     of = np.isin(items.folds, folds) & ~np.isnan(mean)
     if not of.any():
@@ -162,48 +151,34 @@ def _isotonic(items: RatedItems, folds: Sequence[int]) -> AlignmentRule | None:
     weights = np.bincount(place, items.weights[of])
     values = np.bincount(place, items.weights[of] * items.people[of]) / weights
     fitted = scipy.optimize.isotonic_regression(values, weights=weights).x
-    return AlignmentRule(equal.weights, scores, fitted)
+    return _rule(equal.weights, scores, fitted)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class _Moments:
-    """Weighted sums of products of judges' errors by fold, and sums of weights `(folds,)`."""
-
-    products: Array
-    sizes: Array
-
-    def of(self, folds: Sequence[int]) -> Array:
-        """Return the mean products over these folds; NaN where they have no items."""
-        return divide(self.products[list(folds)].sum(axis=0), self.sizes[list(folds)].sum())
-
-
-def _simplex(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
-    return _chosen(moments, folds, lambda within: weights_by_errors(moments.of(within), PENALTIES))
-
-
-def _subset(moments: _Moments, folds: Sequence[int]) -> AlignmentRule | None:
-    return _chosen(moments, folds, lambda within: _greedy(moments.of(within)))
-
-
-def _chosen(
-    moments: _Moments, folds: Sequence[int], candidates: Callable[[Sequence[int]], list[Array]]
+def _by_errors(
+    method: AlignmentMethod, items: RatedItems, folds: Sequence[int]
 ) -> AlignmentRule | None:
-    there = [fold for fold in folds if moments.sizes[fold] > 0]
+    """Return the weights with the least squared error on held-out folds, of those that the other
+    folds give by each penalty (`weights`) or for each number of judges (`subset`)."""
+    complete = complete_items(items.ratings)
+    products, sizes = {}, {}
+    for fold in folds:
+        of = (items.folds == fold) & complete
+        errors, weights = items.ratings[of] - items.people[of, None], items.weights[of]
+        products[fold], sizes[fold] = (errors * weights[:, None]).T @ errors, weights.sum()
+    there = [fold for fold in folds if sizes[fold] > 0]
     if not there:
         return None
+
+    def candidates(within: Sequence[int]) -> list[Array]:
+        mean = sum(products[fold] for fold in within) / sum(sizes[fold] for fold in within)
+        return weights_by_errors(mean, PENALTIES) if method == "weights" else _greedy(mean)
+
     weights_of_all = candidates(there)
     total: Array = np.zeros(len(weights_of_all))
     for held in there if len(there) > 1 else ():
         learnt = candidates([fold for fold in there if fold != held])
-        total += [weights @ moments.products[held] @ weights for weights in learnt]
-    return AlignmentRule(weights_of_all[int(np.argmin(total))], np.array([]), np.array([]))
-
-
-_LEARNERS: Mapping[AlignmentMethod, Callable[[RatedItems], Learner]] = {
-    "isotonic": lambda items: partial(_isotonic, items),
-    "weights": partial(_learner_from_errors, _simplex),
-    "subset": partial(_learner_from_errors, _subset),
-}
+        total += [weights @ products[held] @ weights for weights in learnt]
+    return _rule(weights_of_all[int(np.argmin(total))])
 
 
 def weights_by_errors(errors: Array, penalties: Sequence[float]) -> list[Array]:
@@ -305,18 +280,15 @@ def ensembles_on_other_items(
         taus = [correlation(judge, people[~own], "tau_c") for judge in scores[~own].T]
         order = np.argsort([-tau.value if tau.reason is None else np.inf for tau in taus])
         ranked[own] = scores[own][:, order]
-    halves: Sequence[tuple[Half, slice]] = (("strong", slice(0, n)), ("weak", slice(-n, None)))
-    ensembles = []
-    for half, part in halves:
-        members = [correlation(column, people, "tau_c").value for column in ranked[:, part].T]
-        ensembles.append(
-            ChosenEnsemble(
-                half,
-                correlation(row_means(ranked[:, part]), people, "tau_c"),
-                float(np.mean(members)),
-            )
+    halves: dict[Half, Array] = {"strong": ranked[:, :n], "weak": ranked[:, -n:]}
+    return [
+        ChosenEnsemble(
+            half,
+            correlation(row_means(part), people, "tau_c"),
+            float(np.mean([correlation(column, people, "tau_c").value for column in part.T])),
         )
-    return ensembles
+        for half, part in halves.items()
+    ]
 
 
 METHODS: tuple[AlignmentMethod, ...] = get_args(AlignmentMethod)
@@ -483,15 +455,13 @@ def learnt_alignment(
     sizes = np.bincount(places)[places]
     items = RatedItems(judges[known], target[known], 1 / sizes, fold_of, n_folds)
     alignments = [_of_method(method, items, places, judges, known) for method in methods]
-    adjusted = holm([alignment.p for alignment in alignments])
-    return replace(
-        none(Reason.FEW_TO_LEARN),
-        methods=tuple(
-            replace(alignment, p_adjusted=float(p))
-            for alignment, p in zip(alignments, adjusted, strict=True)
-        ),
-        reason=None,
-    )
+    return replace(none(Reason.FEW_TO_LEARN), methods=_adjusted(alignments), reason=None)
+
+
+def _adjusted(alignments: Sequence[MethodAlignment]) -> tuple[MethodAlignment, ...]:
+    p_values = holm([alignment.p for alignment in alignments]).tolist()
+    pairs = zip(alignments, p_values, strict=True)
+    return tuple(replace(alignment, p_adjusted=p) for alignment, p in pairs)
 
 
 def _of_method(
@@ -543,10 +513,9 @@ def _errors(
 ) -> tuple[HeldOutFigure, HeldOutFigure]:
     squared = [means_by((side - people) ** 2, prompts) for side in (before, after)]
     absolute = [means_by(np.abs(side - people), prompts) for side in (before, after)]
-    n = len(squared[0])
     return (
-        _figure("rmse", *map(_root_mean, squared), n_folds=n_folds, n=n),
-        _figure("mae", *map(resampled_mean, absolute), n_folds=n_folds, n=n),
+        _figure("rmse", *map(_root_mean, squared), n_folds, len(squared[0])),
+        _figure("mae", *map(resampled_mean, absolute), n_folds, len(squared[0])),
     )
 
 
@@ -557,45 +526,43 @@ def _order(
     of_prompts = [np.flatnonzero(prompts == place) for place in range(int(prompts.max()) + 1)]
     several = [of for of in of_prompts if np.ptp(people[of]) > 0]
     if len(several) < LEAST_PROMPTS:
+        taus = [correlation(side, people, "tau_b") for side in (before, after)]
+        own = jackknife(taus[1].resampled, len(people), prompts.tolist(), kind="difference")
+        p = _p(taus[1].value, own.standard_error, own.degrees_of_freedom)
         gain = correlation_gain(after, before, people, "tau_b")
         moved = jackknife(gain.resampled, len(people), prompts.tolist(), kind="difference")
-        tau = correlation(after, people, "tau_b")
-        own = jackknife(tau.resampled, len(people), prompts.tolist(), kind="difference")
-        first, then = correlation(before, people, "tau_b").value, tau.value
-        error, df = moved.standard_error, moved.degrees_of_freedom
-        p = _p(then, own.standard_error, own.degrees_of_freedom)
-        n = int(prompts.max()) + 1
-        return _ends("tau_b", first, then, error, df, n_folds=n_folds, n=n), p
+        values = taus[0].value, taus[1].value
+        return _held_out("tau_b", *values, moved, n_folds, len(of_prompts)), p
     sides = np.column_stack([before, after, people])
     # Scores that tie all texts of a prompt order nothing. To leave such prompts out would keep the
     # few, chosen by the scores, in which these have an order, and their spread.
-    taus = np.nan_to_num([tau_b_matrix(sides[of])[2, :2] for of in several])
-    n = len(taus)
-    aligned = taus[:, 1]
+    by_prompt = np.nan_to_num([tau_b_matrix(sides[of])[2, :2] for of in several])
+    n = len(by_prompt)
+    aligned = by_prompt[:, 1]
     # The same τ in every prompt has no spread for Student's t; under the null each sign is as
     # likely as the other.
     p = 2.0 ** (1 - n) if aligned.any() else 1.0
     if np.ptp(aligned) > _SAME:
         p = _p(float(aligned.mean()), float(aligned.std(ddof=1)) / sqrt(n), n - 1.0)
-    first_side, then_side = map(resampled_mean, taus.T)
-    return _figure("tau_b", first_side, then_side, n_folds=n_folds, n=n), p
+    return _figure("tau_b", *map(resampled_mean, by_prompt.T), n_folds, n), p
 
 
 def _figure(
-    name: FigureName, before: Resampled, after: Resampled, *, n_folds: int, n: int
+    name: FigureName, before: Resampled, after: Resampled, n_folds: int, n: int
 ) -> HeldOutFigure:
     """Return a figure from two functions of weights of `n` prompts."""
     interval = jackknife(difference_of(after, before), n, kind="difference")
-    first, then = (value_of(side, n) for side in (before, after))
-    error, df = interval.standard_error, interval.degrees_of_freedom
-    return _ends(name, first, then, error, df, n_folds=n_folds, n=n)
+    return _held_out(name, value_of(before, n), value_of(after, n), interval, n_folds, n)
 
 
-def _ends(
-    name: FigureName, before: float, after: float, error: float, df: float, *, n_folds: int, n: int
+def _held_out(
+    name: FigureName, before: float, after: float, interval: Interval, n_folds: int, n: int
 ) -> HeldOutFigure:
     moved = Difference(after - before, over="prompts", n=n, a="aligned", b="panel")
-    whole = error * sqrt(1 + n_folds / (n_folds - 1))
+    whole, df = (
+        interval.standard_error * sqrt(1 + n_folds / (n_folds - 1)),
+        interval.degrees_of_freedom,
+    )
     if whole > _SAME:
         reach = whole * critical_t(df)
         ends = moved.value - reach, moved.value + reach
@@ -677,7 +644,7 @@ def align(
     parts = [(name, ours, theirs) for name in dimensions]
     if whole is not None:
         parts.insert(0, (COMPOSITE, whole[0], whole[1]))
-    aligned = []
+    aligned: list[AlignedDimension] = []
     for name, own, others in parts:
         people = others.scores[:, :, others.dimensions.index(name)]
         learnt = learnt_alignment(
@@ -689,18 +656,14 @@ def align(
             seed=seed,
         )
         aligned.append(AlignedDimension(name, tuple(ours.raters[j] for j in judges), learnt))
-    return Alignment(panel, _adjusted(aligned, n_primary=0 if whole is None else 1))
+    # The composite is a family of its own.
+    n_primary = 0 if whole is None else 1
+    return Alignment(panel, (*_family(aligned[:n_primary]), *_family(aligned[n_primary:])))
 
 
-def _adjusted(aligned: Sequence[AlignedDimension], n_primary: int) -> tuple[AlignedDimension, ...]:
-    """Adjust p over methods and dimensions; the first `n_primary` are a family of their own."""
-    p_values = iter(
-        p
-        for those in (aligned[:n_primary], aligned[n_primary:])
-        for p in holm([method.p for each in those for method in each.learnt.methods]).tolist()
-    )
-
-    def of(each: AlignedDimension) -> tuple[MethodAlignment, ...]:
-        return tuple(replace(method, p_adjusted=next(p_values)) for method in each.learnt.methods)
-
-    return tuple(replace(each, learnt=replace(each.learnt, methods=of(each))) for each in aligned)
+def _family(aligned: Sequence[AlignedDimension]) -> Iterator[AlignedDimension]:
+    """Yield the alignments with p-values adjusted over their methods and dimensions."""
+    adjusted = iter(_adjusted([method for each in aligned for method in each.learnt.methods]))
+    for each in aligned:
+        methods = tuple(next(adjusted) for _ in each.learnt.methods)
+        yield replace(each, learnt=replace(each.learnt, methods=methods))
