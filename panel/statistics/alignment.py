@@ -514,8 +514,8 @@ def _errors(
     squared = [means_by((side - people) ** 2, prompts) for side in (before, after)]
     absolute = [means_by(np.abs(side - people), prompts) for side in (before, after)]
     return (
-        _figure("rmse", *map(_root_mean, squared), n_folds, len(squared[0])),
-        _figure("mae", *map(resampled_mean, absolute), n_folds, len(squared[0])),
+        _figure("rmse", *map(_root_mean, squared), n_folds=n_folds, n=len(squared[0])),
+        _figure("mae", *map(resampled_mean, absolute), n_folds=n_folds, n=len(squared[0])),
     )
 
 
@@ -544,11 +544,11 @@ def _order(
     p = 2.0 ** (1 - n) if aligned.any() else 1.0
     if np.ptp(aligned) > _SAME:
         p = _p(float(aligned.mean()), float(aligned.std(ddof=1)) / sqrt(n), n - 1.0)
-    return _figure("tau_b", *map(resampled_mean, by_prompt.T), n_folds, n), p
+    return _figure("tau_b", *map(resampled_mean, by_prompt.T), n_folds=n_folds, n=n), p
 
 
 def _figure(
-    name: FigureName, before: Resampled, after: Resampled, n_folds: int, n: int
+    name: FigureName, before: Resampled, after: Resampled, *, n_folds: int, n: int
 ) -> HeldOutFigure:
     """Return a figure from two functions of weights of `n` prompts."""
     interval = jackknife(difference_of(after, before), n, kind="difference")

@@ -141,9 +141,9 @@ class RatedPart:
                 return True
         return False
 
-    def means(self) -> tuple[Array, Array, float]:
-        """Return people's mean and the corrected one, each of all prompts, then without each; and
-        the slope."""
+    def means(self) -> tuple[Array, float]:
+        """Return people's mean and the corrected one `(2, 1 + prompts)`, of all prompts, then
+        without each; and the slope."""
         w, of = self.weight, self.rated
         # About the means: sums of products of large numbers would lose what differs.
         y = np.where(of, self.human - self.human[of].mean(), 0.0)
@@ -161,7 +161,7 @@ class RatedPart:
         human = divide(sums[1], sums[0])
         moved = human + slopes * (means - divide(sums[2], sums[0]))
         shift = self.human[of].mean()
-        return human + shift, moved + shift, float(slope[0])
+        return np.array([human, moved]) + shift, float(slope[0])
 
 
 def _slope(sums: Array) -> Array:
@@ -317,7 +317,7 @@ def _estimated(
         return undefined(replace(none, reason=why), why)
     means = [side.means() for side in sides]
     of_people, moved = (
-        _signed([_placed(own[of], side, place) for own, side in zip(means, sides, strict=True)])
+        _signed([_placed(own[0][of], side, place) for own, side in zip(means, sides, strict=True)])
         for of in (0, 1)
     )
     own = jackknife_variance(of_people[1:][is_rated])
@@ -330,7 +330,7 @@ def _estimated(
         few = Reason.FEW_FOR_A_CORRECTION if least < LEAST_PROMPTS else why_alone
         return undefined(human, few)
     result = _Reached.of(moved, is_rated)
-    tuning = means[0][2] * sides[0].unrated
+    tuning = means[0][1] * sides[0].unrated
     # Where people rated everything the panel adds nothing.
     everything = all(side.unrated <= SAME for side in sides)
     too_few = not everything and any(side.few_exceptions for side in sides)

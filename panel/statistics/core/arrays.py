@@ -173,6 +173,11 @@ def has_ratings(ratings: Array, least: int = 1) -> Mask:
     return np.sum(~np.isnan(ratings), axis=1) >= least
 
 
+def count_raters(ratings: Array) -> int:
+    """Return how many raters rated anything of `(items, raters)`."""
+    return int((~np.isnan(ratings)).any(axis=0).sum())
+
+
 def has_two_ratings(ratings: Array) -> Mask:
     """Return whether an item has what agreement is computed from `(items,)`."""
     return has_ratings(ratings, 2)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import combinations
@@ -32,8 +32,8 @@ from persona_panel.statistics.core.arrays import (
     MeasurementLevel,
     Reason,
     Statistic,
+    count_raters,
     has_two_ratings,
-    value_of,
 )
 from persona_panel.statistics.core.display import number, percent, signed
 from persona_panel.statistics.core.jackknife import resampled_mean
@@ -60,8 +60,6 @@ from persona_panel.statistics.generalizability import (
     variance_components,
 )
 from persona_panel.statistics.kappa import (
-    agreement_on,
-    cohen_kappa,
     fleiss_kappa,
 )
 from persona_panel.statistics.reliability import (
@@ -255,54 +253,6 @@ def _within_prompts(block: AgreementBlock, statistic: PairStatistic) -> Iterator
         yield replace(block.over_prompts(inside), counted=has_two_ratings(block.ratings))
 
 
-ANNOTATORS_SHOWN = 40
-"""The most annotators for which κ of every two is computed; for more, only the mean."""
-
-
-@agreement_statistics.register(
-    "agreement_on_label", "agreement",
-    table=StatisticTable("Agreement of two annotators on each label", columns="by_value"),
-    levels=ANY_LEVEL, needs=("categories",), order=70,
-)  # fmt: skip
-def by_label(block: AgreementBlock) -> Iterator[BlockResult]:
-    several = (~np.isnan(block.ratings)).sum(axis=1) > 1
-    n_raters = int((~np.isnan(block.ratings[several])).any(axis=0).sum())
-    n_items = int(several.sum())
-    for code, name in enumerate(block.categories):
-        resampled = agreement_on(block.ratings, code)
-        value = value_of(resampled, len(block.ratings))
-        statistic = Statistic.of(value, n_items, n_raters, Reason.NO_RATINGS)
-        yield BlockResult(
-            statistic, resampled, kind="share", limits=(0.0, 1.0), by="label", by_value=name
-        )
-
-
-@agreement_statistics.register(
-    "kappa_of_two", "Cohen κ",
-    table=StatisticTable(
-        "Cohen κ of every two annotators", columns="crossed", all_raters_only=True
-    ),
-    levels=ANY_LEVEL, needs=("categories",), order=80,
-)  # fmt: skip
-def matrix(block: AgreementBlock) -> Iterator[BlockResult]:
-    if len(block.raters) <= ANNOTATORS_SHOWN:
-        yield from kappa_matrix(block.ratings, block.raters)
-
-
-def kappa_matrix(labels: Array, names: Sequence[str]) -> Iterator[BlockResult]:
-    """Yield unweighted κ of every two annotators, each pair once: `by` and `by_value` are their
-    names.
-
-    Args:
-        labels: `(items, annotators)`, NaN where missing.
-        names: the annotators'.
-    """
-    for place, name in enumerate(names):
-        for other in range(place + 1, len(names)):
-            kappa = cohen_kappa(labels[:, place], labels[:, other], "none")
-            yield BlockResult(kappa, by=name, by_value=names[other])
-
-
 @agreement_statistics.register(
     "effective_judges", "effective\nnumber of\njudges", table=AGREEMENT, of=OF_SCORES,
     summary="effective number of judges", order=60,
@@ -372,9 +322,9 @@ def _by_item(block: AgreementBlock) -> tuple[Array, Array]:
 
 def _mean(block: AgreementBlock, by_item: Array, ratings: Array) -> BlockResult:
     defined = ~np.isnan(by_item)
-    n_raters = int((~np.isnan(ratings[defined])).any(axis=0).sum())
+    n_raters = count_raters(ratings[defined])
     if not defined.any():
-        few = (~np.isnan(block.controls)).any(axis=0).sum() < 2
+        few = count_raters(block.controls) < 2
         return BlockResult(
             Statistic.undefined(Reason.FEW_RATERS if few else Reason.NO_SHARED_ITEMS)
         )
@@ -385,10 +335,10 @@ def _mean(block: AgreementBlock, by_item: Array, ratings: Array) -> BlockResult:
 
 
 def _unless_alike(block: AgreementBlock, result: BlockResult) -> BlockResult:
-    n_replicates = int((~np.isnan(block.controls)).any(axis=0).sum())
+    n_replicates = count_raters(block.controls)
     if result.statistic.reason is None and (why := why_no_gain(block.controls)) is not None:
         return BlockResult(Statistic.undefined(why))
-    n_personas = int((~np.isnan(block.ratings)).any(axis=0).sum())
+    n_personas = count_raters(block.ratings)
     return replace(
         result, note=f"{n_personas} judges with a persona, {n_replicates} replicates without"
     )

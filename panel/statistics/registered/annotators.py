@@ -1,0 +1,218 @@
+"""The statistics of `correlate` with a judge, or the panel, in a person's place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from math import nan
+from typing import Literal
+
+import numpy as np
+
+from persona_panel.statistics.annotators import (
+    LEAST_CLUSTERS,
+    LEAST_ITEMS,
+    AlignmentScore,
+    AnnotatorTest,
+    Substitution,
+    annotator_test,
+    left_out,
+    substitution,
+)
+from persona_panel.statistics.comparison import ComparisonBlock, comparison_statistics
+from persona_panel.statistics.core.arrays import (
+    Array,
+    Reason,
+    Statistic,
+    has_two_ratings,
+)
+from persona_panel.statistics.core.display import general
+from persona_panel.statistics.core.registry import (
+    ANY_LEVEL,
+    OF_SCORES,
+    BlockResult,
+    StatisticTable,
+)
+from persona_panel.statistics.human_raters import (
+    added_raters,
+)
+from persona_panel.statistics.kappa import (
+    majority,
+)
+
+RATER = "rater"
+"""The breakdown of a single judge's rows; the panel's own row has none."""
+
+ANNOTATOR_TEST = StatisticTable(
+    "Alternative annotator test, by judge; first the panel",
+    all_raters_only=True,
+    remark=(
+        "Each person is left out in turn: who is closer to the other people, the judge or that "
+        "person? Winning rate ω: the share of people over whom the judge wins, with an allowance "
+        "of epsilon; at 0.5 or more it may take the place of a person, by this test. Advantage ρ: "
+        "how often it is at least as near as a person. Items needed: how many items each person "
+        "would have to rate for ω of 0.5, with 80 % power, if differences are as observed. Where "
+        "people's ratings are noisy, one score for everything can pass: look at correlations."
+    ),
+)
+
+
+def _register_test_figure(name: str, heading: str, order: int, summary: str = "") -> None:
+    @comparison_statistics.register(
+        name, heading, table=ANNOTATOR_TEST, levels=ANY_LEVEL, of=OF_SCORES, summary=summary,
+        order=order,
+    )  # fmt: skip
+    def results(block: ComparisonBlock) -> Iterator[BlockResult]:
+        """Yield the panel's result, then each judge's; nothing without an epsilon."""
+        if block.options.epsilon is None:
+            return
+        for judge, test in _tests(block):
+            of = {
+                "alt_test_winning_rate": test.winning_rate,
+                "alt_test_advantage": test.advantage,
+                "alt_test_items_needed": test.items_needed,
+            }[name]
+            note = _note(block, test) if name == "alt_test_winning_rate" else ""
+            resampled = of.resampled if name == "alt_test_advantage" else None
+            by = None if judge is None else RATER
+            yield BlockResult(of, resampled, note, "share", (0.0, 1.0), by, judge)
+
+
+@lru_cache(maxsize=2)  # three statistics come from the same tests
+def _tests(block: ComparisonBlock) -> list[tuple[str | None, AnnotatorTest]]:
+    score = _score(block)
+    panel = majority(block.judges) if score == "accuracy" else block.panel_mean
+    if block.other_scale or "same_scale" not in block.has:
+        none = Statistic.undefined(Reason.OTHER_SCALE)
+        return [(None, AnnotatorTest(none, none, none, ()))]
+    tests = []
+    for name, candidate in [(None, panel), *zip(block.judge_names, block.judges.T, strict=True)]:
+        tested = annotator_test(
+            candidate,
+            block.humans,
+            score=score,
+            epsilon=block.options.epsilon or 0.0,
+            clusters=block.clusters,
+        )
+        tests.append((name, tested))
+    return tests
+
+
+def _score(block: ComparisonBlock) -> AlignmentScore:
+    return "accuracy" if block.categories else "neg_rmse"
+
+
+def _note(block: ComparisonBlock, test: AnnotatorTest) -> str:
+    n_tested = sum(person.is_tested for person in test.humans)
+    n_wins = round(test.winning_rate.value * n_tested) if n_tested else 0
+    said = [f"epsilon {block.options.epsilon:g}"]
+    if n_tested:
+        said.append(f"wins over {n_wins} of {n_tested} people")
+    few = [
+        block.human_names[person.human] for person in test.humans if person.n_items < LEAST_ITEMS
+    ]
+    prompts = [
+        block.human_names[person.human]
+        for person in test.humans
+        if not person.is_tested and person.n_items >= LEAST_ITEMS
+    ]
+    for names, what in (
+        (few, f"fewer than {LEAST_ITEMS} shared items"),
+        (prompts, f"fewer than {LEAST_CLUSTERS} prompts"),
+    ):
+        if names:
+            said.append(left_out(names, len(test.humans), what))
+    return "; ".join(said)
+
+
+_register_test_figure("alt_test_winning_rate", "winning\nrate ω", 190, "winning rate ω")
+_register_test_figure("alt_test_advantage", "advantage\nρ", 191, "advantage ρ")
+_register_test_figure("alt_test_items_needed", "items\nneeded", 192)
+
+
+SUBSTITUTION = StatisticTable(
+    "Quadratically weighted κ of pairs of people, one of them replaced by the panel; "
+    "people: neither replaced"
+)
+
+
+def _register_kappa(suffix: str, heading: str, order: int, *, zeros: bool) -> None:
+    sides: tuple[tuple[Literal["panel", "humans"], str], ...]
+    sides = ("panel", "substituted_kappa"), ("humans", "human_kappa")
+    for side, name in sides:
+        comparison_statistics.register(
+            f"{name}{suffix}", heading, table=SUBSTITUTION, needs=("same_scale",), side=side,
+            show_note=zeros, order=order,
+        )(lambda block: [_kappa(block, zeros=zeros)])  # fmt: skip
+
+
+def _kappa(block: ComparisonBlock, *, zeros: bool) -> BlockResult:
+    of_panel = block.side == "panel"
+    if of_panel and block.other_scale:
+        return BlockResult(Statistic.undefined(Reason.OTHER_SCALE))
+    both = _substitution(block)
+    kappas = both.panel if of_panel else both.humans
+    note = f"{kappas.n_pairs} pairs, {kappas.n_constant} with a constant rater"
+    if kappas.n_missing:
+        note += f", {kappas.n_missing} that the panel did not rate"
+    statistic = kappas.with_zeros if zeros else kappas.without
+    counted = has_two_ratings(block.humans) & ~np.isnan(_stand_in(block))
+    statistic = block.of_both(statistic) if of_panel else statistic
+    return BlockResult.of(statistic, note, counted=counted)
+
+
+@lru_cache(maxsize=1)  # κ with and without the zeros come from the same pairs
+def _substitution(block: ComparisonBlock) -> Substitution:
+    return substitution(block.humans, _stand_in(block), min_shared=block.options.min_shared)
+
+
+def _stand_in(block: ComparisonBlock) -> Array:
+    """Return the ratings that take a person's place; on people's side no ratings do."""
+    return block.panel_mean if block.side == "panel" else block.target
+
+
+_register_kappa("", "pairs with a constant\nrater counted as 0", 210, zeros=True)
+_register_kappa("_without_constant", "pairs with a constant\nrater left out", 220, zeros=False)
+
+
+@comparison_statistics.register(
+    "alpha_added",
+    "change of α",
+    table=StatisticTable(
+        "Change of people's Krippendorff α as judges are added",
+        columns="by_value",
+        remark="Intervals and p here: Student's t over prompts, adjusted by Bonferroni for the "
+        "numbers of judges.",
+    ),
+    levels=ANY_LEVEL,
+    needs=("same_scale",),
+    order=610,
+)
+def change_of_alpha(block: ComparisonBlock) -> Iterator[BlockResult]:
+    """Yield the change of α as the first 1, 2, … judges join, in the panel's order. p-values and
+    intervals are adjusted by Bonferroni for the numbers of judges."""
+    if block.other_scale:
+        undefined = Statistic.undefined(Reason.OTHER_SCALE)
+        yield BlockResult(undefined, by="judges added", by_value="any number")
+        return
+    options = block.options
+    additions = added_raters(
+        block.humans, block.judges, block.level, block.clusters, confidence=options.confidence,
+        seed=options.seed,
+    )  # fmt: skip
+    alone = additions.alphas[0]
+    for place, alpha in enumerate(additions.alphas[1:]):
+        change, p = float(additions.change[place]), float(additions.p_adjusted[place])
+        reason = alone.reason or alpha.reason
+        yield BlockResult(
+            Statistic(change, alpha.n_items, alpha.n_raters, nan if reason else p, reason),
+            note=""
+            if reason
+            else f"α {general(alone.value, 4)} of people, {general(alpha.value, 4)} with judges",
+            by="judges added",
+            by_value=f"{place + 1}",
+            ci=additions.intervals[place] if options.intervals and not reason else None,
+            p_raw=float(additions.p_value[place]),
+            n_tests=len(additions.change),
+            adjusted_over="judges added",
+        )

@@ -1,0 +1,282 @@
+"""The statistics of labels: of `agree` and of `correlate`, on dimensions of categories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from functools import partial
+from itertools import combinations, product
+
+import numpy as np
+
+from persona_panel.statistics.agreement import AgreementBlock, agreement_statistics
+from persona_panel.statistics.comparison import ComparisonBlock, comparison_statistics
+from persona_panel.statistics.concordance import pairwise
+from persona_panel.statistics.core.arrays import (
+    Array,
+    Mask,
+    Reason,
+    Statistic,
+    count_raters,
+    has_ratings,
+    has_two_ratings,
+    mean_of,
+    value_of,
+)
+from persona_panel.statistics.core.jackknife import resampled_mean
+from persona_panel.statistics.core.registry import ANY_LEVEL, BlockResult, StatisticTable
+from persona_panel.statistics.kappa import (
+    agreement_on,
+    cohen_kappa,
+    confusion,
+    majority,
+    same_label,
+)
+from persona_panel.statistics.registered.comparison import GAIN_REMARK, of_all_raters
+
+ANNOTATORS_SHOWN = 40
+"""The most annotators for which κ of every two is computed; for more, only the mean."""
+_OF_KAPPA = (-1.0, 1.0)
+_of_share = partial(BlockResult, kind="share", limits=(0.0, 1.0))
+
+
+def kappa_matrix(labels: Array, names: Sequence[str]) -> Iterator[BlockResult]:
+    """Yield unweighted κ of every two annotators `(items, annotators)`, each pair once: `by` and
+    `by_value` are their names; nothing of more than `ANNOTATORS_SHOWN`."""
+    if len(names) <= ANNOTATORS_SHOWN:
+        for (a, name), (b, other) in combinations(enumerate(names), 2):
+            kappa = cohen_kappa(labels[:, a], labels[:, b], "none")
+            yield BlockResult(kappa, by=name, by_value=other)
+
+
+@agreement_statistics.register(
+    "agreement_on_label", "agreement",
+    table=StatisticTable("Agreement of two annotators on each label", columns="by_value"),
+    levels=ANY_LEVEL, needs=("categories",), order=70,
+)  # fmt: skip
+def of_annotators(block: AgreementBlock) -> Iterator[BlockResult]:
+    several = has_two_ratings(block.ratings)
+    n_items, n_raters = int(several.sum()), count_raters(block.ratings[several])
+    for code, name in enumerate(block.categories):
+        resampled = agreement_on(block.ratings, code)
+        value = value_of(resampled, len(several))
+        statistic = Statistic.of(value, n_items, n_raters, Reason.NO_RATINGS)
+        yield _of_share(statistic, resampled, by="label", by_value=name)
+
+
+agreement_statistics.register(
+    "kappa_of_two", "Cohen κ",
+    table=StatisticTable(
+        "Cohen κ of every two annotators", columns="crossed", all_raters_only=True
+    ),
+    levels=ANY_LEVEL, needs=("categories",), order=80,
+)(lambda block: kappa_matrix(block.ratings, block.raters))  # fmt: skip
+
+LABELS = StatisticTable("Labels compared with people's; people: each with the others")
+BY_LABEL = StatisticTable("Agreement of the two majorities on each label (F1)", columns="by_value")
+CONFUSION = StatisticTable(
+    "Labels by the majority of people (lines) and of the panel (columns), numbers of items",
+    columns="crossed",
+    all_raters_only=True,
+)
+BY_JUDGE = StatisticTable(
+    "Cohen κ of each judge with the majority of people", columns="dimension", all_raters_only=True
+)
+MATRIX = StatisticTable(
+    "Cohen κ of every two annotators, judges and people", columns="crossed", all_raters_only=True
+)
+_of_labels = partial(comparison_statistics.register, levels=ANY_LEVEL, needs=("categories",))
+_KAPPA, _SAME = "Cohen κ of\nthe majorities", "share of\nthe same label"
+_PAIRS = "mean κ of\ntwo annotators"
+
+
+@_of_labels(
+    "label_kappa", _KAPPA, table=LABELS, show_note=True, summary="Cohen κ of the majorities",
+    order=1,
+)  # fmt: skip
+def kappa(block: ComparisonBlock) -> Iterator[BlockResult]:
+    of_majorities = _kappa(majority(block.judges), majority(block.humans), *_sides(block))
+    yield BlockResult.of(block.of_both(of_majorities), _without_majority(block))
+
+
+@_of_labels("label_agreement", _SAME, table=LABELS, order=2)
+def agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
+    same = same_label(majority(block.judges), majority(block.humans))
+    shared = _mean_share([same], _why_not_shared(*_sides(block)))
+    yield (
+        shared
+        if shared.statistic.reason
+        else replace(shared, statistic=block.of_both(shared.statistic))
+    )
+
+
+@_of_labels("label_kappa_pairs", _PAIRS, table=LABELS, order=3)
+def pairs(block: ComparisonBlock) -> Iterator[BlockResult]:
+    """Yield the mean κ of each judge with each person."""
+    of_pairs = product(block.judges.T, block.humans.T)
+    kappas = [cohen_kappa(judge, human, "none") for judge, human in of_pairs]
+    yield _mean_kappa(kappas, np.all([has_ratings(side) for side in _sides(block)], axis=0))
+
+
+@_of_labels(
+    "human_label_kappa", _KAPPA, table=LABELS, side="humans", summary="people: κ with the others",
+    order=1,
+)  # fmt: skip
+def human_kappa(block: ComparisonBlock) -> Iterator[BlockResult]:
+    """Yield the mean κ of each person with the majority of the others."""
+    if count_raters(block.humans) < 2:
+        yield BlockResult(Statistic.undefined(Reason.FEW_PEOPLE))
+        return
+    kappas = [
+        _kappa(human, majority(others), human[:, None], others)
+        for human, others in _in_turn(block.humans)
+    ]
+    yield _mean_kappa(kappas, has_two_ratings(block.humans))
+
+
+@_of_labels("human_label_agreement", _SAME, table=LABELS, side="humans", order=2)
+def human_agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
+    """Yield the accuracy of each person against the majority of the others, the mean over
+    people."""
+    why = Reason.FEW_PEOPLE
+    if count_raters(block.humans) > 1:
+        several = has_two_ratings(block.humans).any()
+        why = Reason.NO_MAJORITY if several else Reason.NO_SHARED_ITEMS
+    of_people = [same_label(human, majority(others)) for human, others in _in_turn(block.humans)]
+    yield _mean_share(of_people, why)
+
+
+_of_labels("human_label_kappa_pairs", _PAIRS, table=LABELS, side="humans", order=3)(
+    lambda block: [
+        BlockResult.of(pairwise(block.humans, "cohen_kappa_none").mean, limits=_OF_KAPPA)
+    ]
+)
+
+
+@_of_labels("agreement_on_label", "agreement", table=BY_LABEL, order=4)
+def by_label(block: ComparisonBlock) -> Iterator[BlockResult]:
+    both = np.stack([majority(block.judges), majority(block.humans)], axis=1)
+    n_items = int(has_two_ratings(both).sum())
+    for code, name in enumerate(block.categories):
+        resampled = agreement_on(both, code)
+        value = value_of(resampled, len(both))
+        if not n_items:
+            statistic = Statistic.undefined(_why_not_shared(*_sides(block)))
+        elif np.isnan(value):
+            statistic = Statistic.undefined(Reason.NO_RATINGS, n_items=n_items)
+        else:
+            statistic = block.of_both(Statistic(value, n_items, 2))
+        yield _of_share(statistic, resampled, by="label", by_value=name)
+
+
+@_of_labels("confusion", "items", table=CONFUSION, order=5)
+def table(block: ComparisonBlock) -> Iterator[BlockResult]:
+    """Yield the count of each pair of labels: `by` is that of people, `by_value` the panel's."""
+    counts = confusion(majority(block.humans), majority(block.judges), len(block.categories))
+    of_pairs = product(block.categories, block.categories)
+    for (theirs, ours), count in zip(of_pairs, counts.ravel().tolist(), strict=True):
+        statistic = block.of_both(Statistic(count, int(counts.sum()), 2))
+        yield BlockResult(statistic, by=f"humans: {theirs}", by_value=f"panel: {ours}")
+
+
+@_of_labels("judge_label_kappa", "Cohen κ", table=BY_JUDGE, order=6)
+def by_judge(block: ComparisonBlock) -> Iterator[BlockResult]:
+    humans = majority(block.humans)
+    for name, judge in zip(block.judge_names, block.judges.T, strict=True):
+        of_judge = _kappa(judge, humans, judge[:, None], block.humans)
+        yield BlockResult.of(of_judge, by="judge", by_value=name)
+
+
+@_of_labels("kappa_of_two", "Cohen κ", table=MATRIX, order=7)
+def matrix(block: ComparisonBlock) -> Iterator[BlockResult]:
+    """Yield κ of the two majorities, the judges and the people."""
+    sides = [majority(block.humans), majority(block.judges), *block.judges.T, *block.humans.T]
+    names = ["majority of people", "majority of the panel"]
+    names += [*block.judge_names, *block.human_names]
+    yield from kappa_matrix(np.stack(sides, axis=1), names)
+
+
+@comparison_statistics.register(
+    "persona_gain_kappa", "Cohen κ",
+    table=StatisticTable(
+        "What personas add: κ with the majority of people, majority of the judges with "
+        "personas less majority of the replicates without",
+        remark=GAIN_REMARK.replace("mean of the", "majority of the").replace(
+            "correlates more", "agrees more"
+        ),
+    ),
+    levels=ANY_LEVEL, needs=("controls", "categories"), show_note=True, order=204,
+)  # fmt: skip
+def kappa_gain(block: ComparisonBlock) -> Iterator[BlockResult]:
+    sides = block.judges, block.controls, block.humans
+    majorities = np.array([majority(side) for side in sides])
+    ours, theirs, target = np.where(np.isnan(majorities).any(axis=0), np.nan, majorities)
+    first, second = (_kappa(side, target, *sides) for side in (ours, theirs))
+    change = first.less(second, n_raters=2)
+    if change.reason:
+        change = Statistic.undefined(change.reason)
+    yield of_all_raters(block, BlockResult.of(change))
+
+
+def _sides(block: ComparisonBlock) -> tuple[Array, Array]:
+    return block.judges, block.humans
+
+
+def _in_turn(humans: Array) -> Iterator[tuple[Array, Array]]:
+    """Yield each person's labels `(items,)`, and those of the others."""
+    for place, human in enumerate(humans.T):
+        yield human, np.delete(humans, place, axis=1)
+
+
+def _kappa(x: Array, y: Array, *sides: Array) -> Statistic:
+    """Return unweighted κ; where nothing is shared, with the reason why by who rated what."""
+    kappa = cohen_kappa(x, y, "none")
+    if kappa.reason is not Reason.NO_SHARED_ITEMS:
+        return kappa
+    return replace(kappa, reason=_why_not_shared(*sides))
+
+
+def _mean_share(sames: Sequence[Array], why: Reason) -> BlockResult:
+    """Return the share of the same labels, the mean over raters who have one."""
+    defined = [same for same in sames if not np.isnan(same).all()]
+    if not defined:
+        return BlockResult(Statistic.undefined(why))
+    resampled = mean_of([resampled_mean(same) for same in defined])
+    n_items = int((~np.isnan(defined)).any(axis=0).sum())
+    value = value_of(resampled, len(defined[0]))
+    return _of_share(Statistic(value, n_items, len(defined)), resampled)
+
+
+def _mean_kappa(kappas: list[Statistic], counted: Mask) -> BlockResult:
+    """Return the mean over pairs whose κ is defined."""
+    defined = [kappa for kappa in kappas if kappa.reason is None]
+    if not defined:
+        reasons = [kappa.reason for kappa in kappas if kappa.reason]
+        reason = next(iter(reasons), Reason.FEW_PEOPLE)
+        tied = Reason.NO_MAJORITY in reasons
+        return BlockResult(Statistic.undefined(Reason.NO_MAJORITY if tied else reason))
+    value = float(np.mean([kappa.value for kappa in defined]))
+    n_items = max(kappa.n_items for kappa in defined)
+    n_left_out = len(kappas) - len(defined)
+    note = f"{len(defined)} pairs" + (
+        f", {n_left_out} with a constant rater or no shared item left out" if n_left_out else ""
+    )
+    mean_kappa = Statistic(value, n_items, len(defined) + 1).with_weights(
+        mean_of([kappa.resampled for kappa in defined]), counted, "kappa", _OF_KAPPA
+    )
+    return BlockResult.of(mean_kappa, note)
+
+
+def _why_not_shared(*sides: Array) -> Reason:
+    """Return why no item has a majority of each side `(items, raters)`: no item was rated by all of
+    them, or the raters of a side are tied wherever it was."""
+    rated = np.all([has_ratings(side) for side in sides], axis=0)
+    return Reason.NO_MAJORITY if rated.any() else Reason.NO_SHARED_ITEMS
+
+
+def _without_majority(block: ComparisonBlock) -> str:
+    parts = []
+    for side, labels in (("panel", block.judges), ("humans", block.humans)):
+        if n := int((has_ratings(labels) & np.isnan(majority(labels))).sum()):
+            parts.append(f"left out: {n} items without a majority of the {side}")
+    return "; ".join(parts)
