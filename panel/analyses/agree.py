@@ -35,6 +35,12 @@ _PERSONAS_ADD = (
         "differ; group: all dimensions together."
     ),
     Option(
+        "--raters",
+        metavar="NAME,…",
+        help="The raters whose agreement is measured, by their names. Default: all.",
+    ),
+    parameters.min_shared("2"),
+    Option(
         "--level",
         type=click.Choice(["ordinal", "interval", "nominal"]),
         default="ordinal",
@@ -56,6 +62,8 @@ def agree(
     mapping: ColumnMapping | None = None,
     scale: GivenScale | None = None,
     by: str | None = None,
+    raters: str | None = None,
+    min_shared: int | None = None,
     level: Literal["ordinal", "interval", "nominal"] = "ordinal",
     random: Random = "prompts",
     resamples: int = 1999,
@@ -86,6 +94,8 @@ def agree(
         ratings: a run's folder, a file of ratings, a run that has a folder, or ratings.
         mapping, scale: how the file is read; see `load_ratings`.
         by: what the statistics are broken down by; dimensions if None.
+        raters: the names of those whose agreement is measured, joined by commas; all if None.
+        min_shared: pairs of raters who share fewer items are left out of means over pairs.
         level: of measurement.
         random: what intervals take as a sample.
         resamples: shuffles of a permutation test; with 0 there are no such p-values.
@@ -103,19 +113,42 @@ def agree(
 
     result = opened_ratings(ratings, mapping, scale=scale, scale_option="--scale", min_raters=2)
     name = ratings if isinstance(ratings, str) else input_name(ratings, "the ratings")
+    if raters is not None:
+        result = _ratings_by(result, name, raters.split(","))
     check_groups(name, result)
     strata: Breakdown | Strata = "group"
     if by != "group":
         strata = strata_of(name, result, by or "dimension", mapping)
     options = AnalysisOptions(
-        level=level, random=random, intervals=intervals, n_permutations=resamples
-    )
+        level=level, random=random, intervals=intervals, n_permutations=resamples,
+        min_shared=min_shared,
+    )  # fmt: skip
     rows = agreement(result, options, strata, progress)
     if by is not None and strata != "group":
         rows += agreement_differences(result, strata, options)
     if strata == "dimension":
         rows += panel_quality(result, options, progress)
     return agree_result(rows, result, by or "dimension", source=name)
+
+
+def _ratings_by(ratings: Ratings, name: str, raters: Sequence[str]) -> Ratings:
+    """Return the ratings by these raters, of the items that they rated; raise InputError with
+    those who gave none."""
+    from numpy import isnan
+
+    from persona_panel.files.errors import Fault, InputError
+    from persona_panel.files.wording import did_you_mean
+
+    known = ratings.raters
+    faults = [
+        Fault(name, repr(rater), f"the name of a rater{did_you_mean(rater, known)}", field="rater")
+        for rater in dict.fromkeys(raters)
+        if rater not in known
+    ]
+    if faults:
+        raise InputError(faults)
+    own = ratings.by(raters)
+    return own.of_items([n for n, scores in enumerate(own.scores) if not isnan(scores).all()])
 
 
 def agree_result(

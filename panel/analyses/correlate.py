@@ -49,6 +49,7 @@ def _on_page(of: RunWithPeople) -> Iterator[Result]:
         "Within each persona, axis (of personas), model, prompt, dimension or source, or each "
         "value of another column of PANEL (of a run: of its responses), and whether these differ."
     ),
+    parameters.min_shared("50, as in the debate-speeches paper"),
     parameters.effort(),
     group="People",
     example="runs/first --human ratings.csv",
@@ -66,6 +67,7 @@ def correlate(
     allow_unmatched: bool = False,
     epsilon: float | None = None,
     by: str | None = None,
+    min_shared: int | None = None,
     resamples: int = 1999,
     intervals: bool = True,
     progress: Callable[[float], None] | None = None,
@@ -106,6 +108,7 @@ def correlate(
         mapping, human_mapping, human_scale, allow_unmatched: see `load_aligned_ratings`.
         epsilon: of the alternative annotator test; None: without it.
         by: what the statistics are broken down by; dimensions if None.
+        min_shared: pairs of people who share fewer items are left out of κ by substitution.
         resamples: shuffles of a permutation test; with 0 there are no such p-values.
         intervals: whether there are confidence intervals.
         progress: called with the share that is done, up to 1.
@@ -129,7 +132,9 @@ def correlate(
     strata: Literal["dimension"] | Strata = "dimension"
     if by is not None:
         strata = strata_of(name, ours, by, mapping)
-    options = AnalysisOptions(intervals=intervals, n_permutations=resamples, epsilon=epsilon)
+    options = AnalysisOptions(
+        intervals=intervals, n_permutations=resamples, epsilon=epsilon, min_shared=min_shared
+    )
     rows = correlation(ours, theirs, options, progress, by=strata)
     if by is not None:
         rows += correlation_differences(ours, theirs, strata, options)

@@ -195,6 +195,19 @@ def effort() -> list[click.Parameter]:
     ]
 
 
+def min_shared(fewest: str) -> Option:
+    """Return the option for how many items a pair of raters has to share, None where it is left
+    out; `fewest` is the number then."""
+    return Option(
+        "--min-shared",
+        type=click.IntRange(min=2),
+        hidden=True,
+        metavar="N",
+        help="Leave pairs of raters who share fewer items out of the means over pairs.  "
+        f"[default: {fewest}]",
+    )
+
+
 def by(text: str) -> Option:
     """Return the option for strata, None where it is left out.
 

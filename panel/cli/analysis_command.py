@@ -72,10 +72,11 @@ class ResultOutput:
             self.to.render(result, to, full=self.full)
         if self.plot is not None:
             try:
-                figure = result.plot()
+                name, file = _plotted(self.plot)
+                figure = result.plot(name)
             except ValueError as error:
                 raise click.UsageError(f"--plot {self.plot}: {error}.") from None
-            figure.savefig(self.plot)
+            figure.savefig(file)
         say_what_is_missing(result.source, result.coverage)
         if next_step is not None and not result.next_step:
             next_step.say()
@@ -111,8 +112,9 @@ def result_options(*requirements: str) -> Callable[[Command], Command]:
         @_short_formats
         @option(
             "--plot",
-            metavar="FILE",
-            help="Draw the main estimates, to a file .pdf, .svg or .png.",
+            metavar="[FIGURE=]FILE",
+            help="Draw the main estimates, or those of a name such as tau_c, to a file .pdf, .svg "
+            "or .png.",
         )
         @gate_options(*requirements)
         @wraps(command)
@@ -176,11 +178,18 @@ def _short_formats(command: Command) -> Command:
     return command
 
 
-def _check_plot(file: str) -> None:
+def _plotted(plot: str) -> tuple[str, str]:
+    """Return the figures to draw, empty for the main ones, and the file."""
+    name, equals, file = plot.partition("=")
+    return (name, file) if equals and name.isidentifier() else ("", plot)
+
+
+def _check_plot(plot: str) -> None:
     from persona_panel.results.page_columns import PLOTS, plots_at_hand
 
     if not plots_at_hand():
         raise click.UsageError(f"--plot needs Matplotlib: {PLOTS}")
+    _, file = _plotted(plot)
     if Path(file).suffix.lower() not in (".pdf", ".svg", ".png"):
         raise click.UsageError(f"--plot {file}: expected a file .pdf, .svg or .png")
     if not Path(file).absolute().parent.is_dir():

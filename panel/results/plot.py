@@ -6,65 +6,94 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from persona_panel.files.secrets import SECRETS
+from persona_panel.files.wording import did_you_mean
 from persona_panel.results.page_columns import PageColumns, check_plots
-from persona_panel.results.table import Table, one_line
+from persona_panel.results.table import Column, Table, one_line
 from persona_panel.statistics.agreement import agree, agreement_statistics
 from persona_panel.statistics.comparison import comparison_statistics, correlate
 from persona_panel.statistics.core.arrays import AnalysisOptions
 from persona_panel.statistics.core.display import ALL
-from persona_panel.statistics.core.estimate import Difference
+from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.registry import Registry
 from persona_panel.statistics.core.table import Ratings, Row
 
 if TYPE_CHECKING:
-    from persona_panel.results.charts import PaperFigure
+    from persona_panel.results.charts import ForestPoint, PaperFigure
 
 _NO_TESTS = AnalysisOptions(n_permutations=0)
 
 
-def forest_of(tables: Sequence[Table], *, columns: PageColumns = 1) -> PaperFigure:
+def forest_of(
+    tables: Sequence[Table], figure: str = "", *, columns: PageColumns = 1
+) -> PaperFigure:
     """Return a forest plot of the first of these tables that has estimates, a row for each of its
     rows, with their intervals; its caption says what they are.
 
+    Args:
+        figure: the name of the figures to draw, a series for each column that has them; the main
+            ones of the table if empty.
+
     Raises:
         ModuleNotFoundError: Matplotlib is not installed.
-        ValueError: no table has estimates.
+        ValueError: no table has estimates, or figures of this name.
     """
     check_plots(columns)
-    from persona_panel.results.charts import (
-        ForestMarks,
-        ForestPanel,
-        ForestPoint,
-        ForestSeries,
-        forest,
-    )
+    from persona_panel.results.charts import ForestMarks, ForestPanel, ForestSeries, forest
 
-    drawn = next(((t, c) for t in tables if t.rows and (c := t.charted()) is not None), None)
+    drawn = next(((t, own) for t in tables if t.rows and (own := _drawn(t, figure))), None)
     if drawn is None:
-        raise ValueError("no table of this result has estimates to draw")
-    table, column = drawn
-    there = [(table.label(row), row[column.name]) for row in table.rows if row.get(column.name)]
-    points = [ForestPoint(estimate.value, estimate.low, estimate.high) for _, estimate in there]
-    over = dict.fromkeys(
-        estimate.over for _, estimate in there if estimate.has_interval and estimate.over
-    )
-    levels = dict.fromkeys(
-        f"{100 * estimate.level:g} %" for _, estimate in there if estimate.has_interval
-    )
+        names = [column.figure for each in tables for column in _named(each)]
+        called = f" called {figure!r}{did_you_mean(figure, names)}" if figure else ""
+        raise ValueError(f"no table of this result has estimates to draw{called}")
+    table, shown = drawn
+    rows = [row for row in table.rows if any(row.get(column.name) is not None for column in shown)]
+    cells = [[_estimate(row.get(column.name)) for row in rows] for column in shown]
+    there = [estimate for own in cells for estimate in own if estimate is not None]
+    over = dict.fromkeys(each.over for each in there if each.has_interval and each.over)
+    levels = dict.fromkeys(f"{100 * each.level:g} %" for each in there if each.has_interval)
     sample = f"{' or '.join(levels)} interval" + (f" over {' or '.join(over)}" if over else "")
-    said = [column.unit, f"{column.better} is better" if column.better else ""]
+    heads = [one_line(column.head or column.name) for column in shown]
+    first = shown[0]
+    said = [first.unit, f"{first.better} is better" if first.better else ""]
     brackets = ", ".join(part for part in said if part)
-    name = one_line(column.head or column.name)
-    figure = forest(
-        [SECRETS.scrub(label) for label, _ in there],
-        [ForestPanel("", [ForestSeries(name, points)])],
+    name = heads[0] if len(heads) == 1 else figure.replace("_", " ")
+    plot = forest(
+        [SECRETS.scrub(table.label(row)) for row in rows],
+        [ForestPanel("", [
+            ForestSeries(head, [_point(each) for each in own])
+            for head, own in zip(heads, cells, strict=True)
+        ])],
         f"{name} ({brackets})" if brackets else name,
         ForestMarks(sample),
         columns=columns,
-        zero=any(isinstance(estimate, Difference) for _, estimate in there),
-    )
-    figure.caption = f"{table.title or table.name}: {name}; lines: {sample}."
-    return figure
+        zero=any(isinstance(estimate, Difference) for estimate in there),
+    )  # fmt: skip
+    lines = f"; lines: {sample}" if levels or len(heads) == 1 else ""
+    plot.caption = f"{table.title or table.name}: {name}{lines}."
+    return plot
+
+
+def _named(table: Table) -> list[Column]:
+    """Return the columns whose figures have a name of their own."""
+    return [column for column in table.columns if column.figure.isidentifier()]
+
+
+def _drawn(table: Table, figure: str) -> list[Column]:
+    """Return the columns of a table that are drawn; none where it is not meant."""
+    if not figure:
+        main = table.charted()
+        return [] if main is None else [main]
+    return [column for column in _named(table) if column.figure == figure]
+
+
+def _estimate(cell: Estimate | float | None) -> Estimate | None:
+    return Estimate(cell) if isinstance(cell, float) else cell
+
+
+def _point(estimate: Estimate | None) -> ForestPoint | None:
+    from persona_panel.results.charts import ForestPoint
+
+    return None if estimate is None else ForestPoint(estimate.value, estimate.low, estimate.high)
 
 
 class RatingsPlots:

@@ -118,18 +118,21 @@ class Result:
         of = self[table] if table else self.tables[0]
         return frame_of(table_columns(of), library)
 
-    def plot(self, *, table: str = "", columns: PageColumns = 1) -> PaperFigure:
+    def plot(self, figure: str = "", *, table: str = "", columns: PageColumns = 1) -> PaperFigure:
         """Return a forest plot of the main estimates of a table, unless named the first with any
         that people see.
 
+        Args:
+            figure: the figures to draw in place of the main ones, such as `tau_c`.
+
         Raises:
             ModuleNotFoundError: Matplotlib is not installed.
-            ValueError: there are no estimates.
+            ValueError: there are no estimates, or no figures of this name.
         """
         from persona_panel.results.plot import forest_of
 
         shown = [self[table]] if table else [each for each in self.tables if each.title]
-        return forest_of(shown, columns=columns)
+        return forest_of(shown, figure, columns=columns)
 
 
 def format_names() -> tuple[str, ...]:

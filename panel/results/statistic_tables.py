@@ -213,6 +213,8 @@ class StatisticTables:
             tuple(
                 Column(
                     head, "estimate", head, p="cell",
+                    # The panel's: people's come first.
+                    figure=[*by_head[head].values()][-1].statistic,
                     digits=0 if _is_count(by_head[head].values()) else digits,
                 )
                 for head in shown
@@ -319,6 +321,7 @@ class StatisticTables:
                     Column(
                         f"to {head}", "number", labels.get(head, head).partition(". ")[0]
                         if labels else head, digits=0 if counts else 2,
+                        figure=its_rows[0].statistic,
                     )
                     for head in heads
                 ),

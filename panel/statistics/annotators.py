@@ -301,6 +301,9 @@ def _clustered_mean(values: Array, codes: IntArray) -> _ClusteredMean:
     return _ClusteredMean(float(values.mean()), math.sqrt(variance), len(values), n)
 
 
+SHARED = 50
+"""The fewest items that two people share in the debate-speeches paper (section 4)."""
+
 ScorePair = tuple[Array, Array]
 
 
@@ -330,7 +333,7 @@ def substitution(
     ratings: ArrayLike,
     panel: ArrayLike,
     *,
-    min_shared: int = 50,
+    min_shared: int = SHARED,
 ) -> Substitution:
     """Return the mean quadratically weighted κ between people, and with one person of each pair
     replaced by the panel.

@@ -543,7 +543,7 @@ class Pairwise:
     n_undefined: int
 
 
-def pairwise(ratings: ArrayLike, statistic: PairStatistic) -> Pairwise:
+def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 2) -> Pairwise:
     """Return a statistic of each pair of raters, and the mean over pairs.
 
     How to read it: 1 where every two raters agree in full, 0 no agreement beyond chance; −1 is
@@ -551,8 +551,8 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic) -> Pairwise:
 
     Args:
         ratings: `(items, raters)`, NaN where missing.
-        statistic: a correlation, or Cohen's κ by its weights. Pairs who share fewer than two items
-            are left out.
+        statistic: a correlation, or Cohen's κ by its weights.
+        min_shared: pairs who share fewer items are left out.
 
     Returns:
         The pairs as columns `(pairs, 2)` and their values `(pairs,)`.
@@ -567,7 +567,7 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic) -> Pairwise:
     -0.333
     """
     array = as_ratings(ratings)
-    pairs = _pairs(array, statistic)
+    pairs = _pairs(array, statistic, min_shared)
     matrix = _matrix(array, statistic)
     if matrix is not None:
         values = matrix[pairs[:, 0], pairs[:, 1]]
@@ -620,11 +620,11 @@ def _of_pair(x: Array, y: Array, statistic: PairStatistic) -> Statistic:
     return correlation(x, y, cast(CorrelationKind, statistic))
 
 
-def _pairs(array: Array, statistic: str) -> IntArray:
-    """Return the pairs of raters who share at least two items `(pairs, 2)`."""
+def _pairs(array: Array, statistic: str, min_shared: int) -> IntArray:
+    """Return the pairs of raters who share enough items `(pairs, 2)`."""
     check_choice("statistic", statistic, PairStatistic)
     rated = (~np.isnan(array)).astype(np.float64)
-    return np.argwhere(np.triu(rated.T @ rated >= 2, 1))
+    return np.argwhere(np.triu(rated.T @ rated >= min_shared, 1))
 
 
 @dataclass(frozen=True, slots=True)

@@ -563,15 +563,16 @@ class AnalysisOptions:
         confidence: of the intervals.
         n_permutations: of the permutation tests.
         seed: of all that is drawn.
-        min_shared: for substitution: pairs of people who share fewer items are left out.
+        min_shared: pairs of raters who share fewer items are left out of what is a mean over pairs;
+            None: fewer than 50 for substitution, as in the debate-speeches paper, else than two.
         target: what a panel is compared with: the mean human score, or the mean rank in its
             prompt that people give an item.
         epsilon: for the alternative annotator test: by how much a person may be ahead of a judge,
             in [0, 1). None: the test is left out.
 
     Raises:
-        ValueError: an unknown level, sample or target, a confidence outside (0, 1), a negative
-            number of permutations, or an epsilon outside [0, 1).
+        ValueError: an unknown level, sample or target, a confidence outside (0, 1), fewer than two
+            shared items, a negative number of permutations, or an epsilon outside [0, 1).
     """
 
     level: MeasurementLevel = "ordinal"
@@ -580,7 +581,7 @@ class AnalysisOptions:
     confidence: float = 0.95
     n_permutations: int = 1999
     seed: int = 0
-    min_shared: int = 50
+    min_shared: int | None = None
     target: Target = "score"
     epsilon: float | None = None
 
@@ -589,6 +590,8 @@ class AnalysisOptions:
         check_choice("target", self.target, Target)
         check_choice("random", self.random, Random)
         check_confidence(self.confidence)
+        if self.min_shared is not None and self.min_shared < 2:
+            raise ValueError(f"pairs share 2 items or more, found {self.min_shared}")
         if self.n_permutations < 0:
             raise ValueError(f"permutations are 0 or more, found {self.n_permutations}")
         if self.epsilon is not None and not 0 <= self.epsilon < 1:

@@ -236,7 +236,8 @@ agreement_statistics.register(
 
 
 def _over_pairs(block: AgreementBlock, statistic: PairStatistic) -> BlockResult:
-    pairs = pairwise(block.ratings, statistic)
+    min_shared = block.options.min_shared or 2
+    pairs = pairwise(block.ratings, statistic, min_shared=min_shared)
     note = f"{len(pairs.pairs)} pairs of raters"
     if pairs.n_undefined:
         note += f", {pairs.n_undefined} with a constant rater left out"

@@ -12,6 +12,7 @@ import numpy as np
 from persona_panel.statistics.annotators import (
     LEAST_CLUSTERS,
     LEAST_ITEMS,
+    SHARED,
     AlignmentScore,
     AnnotatorTest,
     Substitution,
@@ -163,7 +164,8 @@ def _kappa(block: ComparisonBlock, *, zeros: bool) -> BlockResult:
 
 @lru_cache(maxsize=1)  # κ with and without the zeros come from the same pairs
 def _substitution(block: ComparisonBlock) -> Substitution:
-    return substitution(block.humans, _stand_in(block), min_shared=block.options.min_shared)
+    least = block.options.min_shared or SHARED
+    return substitution(block.humans, _stand_in(block), min_shared=least)
 
 
 def _stand_in(block: ComparisonBlock) -> Array:

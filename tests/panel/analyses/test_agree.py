@@ -41,6 +41,44 @@ def test_json_has_every_statistic(command: Command, tmp_path: Path) -> None:
     assert alpha["p"] is None
 
 
+def test_some_of_the_raters(command: Command, tmp_path: Path) -> None:
+    """--raters takes the ratings of these alone, --map group=… their groups from a column; a name
+    that is none's is answered by the nearest."""
+    scores = made_up(tmp_path / "in.csv")
+    head, *lines = (tmp_path / "in.csv").read_text().splitlines()
+    lines = [f"{line},{'some' if ',r0,' in line else 'others'}" for line in lines]
+    (tmp_path / "in.csv").write_text("\n".join([f"{head},team", *lines]))
+    some = ("agree", "in.csv", "--raters", "r0,r2,r3", "--map", "group=team", "--json")
+    rows = statistics_of(command(*some).stdout)
+    alphas = {row["group"]: row for row in rows if row["statistic"] == "krippendorff_alpha"}
+    for group, columns in {"others": [2, 3], "all": [0, 2, 3]}.items():
+        expected = krippendorff.alpha(scores[:, columns].T, level_of_measurement="ordinal")
+        assert alphas[group]["value"] == pytest.approx(expected, abs=1e-12)
+        assert alphas[group]["n_raters"] == len(columns)
+    unknown = command("agree", "in.csv", "--raters", "r0,r22")
+    assert unknown.returncode == 2
+    assert "found 'r22'; expected the name of a rater (did you mean" in unknown.stderr
+
+
+def test_pairs_who_share_enough(command: Command, tmp_path: Path) -> None:
+    """--min-shared leaves pairs who share fewer items out of the mean κ, which is then that of the
+    pair who share all but one item; without any pair there is none."""
+    lines = ["item,rater,score"]
+    for rater, scores in {"a": "123451", "b": "124451", "c": "3215", "d": "55"}.items():
+        lines += [f"{item},{rater},{score}" for item, score in enumerate(scores)]
+    (tmp_path / "in.csv").write_text("\n".join(lines))
+    rows = {}
+    for least in ("2", "5", "7"):
+        done = command("agree", "in.csv", "--min-shared", least, "--json")
+        found = statistics_of(done.stdout)
+        (rows[least],) = (r for r in found if r["statistic"] == "cohen_kappa_quadratic")
+    # Of a and b: Σ(difference)² 1; by chance Σ over all 36 pairs of values / 6.
+    a, b = [1, 2, 3, 4, 5, 1], [1, 2, 4, 4, 5, 1]
+    chance = sum((x - y) ** 2 for x in a for y in b) / 6
+    assert rows["5"]["value"] == pytest.approx(1 - 1 / chance)
+    assert (rows["2"]["value"] != rows["5"]["value"], rows["7"]["value"]) == (True, None)
+
+
 def test_the_level_of_measurement(command: Command, tmp_path: Path) -> None:
     """--level is that of α, and said in its note."""
     scores = made_up(tmp_path / "in.csv")

@@ -134,11 +134,13 @@ def test_the_command_decides_requirements(tmp_path: Path) -> None:
 
 
 def test_the_command_draws(tmp_path: Path) -> None:
-    """--plot writes the main estimates; other kinds of files, and folders that are not there, are
-    refused."""
-    file = tmp_path / "means.svg"
-    assert run("runs/a", "--plot", str(file)).exit_code == 0
-    assert "<svg" in file.read_text()
+    """--plot writes the main estimates, or those of a name; other kinds of files, folders that are
+    not there and other names are refused."""
+    for name, file in (("", tmp_path / "means.svg"), ("difference=", tmp_path / "d=e.svg")):
+        assert run("runs/a", "--plot", f"{name}{file}").exit_code == 0
+        assert "<svg" in file.read_text()
+    unknown = run("runs/a", "--plot", f"nothing={file}")
+    assert (unknown.exit_code, "called 'nothing'" in unknown.stderr) == (2, True)
     for wrong in ("means.xls", str(tmp_path / "no" / "means.svg")):
         assert run("runs/a", "--plot", wrong).exit_code == 2
 

@@ -43,6 +43,20 @@ def test_json_holds_every_statistic(command: Command, tmp_path: Path) -> None:
     assert (within["df"], within["n"]) == (5, 6)
 
 
+def test_pairs_of_people_and_what_is_drawn(command: Command, tmp_path: Path) -> None:
+    """--min-shared is of κ by substitution, 50 unless said: here pairs share 24 items at most. The
+    figures of a name are drawn with people's."""
+    made_up(tmp_path / "human.csv")
+    made_up(tmp_path / "panel.csv", n_raters=3, seed=1)
+    compared = ("people", "correlate", "panel.csv", "--human", "human.csv", "--resamples", "0")
+    for options, there in (((), False), (("--min-shared", "12"), True)):
+        rows = rows_of(command(*compared, *options, "--json").stdout)
+        assert (rows["substituted_kappa", "all"]["value"] is not None) is there
+    drawn = command(*compared, "--min-shared", "12", "--plot", "substituted_kappa=kappa.svg")
+    assert drawn.returncode == 0, drawn.stderr
+    assert "<svg" in (tmp_path / "kappa.svg").read_text()
+
+
 def test_tables_put_humans_beside_the_panel(command: Command, tmp_path: Path) -> None:
     """--full shows figures, ceilings, losses, sources, scores and what judges add to α."""
     made_up(tmp_path / "human.csv")

@@ -333,3 +333,12 @@ def test_the_main_estimates_are_drawn() -> None:
     assert figure.caption == "Means over prompts: mean; lines: 95 % interval over prompts."
     with pytest.raises(ValueError, match="no table"):
         Result("empty", (), ()).plot()
+
+
+def test_figures_of_a_name_are_drawn() -> None:
+    """The first table with such figures is drawn; a wrong name is answered by the nearest."""
+    figure = SAMPLE.plot("difference")
+    assert figure.caption.startswith(f"{SAMPLE['differences'].title}: difference")
+    assert len(figure.axes[0].get_yticklabels()) == len(SAMPLE["differences"].rows)
+    with pytest.raises(ValueError, match=r"called 'diference' \(did you mean 'difference'\?\)"):
+        SAMPLE.plot("diference")
