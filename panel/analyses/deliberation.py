@@ -15,7 +15,8 @@ from persona_panel.runs.run import Run
 from persona_panel.statistics.core.arrays import Statistic
 from persona_panel.statistics.core.display import ALL, number
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.revisions import Change, Influence, TowardHumans
+from persona_panel.statistics.peers import Influence
+from persona_panel.statistics.revisions import Change, TowardHumans
 
 _JUDGES_SHOWN = 10
 _PERSONAS_SHOWN = 12

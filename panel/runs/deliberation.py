@@ -25,19 +25,21 @@ from persona_panel.statistics.core.arrays import (
     rows_of,
 )
 from persona_panel.statistics.core.table import Ratings, RatingsOrigin
-from persona_panel.statistics.revisions import (
-    BeforeAfter,
-    Change,
+from persona_panel.statistics.peers import (
     Conformities,
     Conformity,
     Influence,
+    conformity,
+    influence,
+)
+from persona_panel.statistics.revisions import (
+    BeforeAfter,
+    Change,
     Reordering,
     Revisions,
     TowardHumans,
     by_dimension,
     by_judge,
-    conformity,
-    influence,
     reordering,
     spread,
     toward_humans,

@@ -161,6 +161,11 @@ from persona_panel.statistics.kappa import confusion as confusion
 from persona_panel.statistics.kappa import fleiss_kappa as fleiss_kappa
 from persona_panel.statistics.kappa import majority as majority
 from persona_panel.statistics.kappa import same_label as same_label
+from persona_panel.statistics.peers import Conformities as Conformities
+from persona_panel.statistics.peers import Conformity as Conformity
+from persona_panel.statistics.peers import Influence as Influence
+from persona_panel.statistics.peers import conformity as conformity
+from persona_panel.statistics.peers import influence as influence
 from persona_panel.statistics.reliability import ChosenRatings as ChosenRatings
 from persona_panel.statistics.reliability import by_chance as by_chance
 from persona_panel.statistics.reliability import (
@@ -171,18 +176,13 @@ from persona_panel.statistics.reliability import krippendorff_alpha as krippendo
 from persona_panel.statistics.reliability import most_agreeing as most_agreeing
 from persona_panel.statistics.revisions import BeforeAfter as BeforeAfter
 from persona_panel.statistics.revisions import Change as Change
-from persona_panel.statistics.revisions import Conformities as Conformities
-from persona_panel.statistics.revisions import Conformity as Conformity
 from persona_panel.statistics.revisions import Direction as Direction
-from persona_panel.statistics.revisions import Influence as Influence
 from persona_panel.statistics.revisions import Reordering as Reordering
 from persona_panel.statistics.revisions import Revisions as Revisions
 from persona_panel.statistics.revisions import SystemShift as SystemShift
 from persona_panel.statistics.revisions import TowardHumans as TowardHumans
 from persona_panel.statistics.revisions import by_dimension as by_dimension
 from persona_panel.statistics.revisions import by_judge as by_judge
-from persona_panel.statistics.revisions import conformity as conformity
-from persona_panel.statistics.revisions import influence as influence
 from persona_panel.statistics.revisions import reordering as reordering
 from persona_panel.statistics.revisions import spread as spread
 from persona_panel.statistics.revisions import toward_humans as toward_humans

@@ -1,4 +1,4 @@
-"""What judges did when they saw each other's readings: moves, means, spread, whom they followed."""
+"""What judges did when they saw each other's readings: moves, means, spread, nearness to people."""
 
 from __future__ import annotations
 
@@ -92,6 +92,15 @@ class Revisions:
         if not np.array_equal(self.before[quiet], self.after[quiet], equal_nan=True):
             raise ValueError("a response that was not deliberated has changed")
 
+    @classmethod
+    def of(cls, before: ArrayLike, after: ArrayLike) -> Revisions:
+        """Return the revisions of one prompt's responses, all deliberated, by steps of 1, without
+        a stated reason."""
+        sides = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+        n, n_judges, n_dimensions = sides[0].shape
+        reasons = np.zeros((n, n_judges), bool), np.ones(n, bool)
+        return cls(*sides, *reasons, ("",) * n, np.ones(n_dimensions))
+
     @property
     def paired(self) -> Mask:
         """Return a mask of the ratings of deliberated responses that are there both times."""
@@ -175,9 +184,7 @@ def by_judge(revisions: Revisions) -> tuple[BeforeAfter, ...]:
 
     A mean over dimensions says something where they have one scale.
 
-    >>> before, after = np.array([[[1.0], [5.0]]]), np.array([[[3.0], [5.0]]])
-    >>> stated, deliberated, steps = np.array([[True, False]]), np.array([True]), np.array([1.0])
-    >>> revisions = Revisions(before, after, stated, deliberated, ["p"], steps)
+    >>> revisions = Revisions.of([[[1.0], [5.0]]], [[[3.0], [5.0]]])
     >>> [(one.before, one.after, one.n_moved) for one in by_judge(revisions)]
     [(1.0, 3.0, 1), (5.0, 5.0, 0)]
     """
@@ -187,9 +194,7 @@ def by_judge(revisions: Revisions) -> tuple[BeforeAfter, ...]:
 def by_dimension(revisions: Revisions) -> tuple[BeforeAfter, ...]:
     """Return each dimension's ratings before and after, all judges together.
 
-    >>> before, after = np.array([[[1.0], [5.0]]]), np.array([[[3.0], [5.0]]])
-    >>> stated, deliberated, steps = np.array([[True, False]]), np.array([True]), np.array([1.0])
-    >>> revisions = Revisions(before, after, stated, deliberated, ["p"], steps)
+    >>> revisions = Revisions.of([[[1.0], [5.0]]], [[[3.0], [5.0]]])
     >>> [(one.before, one.after) for one in by_dimension(revisions)]
     [(3.0, 4.0)]
     """
@@ -202,21 +207,14 @@ def spread(revisions: Revisions, *, seed: int = 0) -> tuple[Change, ...]:
     How to read it: a change below 0 means that judges came nearer to each other, which says
     nothing of whether they came nearer to what is right.
 
-    >>> before, after = np.array([[[1.0], [5.0]]]), np.array([[[3.0], [5.0]]])
-    >>> stated, deliberated, steps = np.array([[True, False]]), np.array([True]), np.array([1.0])
-    >>> revisions = Revisions(before, after, stated, deliberated, ["p"], steps)
+    >>> revisions = Revisions.of([[[1.0], [5.0]]], [[[3.0], [5.0]]])
     >>> [round(one.change, 3) for one in spread(revisions)]
     [-1.414]
     """
+    before, after = (side.transpose(2, 0, 1) for side in (revisions.before, revisions.after))
     return tuple(
-        spread_of(
-            revisions.before[:, :, place],
-            revisions.after[:, :, place],
-            revisions.deliberated,
-            revisions.prompts,
-            seed=seed,
-        )
-        for place in range(revisions.before.shape[2])
+        spread_of(first, last, revisions.deliberated, revisions.prompts, seed=seed)
+        for first, last in zip(before, after, strict=True)
     )
 
 
@@ -237,12 +235,8 @@ def spread_of(
     used = np.flatnonzero(~np.isnan(first))
     if not len(used):
         return Change.undefined(Reason.FEW_RATERS)
-    return change_between(
-        resampled_mean(first[used]),
-        resampled_mean(last[used]),
-        [prompts[int(i)] for i in used],
-        seed=seed,
-    )
+    sides = resampled_mean(first[used]), resampled_mean(last[used])
+    return change_between(*sides, [prompts[int(i)] for i in used], seed=seed)
 
 
 def spreads(before: Array, after: Array, deliberated: Mask) -> tuple[Array, Array]:
@@ -266,166 +260,11 @@ def _before_after(revisions: Revisions, over: tuple[int, int]) -> tuple[BeforeAf
     )
     missing = Reason.NO_RATINGS if revisions.deliberated.any() else Reason.NOT_DELIBERATED
     return tuple(
-        BeforeAfter(
-            float(first),
-            float(last),
-            float(last - first),
-            int(n_moved),
-            int(n),
-            None if n else missing,
+        BeforeAfter(first, last, last - first, n_moved, n, None if n else missing)
+        for first, last, n_moved, n in zip(
+            before.tolist(), after.tolist(), moved.tolist(), counts.tolist(), strict=True
         )
-        for first, last, n_moved, n in zip(before, after, moved, counts, strict=True)
     )
-
-
-@dataclass(frozen=True, slots=True)
-class Conformity:
-    """The direction of moves, relative to the mean of the peers.
-
-    `n_moves` is `n_toward` + `n_away` + `n_undefined`: a move has no direction where the
-    judge had no peer, or stood at their mean already. `share` is `n_toward` by those with
-    a direction.
-    """
-
-    n_moves: int
-    n_toward: int
-    n_away: int
-    n_undefined: int
-    share: Statistic
-
-
-@dataclass(frozen=True, slots=True)
-class Conformities:
-    """All moves, and those with and without a stated reason."""
-
-    all: Conformity
-    stated: Conformity
-    unstated: Conformity
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Influence:
-    """The influence of personas on each other; rows are the personas who moved, columns those whose
-    scores they had seen.
-
-    A case is one move beside one other judge who had given another score before. A persona
-    that speaks through several models has as many judges, each a case of its own; on the
-    diagonal are the other judges of the same persona.
-
-    Attributes:
-        personas: p names, in order of appearance.
-        nearer, farther: `(p, p)`, the cases in which the move ended nearer to that other
-            score than it began, and farther from it.
-        n: `(p, p)`, all cases; some end as near as they began.
-    """
-
-    personas: tuple[str, ...]
-    nearer: IntArray
-    farther: IntArray
-    n: IntArray
-
-    @property
-    def net(self) -> Array:
-        """Return the share of cases that came nearer less the share that went farther `(p, p)`,
-        from −1 to 1; NaN where there is no case."""
-        return divide(self.nearer - self.farther, self.n)
-
-    def cell(self, mover: int, persuader: int) -> Statistic:
-        """Return one entry of `net`, with its number of cases or the reason why it is undefined."""
-        return self._estimate(
-            self.nearer[mover, persuader], self.farther[mover, persuader], self.n[mover, persuader]
-        )
-
-    def pull(self, persuader: int) -> Statistic:
-        """Return a whole column taken together: how far a persona drew all who had differed from
-        it."""
-        return self._estimate(
-            self.nearer[:, persuader].sum(),
-            self.farther[:, persuader].sum(),
-            self.n[:, persuader].sum(),
-        )
-
-    def _estimate(self, nearer: int, farther: int, n: int) -> Statistic:
-        if n:
-            return Statistic(float(nearer - farther) / int(n), int(n), 2)
-        return Statistic.undefined(Reason.NO_DIFFERENCE if self.n.any() else Reason.NO_MOVES)
-
-
-def conformity(revisions: Revisions) -> Conformities:
-    """Count the moves toward the mean of the peers' earlier readings, and those away from it.
-
-    The direction alone counts. How to read it: 1/2 is what moves without regard to the peers would
-    give in the middle of a scale; 1, every move went toward the peers.
-
-    >>> before, after = np.array([[[1.0], [5.0]]]), np.array([[[3.0], [5.0]]])
-    >>> stated, deliberated, steps = np.array([[True, False]]), np.array([True]), np.array([1.0])
-    >>> revisions = Revisions(before, after, stated, deliberated, ["p"], steps)
-    >>> conformity(revisions).all.share.value
-    1.0
-    """
-    moved = revisions.moved
-    present = ~np.isnan(revisions.before)
-    filled = np.where(present, revisions.before, 0)
-    peers = divide(
-        filled.sum(axis=1, keepdims=True) - filled,
-        present.sum(axis=1, keepdims=True) - present,
-    )
-    side = _sign(peers - revisions.before)
-    way = side * np.sign(revisions.after - revisions.before)
-    stated = np.broadcast_to(revisions.stated[:, :, None], moved.shape)
-    return Conformities(
-        all=_conformity(moved, way),
-        stated=_conformity(moved & stated, way),
-        unstated=_conformity(moved & ~stated, way),
-    )
-
-
-def influence(revisions: Revisions, personas: Labels) -> Influence:
-    """Count, persona by persona, the moves toward and away from each other persona.
-
-    How to read it: `net` 1, all who moved ended nearer to that persona's score; 0, as often
-    farther; below 0, they moved away from it.
-
-    Args:
-        personas: one name a judge.
-
-    >>> before, after = np.array([[[1.0], [5.0]]]), np.array([[[3.0], [5.0]]])
-    >>> stated, deliberated, steps = np.array([[True, False]]), np.array([True]), np.array([1.0])
-    >>> revisions = Revisions(before, after, stated, deliberated, ["p"], steps)
-    >>> influence(revisions, ["a", "b"]).net.tolist()
-    [[nan, 1.0], [nan, nan]]
-    """
-    before, after, moved = revisions.before, revisions.after, revisions.moved
-    names, codes = encode_labels(personas, before.shape[1])
-    nearer, farther, n = (np.zeros((len(names), len(names)), dtype=np.intp) for _ in range(3))
-    for mover, row in enumerate(codes):
-        was = np.abs(before[:, mover, None] - before)
-        became = np.abs(after[:, mover, None] - before)
-        # Comparisons with others' missing scores are false.
-        case = moved[:, mover, None] & (was > ROUNDING)
-        np.add.at(nearer[row], codes, (case & (became < was - ROUNDING)).sum(axis=(0, 2)))
-        np.add.at(farther[row], codes, (case & (became > was + ROUNDING)).sum(axis=(0, 2)))
-        np.add.at(n[row], codes, case.sum(axis=(0, 2)))
-    return Influence(tuple(map(str, names)), nearer, farther, n)
-
-
-def _conformity(moves: Mask, way: Array) -> Conformity:
-    """Count these moves by direction; `way` is 1 toward the peers, −1 away, else 0 or NaN."""
-    toward, away = moves & (way > 0), moves & (way < 0)
-    n_moves, n_toward, n_away = (int(mask.sum()) for mask in (moves, toward, away))
-    known = n_toward + n_away
-    if known:
-        n_judges = int((toward | away).any(axis=(0, 2)).sum())
-        share = Statistic(n_toward / known, known, n_judges)
-    else:
-        share = Statistic.undefined(Reason.NO_DIRECTION if n_moves else Reason.NO_MOVES)
-    return Conformity(n_moves, n_toward, n_away, n_moves - known, share)
-
-
-def _sign(differences: Array) -> Array:
-    """Return signs, with 0 for differences of rounding and NaN for missing ones."""
-    small = np.abs(differences) <= ROUNDING
-    return np.where(small, 0, np.sign(differences))
 
 
 @dataclass(frozen=True, slots=True)
@@ -484,34 +323,21 @@ def reordering(
     pairs = [_pairs(first[items], last[items]) for _, items in items_by_label(prompts, len(first))]
     n_pairs, n_swapped, n_tied, n_untied = np.reshape(pairs, (-1, 4)).sum(axis=0).tolist()
     shifts = _systems(first, last, prompts, systems)
+    means = np.reshape([[shift.before, shift.after] for shift in shifts], (-1, 2)).round(9)
     return Reordering(
-        n_pairs,
-        n_swapped,
-        n_tied,
-        n_untied,
-        shifts,
+        n_pairs, n_swapped, n_tied, n_untied, shifts,
         correlation_by_prompt(first, last, prompts, "tau_b"),
-        correlation(
-            np.round([shift.before for shift in shifts], 9),
-            np.round([shift.after for shift in shifts], 9),
-            "tau_b",
-        ),
-    )
+        correlation(means[:, 0], means[:, 1], "tau_b"),
+    )  # fmt: skip
 
 
 def _pairs(before: Array, after: Array) -> list[int]:
     kept = ~np.isnan(before)
     before, after = before[kept], after[kept]
-    counts = np.zeros(4, dtype=np.intp)
-    for place in range(len(before)):
-        was, became = (np.sign(side[place] - side[place + 1 :]) for side in (before, after))
-        counts += [
-            len(was),
-            np.sum(was * became < 0),
-            np.sum((was != 0) & (became == 0)),
-            np.sum((was == 0) & (became != 0)),
-        ]
-    return counts.tolist()
+    a, b = np.triu_indices(len(before), 1)
+    was, became = (np.sign(side[a] - side[b]) for side in (before, after))
+    tied, untied = (was != 0) & (became == 0), (was == 0) & (became != 0)
+    return [len(was), *(int(np.sum(mask)) for mask in (was * became < 0, tied, untied))]
 
 
 def _systems(
@@ -520,15 +346,10 @@ def _systems(
     none = np.empty((len(before), 0))
     boards = [rank_systems(systems, prompts, side, none, []).systems for side in (before, after)]
     last = {entry.system: entry for entry in boards[1]}
+    both = [(entry, last[entry.system]) for entry in boards[0]]
     return tuple(
-        SystemShift(
-            entry.system,
-            entry.composite,
-            last[entry.system].composite,
-            entry.rank,
-            last[entry.system].rank,
-        )
-        for entry in boards[0]
+        SystemShift(was.system, was.composite, became.composite, was.rank, became.rank)
+        for was, became in both
     )
 
 
@@ -630,32 +451,34 @@ def toward_humans(
             f"scores of the shapes {before.shape} and {after.shape} for human scores of the shape "
             f"{target.shape}"
         )
+    places = range(target.shape[1])
     changes = [
         _changes(
-            before[:, :, place],
-            after[:, :, place],
-            target[:, place],
-            deliberated,
-            prompts,
-            seed,
+            before[:, :, place], after[:, :, place], target[:, place], deliberated, prompts, seed,
             same_scale=same_scale,
         )
-        for place in range(target.shape[1])
-    ]
+        for place in places
+    ]  # fmt: skip
     p_values = np.stack([sign_flip_p_values(change.by_prompt, seed=seed) for change in changes])
     adjusted = np.column_stack([holm(p_values[:, :2].ravel()).reshape(-1, 2), holm(p_values[:, 2])])
     n_tests = int((~np.isnan(p_values[:, :2])).sum())
-    results = []
-    for change, p in zip(changes, adjusted.tolist(), strict=True):
-        direction, reason = _direction(change, p, n_tests)
-        results.append(
-            TowardHumans(
-                tau_c=change.tau_c, distance=change.distance, spread=change.spread, p_tau_c=p[0],
-                p_distance=p[1], p_spread=p[2], direction=direction, n_prompts=change.n_prompts,
-                reason=reason,
-            )
-        )  # fmt: skip
-    return tuple(results)
+    directions = [_direction(*of, n_tests) for of in zip(changes, adjusted.tolist(), strict=True)]
+    return tuple(
+        TowardHumans(
+            change.tau_c,
+            change.distance,
+            change.spread,
+            p[0],
+            p[1],
+            p[2],
+            direction,
+            change.n_prompts,
+            reason,
+        )
+        for change, p, (direction, reason) in zip(
+            changes, adjusted.tolist(), directions, strict=True
+        )
+    )
 
 
 def _changes(
@@ -673,31 +496,29 @@ def _changes(
     used = np.flatnonzero(~np.isnan(first + human))
     # Means of equal ratings need not be equal floats.
     first, last = first[used].round(_DIGITS), last[used].round(_DIGITS)
-    target = human[used]
+    target, of = human[used], deliberated[used]
     labels = [prompts[int(i)] for i in used]
     names, codes = encode_labels(labels, len(labels))
+    away = np.abs(first - target), np.abs(last - target)
     tau_c = _tau_c(first, last, target, labels, seed)
-    distance = _distance(first, last, target, labels, seed, same_scale=same_scale)
-    spread = spread_of(before[used], after[used], deliberated[used], labels, seed=seed)
-    calm, excited = spreads(before[used], after[used], deliberated[used])
-    added = (
-        # Ranks: higher scores in the same order are no change of order.
-        _added_to_s(scipy.stats.rankdata(first), scipy.stats.rankdata(last), target),
-        np.abs(last - target) - np.abs(first - target),
-        excited - calm,
-    )
+    distance = Change.undefined(Reason.NO_SHARED_ITEMS)
+    if not same_scale:
+        distance = Change.undefined(Reason.OTHER_SCALE, len(target))
+    elif len(target):
+        closer, farther = map(resampled_mean, away)
+        distance = change_between(closer, farther, labels, seed=seed)
+    spread = spread_of(before[used], after[used], of, labels, seed=seed)
+    calm, excited = spreads(before[used], after[used], of)
+    # Ranks: higher scores in the same order are no change of order.
+    order = _added_to_s(scipy.stats.rankdata(first), scipy.stats.rankdata(last), target)
+    added = (tau_c, order), (distance, away[1] - away[0]), (spread, excited - calm)
     by_prompt = [
         np.full(len(names), nan) if change.reason else _sums(values, codes, len(names))
-        for change, values in zip((tau_c, distance, spread), added, strict=True)
+        for change, values in added
     ]
-    return _Changes(
-        tau_c,
-        distance,
-        spread,
-        np.stack(by_prompt, axis=1),
-        len(names),
-        len(np.unique(codes[deliberated[used]])),
-    )
+    n_deliberated = len(np.unique(codes[of]))
+    by_prompts = np.stack(by_prompt, axis=1)
+    return _Changes(tau_c, distance, spread, by_prompts, len(names), n_deliberated)
 
 
 def _sums(values: Array, codes: IntArray, n: int) -> Array:
@@ -729,21 +550,6 @@ def _tau_c(before: Array, after: Array, human: Array, prompts: Labels, seed: int
         return Change.undefined(reason, len(human))
     first, last = (side.resampled for side in sides)
     return change_between(first, last, prompts, kind="difference", seed=seed)
-
-
-def _distance(
-    before: Array, after: Array, human: Array, prompts: Labels, seed: int, *, same_scale: bool
-) -> Change:
-    if not same_scale:
-        return Change.undefined(Reason.OTHER_SCALE, len(human))
-    if not len(human):
-        return Change.undefined(Reason.NO_SHARED_ITEMS)
-    return change_between(
-        resampled_mean(np.abs(before - human)),
-        resampled_mean(np.abs(after - human)),
-        prompts,
-        seed=seed,
-    )
 
 
 def _direction(

@@ -1,0 +1,166 @@
+"""Whom judges followed when they saw each other's readings: conformity and influence."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from persona_panel.statistics.core.arrays import (
+    ROUNDING,
+    Array,
+    IntArray,
+    Labels,
+    Mask,
+    Reason,
+    Statistic,
+    divide,
+    encode_labels,
+)
+from persona_panel.statistics.revisions import Revisions
+
+
+@dataclass(frozen=True, slots=True)
+class Conformity:
+    """The direction of moves, relative to the mean of the peers.
+
+    `n_moves` is `n_toward` + `n_away` + `n_undefined`: a move has no direction where the
+    judge had no peer, or stood at their mean already. `share` is `n_toward` by those with
+    a direction.
+    """
+
+    n_moves: int
+    n_toward: int
+    n_away: int
+    n_undefined: int
+    share: Statistic
+
+
+@dataclass(frozen=True, slots=True)
+class Conformities:
+    """All moves, and those with and without a stated reason."""
+
+    all: Conformity
+    stated: Conformity
+    unstated: Conformity
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Influence:
+    """The influence of personas on each other; rows are the personas who moved, columns those whose
+    scores they had seen.
+
+    A case is one move beside one other judge who had given another score before. A persona
+    that speaks through several models has as many judges, each a case of its own; on the
+    diagonal are the other judges of the same persona.
+
+    Attributes:
+        personas: p names, in order of appearance.
+        nearer, farther: `(p, p)`, the cases in which the move ended nearer to that other
+            score than it began, and farther from it.
+        n: `(p, p)`, all cases; some end as near as they began.
+    """
+
+    personas: tuple[str, ...]
+    nearer: IntArray
+    farther: IntArray
+    n: IntArray
+
+    @property
+    def net(self) -> Array:
+        """Return the share of cases that came nearer less the share that went farther `(p, p)`,
+        from −1 to 1; NaN where there is no case."""
+        return divide(self.nearer - self.farther, self.n)
+
+    def cell(self, mover: int, persuader: int) -> Statistic:
+        """Return one entry of `net`, with its number of cases or the reason why it is undefined."""
+        return self._estimate(
+            self.nearer[mover, persuader], self.farther[mover, persuader], self.n[mover, persuader]
+        )
+
+    def pull(self, persuader: int) -> Statistic:
+        """Return a whole column taken together: how far a persona drew all who had differed from
+        it."""
+        return self._estimate(
+            self.nearer[:, persuader].sum(),
+            self.farther[:, persuader].sum(),
+            self.n[:, persuader].sum(),
+        )
+
+    def _estimate(self, nearer: int, farther: int, n: int) -> Statistic:
+        if n:
+            return Statistic(float(nearer - farther) / int(n), int(n), 2)
+        return Statistic.undefined(Reason.NO_DIFFERENCE if self.n.any() else Reason.NO_MOVES)
+
+
+def conformity(revisions: Revisions) -> Conformities:
+    """Count the moves toward the mean of the peers' earlier readings, and those away from it.
+
+    The direction alone counts. How to read it: 1/2 is what moves without regard to the peers would
+    give in the middle of a scale; 1, every move went toward the peers.
+
+    >>> revisions = Revisions.of([[[1.0], [5.0]]], [[[3.0], [5.0]]])
+    >>> conformity(revisions).all.share.value
+    1.0
+    """
+    moved = revisions.moved
+    present = ~np.isnan(revisions.before)
+    filled = np.where(present, revisions.before, 0)
+    peers = divide(
+        filled.sum(axis=1, keepdims=True) - filled,
+        present.sum(axis=1, keepdims=True) - present,
+    )
+    side = _sign(peers - revisions.before)
+    way = side * np.sign(revisions.after - revisions.before)
+    stated = np.broadcast_to(revisions.stated[:, :, None], moved.shape)
+    return Conformities(
+        all=_conformity(moved, way),
+        stated=_conformity(moved & stated, way),
+        unstated=_conformity(moved & ~stated, way),
+    )
+
+
+def influence(revisions: Revisions, personas: Labels) -> Influence:
+    """Count, persona by persona, the moves toward and away from each other persona.
+
+    How to read it: `net` 1, all who moved ended nearer to that persona's score; 0, as often
+    farther; below 0, they moved away from it.
+
+    Args:
+        personas: one name a judge.
+
+    >>> revisions = Revisions.of([[[1.0], [5.0]]], [[[3.0], [5.0]]])
+    >>> influence(revisions, ["a", "b"]).net.tolist()
+    [[nan, 1.0], [nan, nan]]
+    """
+    before, after, moved = revisions.before, revisions.after, revisions.moved
+    names, codes = encode_labels(personas, before.shape[1])
+    nearer, farther, n = (np.zeros((len(names), len(names)), dtype=np.intp) for _ in range(3))
+    for mover, row in enumerate(codes):
+        was = np.abs(before[:, mover, None] - before)
+        became = np.abs(after[:, mover, None] - before)
+        # Comparisons with others' missing scores are false.
+        case = moved[:, mover, None] & (was > ROUNDING)
+        np.add.at(nearer[row], codes, (case & (became < was - ROUNDING)).sum(axis=(0, 2)))
+        np.add.at(farther[row], codes, (case & (became > was + ROUNDING)).sum(axis=(0, 2)))
+        np.add.at(n[row], codes, case.sum(axis=(0, 2)))
+    return Influence(tuple(map(str, names)), nearer, farther, n)
+
+
+def _conformity(moves: Mask, way: Array) -> Conformity:
+    """Count these moves by direction; `way` is 1 toward the peers, −1 away, else 0 or NaN."""
+    toward, away = moves & (way > 0), moves & (way < 0)
+    n_moves, n_toward, n_away = (int(mask.sum()) for mask in (moves, toward, away))
+    known = n_toward + n_away
+    if known:
+        n_judges = int((toward | away).any(axis=(0, 2)).sum())
+        share = Statistic(n_toward / known, known, n_judges)
+    else:
+        share = Statistic.undefined(Reason.NO_DIRECTION if n_moves else Reason.NO_MOVES)
+    return Conformity(n_moves, n_toward, n_away, n_moves - known, share)
+
+
+def _sign(differences: Array) -> Array:
+    """Return signs, with 0 for differences of rounding and NaN for missing ones."""
+    small = np.abs(differences) <= ROUNDING
+    return np.where(small, 0, np.sign(differences))
