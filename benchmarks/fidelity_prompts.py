@@ -21,13 +21,8 @@ import numpy as np
 
 from benchmarks.fidelity import ALLOWED, LEVEL, SIMULATIONS, WRONG
 from benchmarks.harness import simulated_cells, simulation_parser
-from persona_panel.statistics.group_differences import (
-    VERDICTS,
-    ContrastName,
-    difference_by_model,
-    fidelity_contrast,
-    group_difference,
-)
+from persona_panel.statistics.group_differences import difference_by_model, group_difference
+from persona_panel.statistics.group_fidelity import VERDICTS, ContrastName, fidelity_contrast
 
 TOPICS = {
     "5 x 30": [30] * 5,

@@ -19,7 +19,8 @@ from math import sqrt
 
 import numpy as np
 
-from persona_panel.statistics.votes import effective_votes, ensemble_distance
+from persona_panel.statistics.subsets import ensemble_distance
+from persona_panel.statistics.votes import effective_votes
 
 _MODELS, _PERSONAS, _SYSTEMS, _PEOPLE = 3, 5, 4, 6
 _SETTINGS = {"null": (0.0, 0.8), "personas": (0.7, 0.3), "replicates": (0.0, 0.3)}

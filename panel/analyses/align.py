@@ -33,10 +33,10 @@ if TYPE_CHECKING:
     from persona_panel.statistics.alignment import (
         AlignedDimension,
         Alignment,
-        AlignmentMethod,
         HeldOutFigure,
         MethodAlignment,
     )
+    from persona_panel.statistics.alignment_rules import AlignmentMethod
     from persona_panel.statistics.core.arrays import Reason
     from persona_panel.statistics.core.table import Coverage
 
@@ -203,7 +203,7 @@ def align_result(
         reading, source, coverage: as of `Result`.
     """
     from persona_panel.results.conclusions.labels import called_by, whole_label
-    from persona_panel.statistics.alignment import compares_judges
+    from persona_panel.statistics.alignment_rules import compares_judges
 
     names = [each.dimension for each in alignment_result.dimensions]
     called = called_by(alignment_result.panel.labels)

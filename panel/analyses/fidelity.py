@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from persona_panel.files.groups import GroupFile
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping, Source
-    from persona_panel.statistics.group_differences import FidelityContrast, FidelityVerdict
+    from persona_panel.statistics.group_fidelity import FidelityContrast, FidelityVerdict
 
 _WORDS: dict[FidelityVerdict, str] = {
     "caricature": "The personas are a caricature on {of}: they differ by more than twice what "
@@ -147,7 +147,7 @@ def fidelity_result(
         labels: what people read in place of dimensions, by their names.
     """
     from persona_panel.results.conclusions.readings import origin_sentences
-    from persona_panel.statistics.group_differences import VERDICTS
+    from persona_panel.statistics.group_fidelity import VERDICTS
 
     labels = labels or {}
     dimensions = {row.dimension for row in result.rows}

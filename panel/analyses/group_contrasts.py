@@ -38,13 +38,15 @@ from persona_panel.statistics.core.display import ALL, counted, general
 from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin
 from persona_panel.statistics.group_differences import (
     LEAST_RATERS,
-    ContrastName,
-    FidelityContrast,
     PairedGroupDifference,
     difference_by_model,
-    fidelity_contrast,
     group_difference,
     split_half,
+)
+from persona_panel.statistics.group_fidelity import (
+    ContrastName,
+    FidelityContrast,
+    fidelity_contrast,
 )
 
 _RATERS_NAMED = 8

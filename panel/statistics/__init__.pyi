@@ -12,17 +12,17 @@ from persona_panel.statistics.agreement import (
 )
 from persona_panel.statistics.alignment import AlignedDimension as AlignedDimension
 from persona_panel.statistics.alignment import Alignment as Alignment
-from persona_panel.statistics.alignment import AlignmentMethod as AlignmentMethod
-from persona_panel.statistics.alignment import AlignmentRule as AlignmentRule
-from persona_panel.statistics.alignment import ChosenEnsemble as ChosenEnsemble
 from persona_panel.statistics.alignment import HeldOutFigure as HeldOutFigure
 from persona_panel.statistics.alignment import LearntAlignment as LearntAlignment
 from persona_panel.statistics.alignment import MethodAlignment as MethodAlignment
 from persona_panel.statistics.alignment import align as align
-from persona_panel.statistics.alignment import (
+from persona_panel.statistics.alignment import learnt_alignment as learnt_alignment
+from persona_panel.statistics.alignment_rules import AlignmentMethod as AlignmentMethod
+from persona_panel.statistics.alignment_rules import AlignmentRule as AlignmentRule
+from persona_panel.statistics.alignment_rules import ChosenEnsemble as ChosenEnsemble
+from persona_panel.statistics.alignment_rules import (
     ensembles_on_other_items as ensembles_on_other_items,
 )
-from persona_panel.statistics.alignment import learnt_alignment as learnt_alignment
 from persona_panel.statistics.annotators import AlignmentScore as AlignmentScore
 from persona_panel.statistics.annotators import (
     AnnotatorComparison as AnnotatorComparison,
@@ -50,8 +50,6 @@ from persona_panel.statistics.comparison import (
 from persona_panel.statistics.concordance import (
     IncompleteConcordance as IncompleteConcordance,
 )
-from persona_panel.statistics.concordance import PairStatistic as PairStatistic
-from persona_panel.statistics.concordance import Pairwise as Pairwise
 from persona_panel.statistics.concordance import (
     PerfectAgreement as PerfectAgreement,
 )
@@ -62,14 +60,12 @@ from persona_panel.statistics.concordance import (
     incomplete_concordance as incomplete_concordance,
 )
 from persona_panel.statistics.concordance import kendall_w as kendall_w
-from persona_panel.statistics.concordance import pairwise as pairwise
 from persona_panel.statistics.concordance import (
     perfect_agreement as perfect_agreement,
 )
 from persona_panel.statistics.concordance import (
     ranking_agreement as ranking_agreement,
 )
-from persona_panel.statistics.concordance import tau_b_matrix as tau_b_matrix
 from persona_panel.statistics.core.arrays import AnalysisOptions as AnalysisOptions
 from persona_panel.statistics.core.arrays import EstimateKind as EstimateKind
 from persona_panel.statistics.core.arrays import MeasurementLevel as MeasurementLevel
@@ -129,18 +125,18 @@ from persona_panel.statistics.generalizability import detectable_difference as d
 from persona_panel.statistics.generalizability import error_shares as error_shares
 from persona_panel.statistics.generalizability import expected_width as expected_width
 from persona_panel.statistics.generalizability import variance_components as variance_components
-from persona_panel.statistics.group_differences import ContrastName as ContrastName
-from persona_panel.statistics.group_differences import FidelityContrast as FidelityContrast
 from persona_panel.statistics.group_differences import (
     PairedGroupDifference as PairedGroupDifference,
 )
 from persona_panel.statistics.group_differences import (
     difference_by_model as difference_by_model,
 )
-from persona_panel.statistics.group_differences import fidelity_contrast as fidelity_contrast
 from persona_panel.statistics.group_differences import group_difference as group_difference
-from persona_panel.statistics.group_differences import ratio_interval as ratio_interval
 from persona_panel.statistics.group_differences import split_half as split_half
+from persona_panel.statistics.group_fidelity import ContrastName as ContrastName
+from persona_panel.statistics.group_fidelity import FidelityContrast as FidelityContrast
+from persona_panel.statistics.group_fidelity import fidelity_contrast as fidelity_contrast
+from persona_panel.statistics.group_fidelity import ratio_interval as ratio_interval
 from persona_panel.statistics.human_raters import AddedRaters as AddedRaters
 from persona_panel.statistics.human_raters import (
     DifferenceOverPrompts as DifferenceOverPrompts,
@@ -166,6 +162,10 @@ from persona_panel.statistics.peers import Conformity as Conformity
 from persona_panel.statistics.peers import Influence as Influence
 from persona_panel.statistics.peers import conformity as conformity
 from persona_panel.statistics.peers import influence as influence
+from persona_panel.statistics.rater_pairs import PairStatistic as PairStatistic
+from persona_panel.statistics.rater_pairs import Pairwise as Pairwise
+from persona_panel.statistics.rater_pairs import pairwise as pairwise
+from persona_panel.statistics.rater_pairs import tau_b_matrix as tau_b_matrix
 from persona_panel.statistics.reliability import ChosenRatings as ChosenRatings
 from persona_panel.statistics.reliability import by_chance as by_chance
 from persona_panel.statistics.reliability import (
@@ -207,9 +207,12 @@ from persona_panel.statistics.sources import (
 )
 from persona_panel.statistics.sources import source_means as source_means
 from persona_panel.statistics.strata import Strata as Strata
-from persona_panel.statistics.votes import EnsembleDistance as EnsembleDistance
-from persona_panel.statistics.votes import LeaveOneOut as LeaveOneOut
-from persona_panel.statistics.votes import SmallestSubset as SmallestSubset
+from persona_panel.statistics.subsets import EnsembleDistance as EnsembleDistance
+from persona_panel.statistics.subsets import LeaveOneOut as LeaveOneOut
+from persona_panel.statistics.subsets import SmallestSubset as SmallestSubset
+from persona_panel.statistics.subsets import ensemble_distance as ensemble_distance
+from persona_panel.statistics.subsets import leave_one_judge_out as leave_one_judge_out
+from persona_panel.statistics.subsets import smallest_subset as smallest_subset
 from persona_panel.statistics.votes import Votes as Votes
 from persona_panel.statistics.votes import correlation_gain as correlation_gain
 from persona_panel.statistics.votes import effective_judges as effective_judges
@@ -217,9 +220,4 @@ from persona_panel.statistics.votes import (
     effective_judges_interval as effective_judges_interval,
 )
 from persona_panel.statistics.votes import effective_votes as effective_votes
-from persona_panel.statistics.votes import ensemble_distance as ensemble_distance
-from persona_panel.statistics.votes import (
-    leave_one_judge_out as leave_one_judge_out,
-)
-from persona_panel.statistics.votes import smallest_subset as smallest_subset
 from persona_panel.statistics.votes import spearman_brown as spearman_brown

@@ -7,16 +7,14 @@ each group's variance over raters is added, without counting twice the noise of 
 both hold.
 
 Sources: A. C. Cameron, J. B. Gelbach & D. L. Miller (2011), "Robust inference with multiway
-clustering" (crossed samples); J. W. Tukey (1958) (the jackknife over prompts); E. C. Fieller
-(1954), "Some problems in interval estimation" (ratios).
+clustering" (crossed samples); J. W. Tukey (1958) (the jackknife over prompts).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import inf, isnan, nan
-from typing import Literal, get_args
+from math import inf, nan
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -35,8 +33,7 @@ from persona_panel.statistics.core.arrays import (
     means_by,
     row_means,
 )
-from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.estimate import OVER, Difference, Estimate
+from persona_panel.statistics.core.estimate import OVER, Difference
 from persona_panel.statistics.core.jackknife import jackknife_variance, standard_errors
 from persona_panel.statistics.core.means import reach_of
 from persona_panel.statistics.core.ranking import SampledMean, mean_and_levels
@@ -266,10 +263,10 @@ class PairedGroupDifference:
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Return the interval's ends; NaN where items, prompts or raters are too few for one."""
-        return _ends_of(self.value, [_sampled_part(self.by_item, self), *self.raters], confidence)
+        return ends_over(self.value, [sampled_part(self.by_item, self), *self.raters], confidence)
 
 
-def _ends_of(value: float, parts: list[VariancePart], confidence: float) -> tuple[float, float]:
+def ends_over(value: float, parts: list[VariancePart], confidence: float) -> tuple[float, float]:
     if any(not part.df > 0 for part in parts):
         return nan, nan
     reach = reach_over(parts, confidence)
@@ -341,7 +338,7 @@ def difference_by_model(
     return replace(found, raters=(_rater_part(_distances(ratings, (ratings,)), found, 2),))
 
 
-def _sampled_part(by_item: Array, of: PairedGroupDifference) -> VariancePart:
+def sampled_part(by_item: Array, of: PairedGroupDifference) -> VariancePart:
     """Return the jackknife's variance of the mean of `by_item` over prompts, or over items; no
     degrees of freedom with too few."""
     signs = sorted(set(of.signs[of.signs != 0].tolist()))
@@ -370,15 +367,6 @@ def reach_over(parts: list[VariancePart], confidence: float) -> float:
         [(part.shared, inf) for part in parts[1:]],
     )
     return reach_of(errors, confidence)
-
-
-def difference_parts(
-    panel: PairedGroupDifference, people: PairedGroupDifference, ratio: float
-) -> list[VariancePart]:
-    """Return the variance that items (or prompts) and raters add to panel − ratio × people."""
-    by_item = panel.by_item - ratio * people.by_item
-    parts = [part.times(ratio) for part in people.raters]
-    return [_sampled_part(by_item, people), *panel.raters, *parts]
 
 
 def _counted(by_item: Array, signs: ArrayLike | None) -> tuple[Array, IntArray]:
@@ -490,248 +478,3 @@ def _halves(ratings: Array, splits: int, rng: np.random.Generator) -> tuple[Arra
         divide(values @ chosen, there @ chosen),
         divide(values @ (1 - chosen), there @ (1 - chosen)),
     )
-
-
-_FARTHEST = 60
-"""The number of times that the width of the search is doubled."""
-
-
-def ratio_interval(
-    panel: PairedGroupDifference, people: PairedGroupDifference, confidence: float = 0.95
-) -> tuple[float, float]:
-    """Return the interval of panel / people; NaN where either has no interval, or where people's
-    holds 0.
-
-    Args:
-        panel, people: of the same items and strata, raters of one independent of the other's.
-
-    Raises:
-        ValueError: they are of other items.
-
-    >>> people = difference_by_model([[one] for one in (1, 2, 3, 1, 2, 3, 1, 2, 3, 2.0)])
-    >>> panel = difference_by_model([[one] for one in (3, 4, 5, 3, 4, 5, 3, 4, 5, 4.0)])
-    >>> [round(end, 2) for end in ratio_interval(panel, people)]
-    [1.77, 2.41]
-    """
-    if not np.array_equal(panel.signs, people.signs):
-        raise ValueError("the two differences are of other items")
-    low, high = people.interval(confidence)
-    if np.isnan([low, panel.interval(confidence)[0]]).any() or low <= 0 <= high:
-        return nan, nan
-    middle = panel.value / people.value
-
-    def beyond(ratio: float) -> float:
-        away = abs(panel.value - ratio * people.value)
-        return away - reach_over(difference_parts(panel, people, ratio), confidence)
-
-    return _end(beyond, middle, -1.0), _end(beyond, middle, 1.0)
-
-
-def _end(beyond: Callable[[float], float], middle: float, side: float) -> float:
-    # Imported here, so that other commands need not wait for it.
-    from scipy.optimize import brentq
-
-    width = max(abs(middle), 1.0) / 64
-    for _ in range(_FARTHEST):
-        if beyond(middle + side * width) > 0:
-            return float(brentq(beyond, middle, middle + side * width, xtol=1e-7))
-        width *= 2
-    return nan
-
-
-FidelityVerdict = Literal[
-    "as people", "exaggerated", "caricature", "flattened", "reversed", "not measurable"
-]
-VERDICTS: tuple[FidelityVerdict, ...] = get_args(FidelityVerdict)
-
-FLATTENED_BELOW, CARICATURE_ABOVE = 0.5, 2.0
-"""Personas that differ by less than half, and by more than twice, what people do."""
-
-
-@dataclass(frozen=True, slots=True)
-class JudgedRatio:
-    """A verdict, and where it is `not measurable`, why."""
-
-    verdict: FidelityVerdict
-    reason: str | None = None
-
-
-def verdict_on(
-    people: tuple[float, float], ratio: tuple[float, float], *, of: int = 1
-) -> JudgedRatio:
-    """Return the verdict that the intervals support: `caricature`, the ratio's lower end is above
-    2; `exaggerated`, above 1; `reversed`, its upper end is below 0; `flattened`, below 0.5;
-    `as people`, it lies from 0.5 to 2 (the equivalence test of D. J. Schuirmann 1987); else
-    `not measurable`. All rest on one interval, so that of no true ratio more than 5 % of verdicts
-    are false.
-
-    Args:
-        people: the ends of the 95 % interval of people's difference; NaN where there is none.
-        ratio: those of the 95 % interval of panel / people.
-        of: for how many contrasts they are widened.
-    """
-    widened = f", widened for {of:,} contrasts," if of > 1 else ""
-    if isnan(people[0]):
-        return JudgedRatio("not measurable", "people's difference has no interval")
-    if people[0] <= 0 <= people[1]:
-        return JudgedRatio("not measurable", f"people's interval{widened} holds 0")
-    low, high = ratio
-    if isnan(low) or isnan(high):
-        return JudgedRatio("not measurable", "the ratio has no interval")
-    if low > CARICATURE_ABOVE:
-        return JudgedRatio("caricature")
-    if low > 1:
-        return JudgedRatio("exaggerated")
-    if high < 0:
-        return JudgedRatio("reversed")
-    if high < FLATTENED_BELOW:
-        return JudgedRatio("flattened")
-    if low >= FLATTENED_BELOW and high <= CARICATURE_ABOVE:
-        return JudgedRatio("as people")
-    return JudgedRatio(
-        "not measurable",
-        f"the ratio's interval{widened} is too wide: {number(low)} to {number(high)}",
-    )
-
-
-CONFIDENCE = 0.95
-_NO_INTERVAL = "it has no interval"
-
-
-@dataclass(frozen=True, slots=True)
-class FidelityContrast:
-    """People's and personas' difference on a contrast, A − B; what is undefined is NaN.
-
-    Attributes:
-        contrast: `A-B`.
-        stratum: of which items: `all`, a condition, or two with a minus between them (interaction).
-        dimension: what was rated; `all` for the whole.
-        control: whether people are not expected to differ.
-        human: people's difference, paired by item, in points, with its 95 % interval over prompts
-            (or items) and raters.
-        panel: the personas', over prompts (or items) and models, or raters, where it has these.
-        ratio: panel / human, with Fieller's interval; none where people's interval holds 0.
-        verdict: by intervals that are widened for all contrasts of the command (`n_tests`).
-        reason: why it is `not measurable`.
-        difference: panel − human.
-        exceeds: of a control, whether the interval of the difference, widened, leaves 0 out: the
-            personas differ differently from people.
-        split_half: correlation over items of people's difference by two halves of the raters.
-        n_items: with ratings by people of both groups and by personas of both.
-        n_prompts: of how many prompts these items are; 0 where prompts are not known.
-        n_raters, n_raters_a, n_raters_b: people who rated them, of both groups and of each.
-        n_tests: for how many contrasts the verdict is widened.
-    """
-
-    contrast: str
-    stratum: str
-    dimension: str
-    control: bool
-    human: Difference
-    panel: Difference
-    ratio: Estimate
-    verdict: FidelityVerdict
-    reason: str | None
-    difference: Difference
-    exceeds: bool
-    split_half: float
-    n_items: int
-    n_prompts: int
-    n_raters: int
-    n_raters_a: int
-    n_raters_b: int
-    n_tests: int
-
-
-@dataclass(frozen=True, slots=True)
-class ContrastName:
-    """The name of a contrast; the fields are those of `FidelityContrast`."""
-
-    contrast: str
-    stratum: str = "all"
-    dimension: str = "all"
-    control: bool = False
-
-
-def fidelity_contrast(
-    name: ContrastName,
-    people: PairedGroupDifference,
-    panel: PairedGroupDifference | None,
-    *,
-    panel_sample: str | None = None,
-    split_half: float = nan,
-    n_tests: int = 1,
-) -> FidelityContrast:
-    """Return a contrast from the differences of people and personas on the same items.
-
-    Args:
-        panel: None where nobody stands for a group.
-        panel_sample: what the panel's interval is over beside items or prompts: `models`, `raters`,
-            or None.
-        n_tests: how many contrasts are judged together (Bonferroni).
-
-    Raises:
-        ValueError: the two are of other items.
-
-    >>> people = group_difference([[1.0, 2, 1, 2, 1]] * 12, [[4.0, 5, 4, 5, 4]] * 12)
-    >>> found = fidelity_contrast(ContrastName("left-right"), people, people)
-    >>> found.human.value, found.ratio.value, found.verdict
-    (-3.0, 1.0, 'as people')
-    """
-    widened = 1 - (1 - CONFIDENCE) / max(n_tests, 1)
-    ratio, ends, wide = nan, (nan, nan), (nan, nan)
-    difference, apart, apart_wide = nan, (nan, nan), (nan, nan)
-    if panel is not None:
-        ratio = panel.value / people.value if people.value else nan
-        ends = ratio_interval(panel, people, CONFIDENCE)
-        wide = ends if n_tests == 1 else ratio_interval(panel, people, widened)
-        difference = panel.value - people.value
-        apart = _apart(panel, people, CONFIDENCE)
-        apart_wide = _apart(panel, people, widened)
-    judged = verdict_on(people.interval(widened), wide, of=n_tests)
-    reason = judged.reason
-    if reason is not None and panel is None:
-        reason = "no persona stands for one of its groups"
-    elif reason is not None and people.over_prompts:
-        fewest = min(people.prompts_of_strata())
-        if fewest < LEAST_PROMPTS:
-            reason = f"fewer than {LEAST_PROMPTS} prompts have no interval: found {fewest}"
-    over = "prompts" if people.over_prompts else "items"
-    people_over = f"{over} and raters"
-    panel_over = over if panel_sample is None else f"{over} and {panel_sample}"
-    panel_ends = (nan, nan) if panel is None else panel.interval(CONFIDENCE)
-    n = people.n_prompts if people.over_prompts else people.n_items
-
-    def figure(value: float, ends: tuple[float, float], over: str) -> Difference:
-        why = reason or _NO_INTERVAL if isnan(ends[0]) else None
-        return Difference(value, *ends, level=CONFIDENCE, over=over, n=n, reason=why)
-
-    return FidelityContrast(
-        contrast=name.contrast,
-        stratum=name.stratum,
-        dimension=name.dimension,
-        control=name.control,
-        human=figure(people.value, people.interval(CONFIDENCE), people_over),
-        panel=figure(nan if panel is None else panel.value, panel_ends, panel_over),
-        ratio=Estimate(
-            ratio, *ends, level=CONFIDENCE, over=people_over, n=n,
-            reason=reason or _NO_INTERVAL if isnan(ends[0]) else None,
-        ),
-        verdict=judged.verdict,
-        reason=reason,
-        difference=figure(difference, apart, people_over),
-        exceeds=name.control and (apart_wide[0] > 0 or apart_wide[1] < 0),
-        split_half=split_half,
-        n_items=people.n_items,
-        n_prompts=people.n_prompts,
-        n_raters=sum(people.n_raters),
-        n_raters_a=people.n_raters[0],
-        n_raters_b=people.n_raters[1],
-        n_tests=n_tests,
-    )  # fmt: skip
-
-
-def _apart(
-    panel: PairedGroupDifference, people: PairedGroupDifference, confidence: float
-) -> tuple[float, float]:
-    return _ends_of(panel.value - people.value, difference_parts(panel, people, 1.0), confidence)

@@ -14,12 +14,11 @@ from persona_panel.results.result import Result
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.group_differences import (
-    ContrastName,
     difference_by_model,
-    fidelity_contrast,
     group_difference,
     split_half,
 )
+from persona_panel.statistics.group_fidelity import ContrastName, fidelity_contrast
 from persona_panel.statistics.selection import select_items
 
 SYSTEMS = ("ash", "birch", "cedar")

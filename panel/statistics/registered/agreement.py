@@ -19,11 +19,9 @@ from persona_panel.statistics.agreement import (
     panel_quality_statistics,
 )
 from persona_panel.statistics.concordance import (
-    PairStatistic,
     RankingAgreement,
     concordances,
     incomplete_concordance,
-    pairwise,
     perfect_agreement,
     ranking_agreement,
 )
@@ -62,17 +60,16 @@ from persona_panel.statistics.generalizability import (
 from persona_panel.statistics.kappa import (
     fleiss_kappa,
 )
+from persona_panel.statistics.rater_pairs import PairStatistic, pairwise
 from persona_panel.statistics.reliability import (
     disagreement_by_item,
     icc,
     krippendorff_alpha,
 )
+from persona_panel.statistics.subsets import THRESHOLD, leave_one_judge_out, smallest_subset
 from persona_panel.statistics.votes import (
-    THRESHOLD,
     effective_judges,
     effective_judges_interval,
-    leave_one_judge_out,
-    smallest_subset,
     spearman_brown,
     why_no_gain,
 )

@@ -11,7 +11,6 @@ import numpy as np
 
 from persona_panel.statistics.agreement import AgreementBlock, agreement_statistics
 from persona_panel.statistics.comparison import ComparisonBlock, comparison_statistics
-from persona_panel.statistics.concordance import pairwise
 from persona_panel.statistics.core.arrays import (
     Array,
     Mask,
@@ -32,6 +31,7 @@ from persona_panel.statistics.kappa import (
     majority,
     same_label,
 )
+from persona_panel.statistics.rater_pairs import pairwise
 from persona_panel.statistics.registered.comparison import GAIN_REMARK, of_all_raters
 
 ANNOTATORS_SHOWN = 40

@@ -10,13 +10,15 @@ import pytest
 from scipy import stats
 
 from persona_panel.statistics.group_differences import (
-    ContrastName,
     VariancePart,
     difference_by_model,
-    fidelity_contrast,
     group_difference,
-    ratio_interval,
     split_half,
+)
+from persona_panel.statistics.group_fidelity import (
+    ContrastName,
+    fidelity_contrast,
+    ratio_interval,
     verdict_on,
 )
 

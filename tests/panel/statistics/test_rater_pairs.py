@@ -20,7 +20,7 @@ from persona_panel.statistics import (
     pairwise,
     tau_b_matrix,
 )
-from persona_panel.statistics.concordance import PairStatistic
+from persona_panel.statistics.rater_pairs import PairStatistic
 
 STATISTICS = get_args(PairStatistic)
 RATINGS = arrays(

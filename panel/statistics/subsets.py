@@ -1,0 +1,280 @@
+"""Which judges a panel needs: without each, the smallest subset, the best judge beside all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable
+from dataclasses import dataclass, replace
+from math import nan, sqrt
+
+import numpy as np
+import scipy
+from numpy.typing import ArrayLike
+
+from persona_panel.statistics.core.arrays import (
+    ROUNDING,
+    Array,
+    Labels,
+    Reason,
+    Statistic,
+    as_ratings,
+    as_scores,
+    check_confidence,
+    divide,
+    encode_labels,
+    items_by_label,
+    row_means,
+    without_rounding,
+)
+from persona_panel.statistics.core.correlation import (
+    taus,
+)
+from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.statistics.core.ranking import sampled_mean
+
+
+@dataclass(frozen=True, slots=True)
+class LeaveOneOut:
+    """`judges` in order of appearance; `without` has the statistic of the panel that lacks each,
+    and `change` `(judges,)` how much that is more than `full`, NaN where either is undefined."""
+
+    full: Statistic
+    judges: tuple[Hashable, ...]
+    without: tuple[Statistic, ...]
+    change: Array
+
+
+def leave_one_judge_out(
+    ratings: ArrayLike, statistic: Callable[[Array], Statistic], judges: Labels | None = None
+) -> LeaveOneOut:
+    """Return a statistic of the panel without each of its judges.
+
+    How to read it: of α or a correlation, a judge whose `change` is above 0 lowers the panel's
+    figure; one below 0 raises it. The changes of two judges do not add up.
+
+    Args:
+        ratings: `(items, judges)`, NaN where missing.
+        statistic: of ratings: α, or the correlation of their mean with people's, say.
+        judges: a label a column, to leave out all columns of a persona or of a model
+            together; each column is a judge if None.
+
+    >>> ratings = np.array([[1, 1, 3], [2, 2, 1], [3, 3, 2]])
+    >>> found = leave_one_judge_out(ratings, lambda some: krippendorff_alpha(some))
+    >>> round(found.full.value, 3), found.change.round(3).tolist()
+    (0.111, [-0.361, -0.361, 0.889])
+    """
+    array = as_ratings(ratings)
+    labels = range(array.shape[1]) if judges is None else judges
+    full = statistic(array)
+    groups = list(items_by_label(labels, array.shape[1]))
+    without = tuple(statistic(np.delete(array, columns, axis=1)) for _, columns in groups)
+    change = np.array([statistic_without.value - full.value for statistic_without in without])
+    return LeaveOneOut(full, tuple(name for name, _ in groups), without, change)
+
+
+LEAST_PROMPTS, LEAST_ITEMS = 20, 60
+"""With fewer the τ_b on a fold takes so few values that no bound holds."""
+THRESHOLD = 0.95
+"""The τ_b with the full panel that counts as the same ranking."""
+N_FOLDS = 5
+
+
+@dataclass(frozen=True, slots=True)
+class SmallestSubset:
+    """`judges` are columns in the order chosen, on all items; empty when no number of judges is
+    shown to reach the threshold. `held_out` and `low` `(judges,)` are the mean over folds of the
+    τ_b that 1, 2, … judges reach with the full panel on other prompts, and its lower confidence
+    bound; NaN where undefined. `tau_low` is the bound of the number that was chosen by it, and so
+    no 95 % bound any more. `cost_saved` is a share of the panel's cost."""
+
+    judges: tuple[int, ...]
+    tau_low: float
+    held_out: Array
+    low: Array
+    cost_saved: float
+    reason: Reason | None = None
+
+
+def smallest_subset(
+    ratings: ArrayLike,
+    prompts: Labels | None = None,
+    *,
+    threshold: float = THRESHOLD,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> SmallestSubset:
+    """Return the smallest number of judges whose mean is shown to keep the full panel's ranking.
+
+    Judges are chosen greedily: each time the one that brings τ_b with the full panel's mean
+    highest. How many are enough is decided on prompts that did not choose them.
+
+    How to read it: the judges beyond `judges` hardly change the panel's ranking. Other subsets may
+    reach about the same τ_b.
+
+    Args:
+        ratings: `(items, judges)`, NaN where missing. An item's mean is over the judges
+            who rated it.
+        prompts: a label an item; each item is dealt alone if None. At least 20 prompts and 60 items
+            are needed.
+        threshold: the τ_b to keep.
+        confidence: of the lower bound, one-sided.
+        seed: of the dealing.
+
+    Raises:
+        ValueError: a wrong shape, an infinite value, or a confidence outside (0, 1).
+
+    >>> rng = np.random.default_rng(0)
+    >>> one = rng.normal(size=60)
+    >>> ratings = np.column_stack([one, one + 0.01 * rng.normal(size=60), np.arange(60) % 2])
+    >>> found = smallest_subset(ratings, threshold=0.5)
+    >>> len(found.judges), round(found.cost_saved, 3)
+    (1, 0.667)
+    """
+    array = as_ratings(ratings)
+    n_items, n_judges = array.shape
+    check_confidence(confidence)
+    rated = ~np.isnan(array)
+    codes = encode_labels(range(n_items) if prompts is None else prompts, n_items)[1]
+    array, codes = array[rated.any(axis=1)], codes[rated.any(axis=1)]
+    codes = np.unique(codes, return_inverse=True)[1]
+    n_prompts = int(codes.max(initial=-1)) + 1
+    held_out, low = np.full(n_judges, nan), np.full(n_judges, nan)
+    if rated.any(axis=0).sum() < 2:
+        return SmallestSubset((), nan, held_out, low, nan, Reason.FEW_RATERS)
+    if n_prompts < LEAST_PROMPTS or len(array) < LEAST_ITEMS:
+        return SmallestSubset((), nan, held_out, low, nan, Reason.FEW_TO_CHOOSE)
+
+    fold = np.random.default_rng(seed).permutation(n_prompts)[codes] % N_FOLDS
+    reached = np.array(
+        [_reached(array[fold == held], _greedy(array[fold != held])) for held in range(N_FOLDS)]
+    )
+    held_out = reached.mean(axis=0)
+    low = np.array([_lower_bound(of_folds, confidence) for of_folds in reached.T])
+    size = n_judges
+    while size > 1 and low[size - 2] >= threshold:
+        size -= 1
+    if size == n_judges:
+        return SmallestSubset((), nan, held_out, low, nan, Reason.NOT_REACHED)
+    judges = tuple(_greedy(array)[:size])
+    return SmallestSubset(judges, float(low[size - 1]), held_out, low, 1 - size / n_judges)
+
+
+def _lower_bound(of_folds: Array, confidence: float) -> float:
+    """Return the one-sided lower bound of the mean of the folds' τ_b."""
+    n_folds, mean = len(of_folds), float(of_folds.mean())
+    error = float(of_folds.std(ddof=1)) / sqrt(n_folds)
+    if mean >= 1 - ROUNDING:
+        return 1.0
+    if not error > ROUNDING:
+        return nan
+    reach = error * float(scipy.special.stdtrit(n_folds - 1, confidence))
+    return float(np.tanh(np.arctanh(mean) - reach / (1 - mean**2)))
+
+
+def _greedy(array: Array) -> list[int]:
+    full = row_means(array)
+    scores, rated = np.nan_to_num(array), (~np.isnan(array)).astype(np.float64)
+    total, count = np.zeros(len(array)), np.zeros(len(array))
+    left = list(range(array.shape[1]))
+    order = []
+    while left:
+        means = divide(total[:, None] + scores[:, left], count[:, None] + rated[:, left])
+        taus = _taus(without_rounding(means, scores), full)
+        best = left.pop(int(np.argmax(np.nan_to_num(taus, nan=-np.inf))))
+        total += scores[:, best]
+        count += rated[:, best]
+        order.append(best)
+    return order
+
+
+def _reached(array: Array, order: list[int]) -> Array:
+    """Return τ_b of the first 1, 2, … judges with all, on these items."""
+    means = [row_means(array[:, order[: n + 1]]) for n in range(len(order))]
+    return _taus(np.column_stack(means), row_means(array))
+
+
+def _taus(means: Array, full: Array) -> Array:
+    """Return τ_b of each column `(items, columns)` with the mean of all judges."""
+    missing = np.isnan(means)
+    beside = np.where(missing, nan, full[:, None]) if missing.any() else full[:, None]
+    return taus(beside, means, "tau_b")
+
+
+_LEAST_PROMPTS = 10
+"""Five to choose on, and five to look at: of fewer a spread says little."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnsembleDistance:
+    """The distances from people of the mean of all judges and of the best judge, chosen on other
+    prompts.
+
+    Attributes:
+        ensemble, best: the root of the mean squared distance from people's mean, in points, on the
+            prompts that the judge was not chosen on.
+        difference: mean squared distance of the best judge less that of the ensemble there, in
+            squared points: above 0 the ensemble is closer to people. Student's t over prompts.
+        chosen: the column of the judge; None where none could be chosen.
+        n_items: how many the distances are of.
+    """
+
+    ensemble: float
+    best: float
+    difference: Estimate
+    chosen: int | None
+    n_items: int
+
+
+def ensemble_distance(
+    ratings: ArrayLike,
+    people: ArrayLike,
+    clusters: Labels | None = None,
+    *,
+    same_scale: bool = True,
+) -> EnsembleDistance:
+    """Compare how far the mean of all judges and the judge who is best elsewhere are from people.
+
+    The best judge is chosen on every other prompt, by the mean squared distance from people's mean,
+    and compared on the rest.
+
+    Args:
+        ratings: `(items, judges)`, NaN where missing; items that a judge left out are left out.
+        people: `(items,)`, people's mean rating, NaN where there is none.
+        clusters: a label an item, its prompt; each item is its own if None.
+        same_scale: whether people's ratings are on the judges' scale; else there is no distance.
+
+    Returns:
+        Undefined on different scales, and with fewer than two judges or ten prompts.
+
+    >>> people = np.arange(10.0)
+    >>> found = ensemble_distance(people[:, None] + [[-1.0, 1.5]], people)
+    >>> found.ensemble, found.best
+    (0.25, 1.0)
+    """
+    array, target = as_ratings(ratings), as_scores(people)
+    if len(target) != len(array):
+        raise ValueError(f"{len(target)} people's ratings for {len(array)} items")
+    there = ~np.isnan(array).any(axis=1) & ~np.isnan(target)
+    labels = range(len(array)) if clusters is None else clusters
+    kept = [label for label, is_there in zip(labels, there, strict=True) if is_there]
+    scores, target = array[there], target[there]
+    prompts = [items for _, items in items_by_label(kept, len(kept))]
+    over = "items" if clusters is None else "prompts"
+    if not same_scale or array.shape[1] < 2 or len(prompts) < _LEAST_PROMPTS:
+        reason = Reason.FEW_RATERS if array.shape[1] < 2 else Reason.FEW_TO_CHOOSE_THE_BEST
+        reason = reason if same_scale else Reason.OTHER_SCALE
+        undefined = Estimate(nan, over=over, n=len(prompts), reason=reason)
+        return EnsembleDistance(nan, nan, undefined, None, len(kept))
+    of_judges = (scores - target[:, None]) ** 2
+    of_all = (row_means(scores) - target) ** 2
+    best = int(np.argmin(sum(of_judges[items].mean(axis=0) for items in prompts[::2])))
+    others = prompts[1::2]
+    of_best = np.array([of_judges[items, best].mean() for items in others])
+    of_ensemble = np.array([of_all[items].mean() for items in others])
+    return EnsembleDistance(
+        sqrt(float(of_ensemble.mean())),
+        sqrt(float(of_best.mean())),
+        # Nothing is foreseen from these prompts: others are needed to choose the judge.
+        replace(sampled_mean(of_best - of_ensemble).as_a(Estimate, over=over), sampled=None),
+        best,
+        sum(map(len, others)),
+    )
