@@ -14,12 +14,21 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from sklearn.metrics import cohen_kappa_score
 
 import persona_panel.rubrics as rubric_library
-from persona_panel import ConfigurationError, Panel, Rubric, load_definition, load_responses
+from persona_panel import (
+    ConfigurationError,
+    Panel,
+    Rubric,
+    load_aligned_ratings,
+    load_definition,
+    load_responses,
+)
 from persona_panel.planning.settings import PanelFile
+from persona_panel.statistics import AnalysisOptions, correlate
 from persona_panel.testing import always, ok, serving
 from persona_panel.testing.scripted_model import stable_hash
 from tests.examples import samples
@@ -370,3 +379,73 @@ def test_scrub_panel_on_simulated_ranks(tmp_path: Path, monkeypatch: pytest.Monk
     refused = example("scrub_panel.py", tmp_path, "run", "scores.csv")
     assert refused.returncode == 1
     assert "where ranks are needed" in refused.stderr
+
+
+def test_key_points_of_scripted_judges(tmp_path: Path) -> None:
+    """For each judge a table of its key points by source, and what they cover: whatever a judge
+    says is a point of the table or "other", so that with no more than three of a kind all is."""
+    done = example("key_points.py", tmp_path, "out")
+    assert done.returncode == 0, done.stderr
+    for n, judge in enumerate(("openai:scripted-one", "openai:scripted-two"), 1):
+        table = done.stdout.partition(f"Key points of {judge} ")[2].partition("Key points cover")
+        assert "willow   hazel   rowan   elder" in table[0]
+        kept = json.loads((tmp_path / "out" / f"judge-{n}" / "keypoints.json").read_bytes())
+        points = {each["text"]: each["n"] for each in kept["key_points"]}
+        covered = 1 - sum(points[f"other ({stance})"] for stance in ("pro", "con")) / sum(
+            points.values()
+        )
+        assert table[2].split()[0] == f"{covered:.0%}"
+        # Every reason of every judgment is a sentence of the script, so none is lost.
+        judgments = (tmp_path / "out" / f"judge-{n}" / "judgments.jsonl").read_text().splitlines()
+        reasons = [json.loads(line)["rationale"] for line in judgments]
+        assert points["It opens well."] == sum("It opens well." in reason for reason in reasons)
+
+
+def test_conceptual_critiques_by_scripted_judges(tmp_path: Path) -> None:
+    """Judges stand in the order in which their ratings depart from the scripted person's, the
+    losses are those of `people correlate`, and the critiques chosen are those on which the two
+    nearest differ most."""
+    done = example("conceptual_critiques.py", tmp_path, "out")
+    assert done.returncode == 0, done.stderr
+    lines = [line.split() for line in done.stdout.splitlines()]
+    losses = {line[0]: line[1:] for line in lines if line and line[0].startswith("openai:")}
+    assert list(losses) == [f"openai:scripted-{name}" for name in ("near", "off", "far")]
+    sides = load_aligned_ratings(tmp_path / "out" / "run", tmp_path / "out" / "person.csv")
+    for row in correlate(*sides, AnalysisOptions(intervals=False, n_permutations=0)):
+        for place, name in enumerate(("custom_loss", "weighted_pairwise_error")):
+            if (
+                row.statistic == name
+                and row.group in losses
+                and row.dimension in ("all", "overall")
+            ):
+                assert losses[row.group][place] == f"{row.value:.3f}"
+    overall = sides[0].scores[:, :2, sides[0].dimensions.index("overall")]
+    apart = np.abs(overall[:, 0] - overall[:, 1]) / 2**0.5
+    chosen = [(line[0].rstrip(":"), line[-1]) for line in lines if "deviation" in line]
+    order = np.argsort(-apart, kind="stable")[:3]
+    assert chosen == [(sides[0].items[n], f"{apart[n]:.2f}") for n in order]
+
+
+def test_questions_asked_matched_and_labelled(tmp_path: Path) -> None:
+    """Each question has a label by matching, "not evaluable" among them, and one by each labeller;
+    κ of the labellers is scikit-learn's."""
+    done = example("questions_labelled.py", tmp_path, "out")
+    assert done.returncode == 0, done.stderr
+    with (tmp_path / "out" / "labels.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    by_rater: dict[str, dict[str, str]] = {}
+    for row in rows:
+        by_rater.setdefault(row["rater"], {})[row["item"]] = row["label"]
+    matched, *labellers = by_rater.values()
+    assert len(matched) == len(load_responses(tmp_path / "out" / "asked.jsonl")) == 6
+    share = list(matched.values()).count("not evaluable") / 6
+    assert f"useful by matching, {share:.0%} not evaluable" in done.stdout
+    assert "not evaluable" not in {label for own in labellers for label in own.values()}
+    table = [line.split() for line in done.stdout.splitlines() if "openai:scripted-other " in line]
+    for line, first in zip(table[-2:], (matched, labellers[0]), strict=True):
+        items = sorted(first)
+        with_all = [[own[item] for item in items] for own in (first, labellers[1])]
+        assert line[-1] == f"{cohen_kappa_score(*with_all):.2f}"
+        there = [item for item in items if first[item] != "not evaluable"]
+        both = [[own[item] for item in there] for own in (first, labellers[1])]
+        assert line[-3:-1] == [f"{cohen_kappa_score(*both):.2f}", str(len(there))]
