@@ -146,19 +146,15 @@ table = Table("", "", "κ, both label", "questions", f'κ, "{NOT_EVALUABLE}"\nas
               title="Cohen's κ of every two ways", box=SIMPLE_HEAD)  # fmt: skip
 for first, other in combinations(labels, 2):
     row = []
-    for places in (
-        dict(zip(names, range(3), strict=True)),
-        dict(zip((*names, NOT_EVALUABLE), range(4), strict=True)),
-    ):
-        sides = [
-            [places.get(labels[who].get(item, ""), np.nan) for item in items]
+    for among in (names, (*names, NOT_EVALUABLE)):
+        codes_of = {label: float(code) for code, label in enumerate(among)}
+        own, others = (
+            [codes_of.get(labels[who].get(item, ""), np.nan) for item in items]
             for who in (first, other)
-        ]
-        kappa = cohen_kappa(*sides, weights="none")
-        row += [
-            f"{kappa.value:.2f}" if kappa.reason is None else str(kappa.reason),
-            str(kappa.n_items),
-        ]
+        )
+        kappa = cohen_kappa(own, others, weights="none")
+        shown = f"{kappa.value:.2f}" if kappa.reason is None else str(kappa.reason)
+        row += [shown, str(kappa.n_items)]
     table.add_row(first, other, *row[:3])
 Console(width=110).print(table)
 print(f"persona-panel agree {folder / 'labels.csv'} --full has the intervals, and κ by label.")
