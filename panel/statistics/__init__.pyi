@@ -70,13 +70,12 @@ from persona_panel.statistics.core.arrays import AnalysisOptions as AnalysisOpti
 from persona_panel.statistics.core.arrays import EstimateKind as EstimateKind
 from persona_panel.statistics.core.arrays import MeasurementLevel as MeasurementLevel
 from persona_panel.statistics.core.arrays import Random as Random
-from persona_panel.statistics.core.arrays import Ranks as Ranks
 from persona_panel.statistics.core.arrays import Reason as Reason
 from persona_panel.statistics.core.arrays import Resampled as Resampled
 from persona_panel.statistics.core.arrays import Statistic as Statistic
-from persona_panel.statistics.core.arrays import ranks_within as ranks_within
 from persona_panel.statistics.core.arrays import row_means as row_means
 from persona_panel.statistics.core.correlation import CorrelationKind as CorrelationKind
+from persona_panel.statistics.core.correlation import Ranks as Ranks
 from persona_panel.statistics.core.correlation import correlation as correlation
 from persona_panel.statistics.core.correlation import (
     correlation_by_prompt as correlation_by_prompt,
@@ -85,6 +84,7 @@ from persona_panel.statistics.core.correlation import correlation_test as correl
 from persona_panel.statistics.core.correlation import (
     permutation_p_value as permutation_p_value,
 )
+from persona_panel.statistics.core.correlation import ranks_within as ranks_within
 from persona_panel.statistics.core.estimate import Difference as Difference
 from persona_panel.statistics.core.estimate import Estimate as Estimate
 from persona_panel.statistics.core.jackknife import Interval as Interval

@@ -93,32 +93,32 @@ class RatedPart:
                 f"{len(ours)} scores of the panel, {len(theirs)} of people, {len(chance)} "
                 "probabilities: expected as many of each"
             )
-        there = ~np.isnan(ours)
-        rated = ~np.isnan(theirs[there])
-        chance = np.where(rated, chance[there], 1.0)
-        if not ((chance > 0) & (chance <= 1)).all():
-            raise ValueError("an inclusion probability lies above 0, and is at most 1")
         labels: Sequence[Hashable] = list(range(len(ours)) if prompts is None else prompts)
         if len(labels) != len(ours):
             raise ValueError(f"{len(labels)} prompts for {len(ours)} items")
-        kept = [label for label, is_there in zip(labels, there, strict=True) if is_there]
-        names, codes = encode_labels(kept, len(kept))
-        n = len(names) if kept else 0
+        there = ~np.isnan(ours)
+        names, codes = encode_labels(list(compress(labels, there)), int(there.sum()))
+        ours, theirs, n = ours[there], theirs[there], len(names)
+        rated = ~np.isnan(theirs)
+        chance = np.where(rated, chance[there], 1.0)
+        if not ((chance > 0) & (chance <= 1)).all():
+            raise ValueError("an inclusion probability lies above 0, and is at most 1")
 
         def total(values: Array) -> Array:
-            return np.bincount(codes, values, n).astype(np.float64) if n else np.zeros(0)
+            return np.bincount(codes, values, n).astype(np.float64)
 
-        sizes = np.bincount(codes) if n else np.ones(0)
-        share = 1 / sizes[codes] if n else np.zeros(0)
+        share = 1 / np.bincount(codes)[codes]
         weights = np.where(rated, share / chance, 0.0)
         weight = total(weights)
-        safe = np.where(weight > 0, weight, 1.0)
+        of_people, of_panel = (
+            total(weights * np.nan_to_num(side)) / np.where(weight > 0, weight, 1.0)
+            for side in (theirs, ours)
+        )
+        differ = rated.any() and (chance == 1).all() and np.ptp(weight[weight > 0]) > SAME
+        unrated = 1 - float(share[rated].sum()) / n if n else nan
         return cls(
-            names[:n], total(ours[there] * share), weight,
-            total(weights * np.nan_to_num(theirs[there])) / safe,
-            total(weights * ours[there]) / safe, 1 - float(share[rated].sum()) / n if n else nan,
-            bool((chance == 1).all() and np.ptp(weight[weight > 0]) > SAME if rated.any() else 0),
-            len(kept), int(rated.sum()),
+            names, total(ours * share), weight, of_people, of_panel, unrated, bool(differ),
+            len(ours), int(rated.sum()),
         )  # fmt: skip
 
     @property
@@ -292,8 +292,8 @@ def _estimated(
     """Return the mean of one side, or that of the first less that of the second."""
     check_confidence(confidence)
     for side in sides:
-        if _beyond(side.human[side.rated], limits):
-            low, high = limits
+        (low, high), rated_by_people = limits, side.human[side.rated]
+        if ((rated_by_people < low - SAME) | (rated_by_people > high + SAME)).any():
             raise ValueError(f"people's ratings lie outside the limits {low:g} to {high:g}")
     kind, is_mean = (Estimate, True) if len(sides) == 1 else (Difference, False)
     if not is_mean:
@@ -327,8 +327,7 @@ def _estimated(
     if why_alone is None:
         human = alone.as_estimate(none, is_mean)
     if least < LEAST_PROMPTS or why_alone is not None:
-        few = Reason.FEW_FOR_A_CORRECTION if least < LEAST_PROMPTS else why_alone
-        return undefined(human, few)
+        return undefined(human, Reason.FEW_FOR_A_CORRECTION if least < LEAST_PROMPTS else why_alone)
     result = _Reached.of(moved, is_rated)
     tuning = means[0][1] * sides[0].unrated
     # Where people rated everything the panel adds nothing.
@@ -343,15 +342,11 @@ def _estimated(
         notes = (*notes, Reason.SHARES_DIFFER)
     corrected = result.as_estimate(none, is_mean)
     corrected = replace(corrected, p=two_sided_p(corrected.value / result.error, result.df))
+    halved = result.to_halve(n, n_human, len(place), confidence)
     return CorrectedMean(
-        _signed(panels), human, corrected,
-        tuning if is_mean else nan, *sizes, result.to_halve(n, n_human, len(place), confidence),
-        notes, result.reach(confidence) / alone.reach(confidence),
+        _signed(panels), human, corrected, tuning if is_mean else nan, *sizes, halved, notes,
+        result.reach(confidence) / alone.reach(confidence),
     )  # fmt: skip
-
-
-def _beyond(values: Array, limits: tuple[float, float]) -> bool:
-    return bool(((values < limits[0] - SAME) | (values > limits[1] + SAME)).any())
 
 
 def _signed(values: Sequence[Any]) -> Any:
@@ -486,14 +481,9 @@ class Calibration:
 
     def labelled(self, called: Callable[[str], str]) -> Calibration:
         """Return the same with each dimension's name replaced by its label."""
-        return replace(
-            self,
-            systems=tuple(
-                replace(system, dimension=called(system.dimension)) for system in self.systems
-            ),
-            pairs=tuple(replace(pair, dimension=called(pair.dimension)) for pair in self.pairs),
-            labels={},
-        )
+        systems = (replace(each, dimension=called(each.dimension)) for each in self.systems)
+        pairs = (replace(each, dimension=called(each.dimension)) for each in self.pairs)
+        return replace(self, systems=tuple(systems), pairs=tuple(pairs), labels={})
 
 
 def calibrate(
@@ -538,16 +528,10 @@ def calibrate(
     dimensions = [name for name in panel.dimensions if name in humans.dimensions]
     if not dimensions:
         raise ValueError("panel and people share no dimension")
-    chance = (
-        np.ones(len(panel.items))
-        if inclusion is None
-        else np.array([inclusion.get(name, 1.0) for name in panel.items])
-    )
-    sources = panel.sources or (ALL,) * len(panel.items)
+    chance = np.array([(inclusion or {}).get(name, 1.0) for name in panel.items])
+    sources = np.array(panel.sources or (ALL,) * len(panel.items))
     prompts = panel.prompts or panel.items
-    of_system = {
-        name: np.array([source == name for source in sources]) for name in dict.fromkeys(sources)
-    }
+    of_system = {str(name): sources == name for name in dict.fromkeys(sources.tolist())}
     over = "items" if panel.prompts is None else "prompts"
     systems: list[CorrectedSystem] = []
     pairs: list[CorrectedPair] = []
@@ -564,9 +548,8 @@ def calibrate(
             estimated = _estimated([sides[a], sides[b]], limits, confidence, over)
             corrected = replace(cast(Difference, estimated.corrected), a=a, b=b)
             pairs.append(CorrectedPair(dimension, replace(estimated, corrected=corrected)))
-    adjusted = holm_adjusted(
-        [pair.corrected for pair in pairs], [pair.dimension == COMPOSITE for pair in pairs]
-    )
+    primary = [pair.dimension == COMPOSITE for pair in pairs]
+    adjusted = holm_adjusted([pair.corrected for pair in pairs], primary)
     return Calibration(
         tuple(systems),
         tuple(

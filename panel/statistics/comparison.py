@@ -14,9 +14,9 @@ from persona_panel.statistics.core.arrays import (
     Array,
     MeasurementLevel,
     Statistic,
-    ranks_within,
     row_means,
 )
+from persona_panel.statistics.core.correlation import ranks_within
 from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.registry import (
     BlockOf,

@@ -28,11 +28,11 @@ from persona_panel.statistics.core.arrays import (
     divide,
     encode_labels,
     items_by_label,
-    ranks_within,
     why_few,
 )
 from persona_panel.statistics.core.correlation import (
     permutation_p_value,
+    ranks_within,
     shuffled_sums,
 )
 from persona_panel.statistics.core.means import OverPrompts, over_prompts

@@ -19,13 +19,13 @@ from persona_panel.statistics.core.arrays import (
     Statistic,
     count_raters,
     has_two_ratings,
-    ranks_within,
     row_means,
 )
 from persona_panel.statistics.core.correlation import (
     CorrelationKind,
     correlation_by_prompt,
     correlation_test,
+    ranks_within,
 )
 from persona_panel.statistics.core.display import number, percent
 from persona_panel.statistics.core.jackknife import resampled_mean
