@@ -80,7 +80,8 @@ def main() -> int:
 def show(server: str, url: str, n_responses: int) -> bool:
     """A line for each elicitation; whether none of its judgments failed."""
     sound = True
-    for name in elicitation_names():
+    # One has no words without a prompt of one's own.
+    for name in set(elicitation_names()) - {"verbatim"}:
         started = time.monotonic()
         try:
             told, calls, well = asyncio.run(judged(url, name, n_responses))

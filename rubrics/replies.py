@@ -115,6 +115,35 @@ def read_object(text: str, required: tuple[str, ...]) -> dict[str, Any]:
     return answers[0]
 
 
+def value_at(text: str, path: str) -> object:
+    """Return what stands at a path (`$.scores[0].value`) of the JSON objects in `text`.
+
+    Raises:
+        Unreadable: there is no object, none has the path, or two say different things there.
+    """
+    steps = [
+        step[1:] if step[0] == "." else int(step[1:-1])
+        for step in re.findall(r"\.[\w-]+|\[\d+\]", path)
+    ]
+    values: dict[str, object] = {}
+    n_objects = 0
+    for braced in _braced(well_formed(text)):
+        value = _value_of(braced)
+        n_objects += isinstance(value, dict)
+        try:
+            for step in steps:
+                value = value[step]  # type: ignore[index]
+        except (LookupError, TypeError):
+            continue
+        values[json.dumps(value)] = value
+    if not n_objects:
+        raise Unreadable("there is no complete JSON object in it")
+    if len(values) != 1:
+        raise Unreadable(f"it says {'two things' if values else 'nothing'} at {path}")
+    [value] = values.values()
+    return value
+
+
 def read_score(value: object, dimension: Dimension) -> float:
     """Return the rating that `value` states on a dimension's scale of numbers.
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import wraps
 from typing import Annotated, Any, Literal, TypeVar
@@ -14,7 +15,9 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
+    SerializerFunctionWrapHandler,
     field_validator,
+    model_serializer,
     model_validator,
 )
 from pydantic_core import PydanticCustomError
@@ -266,6 +269,128 @@ class ItemForm(BaseModel):
         return self
 
 
+PROMPT_FIELDS = ("text", "question", "dimensions", "persona", "context")
+"""The fields of a prompt template: the response, the prompt that it answers, the rubric's
+dimensions, the persona's description, and the context; the last two are empty where there is
+none."""
+_FIELD = re.compile(r"\{\{([^\W\d]\w*)\}\}|\{([^\W\d]\w*)\}")
+
+
+class ReadingRule(BaseModel):
+    """A rule by which a rating is read from a reply; exactly one of three.
+
+    `{dimension}` in the first two stands for the id of each dimension in turn.
+
+    Attributes:
+        json_path: in a file `json`: the place in a JSON object of the reply, such as `$.scores[0]`.
+        regex: an expression with one group, which holds the rating.
+        labels: what the reply, or its last line, is, each with the rating that it stands for.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+    json_path: str | None = Field(default=None, alias="json", pattern=r"^\$(\.[\w{}-]+|\[\d+\])+$")
+    regex: str | None = None
+    labels: Mapping[str, float | str] | None = Field(default=None, min_length=2)
+
+    @field_validator("regex")
+    @classmethod
+    def _has_one_group(cls, value: str | None) -> str | None:
+        if value is not None:
+            try:
+                with warnings.catch_warnings():
+                    # Of [[ that means no set: Python's rules for it may change.
+                    warnings.simplefilter("error", FutureWarning)
+                    n_groups = re.compile(value).groups
+            except (re.error, FutureWarning) as error:
+                raise ValueError(f"{value!r} ({error}); a regular expression") from None
+            if n_groups != 1:
+                raise ValueError(f"{n_groups} groups in {value!r}; one group, which has the rating")
+        return value
+
+    @field_validator("labels")
+    @classmethod
+    def _are_told_apart(
+        cls, value: Mapping[str, float | str] | None
+    ) -> Mapping[str, float | str] | None:
+        if value is not None and len({*map(folded, value)}) < len(value):
+            raise ValueError("labels that differ in case, quotes or spaces; others")
+        return value
+
+    @model_validator(mode="after")
+    def _is_one(self) -> ReadingRule:
+        rules = {"json": self.json_path, "regex": self.regex, "labels": self.labels}
+        there = [name for name, rule in rules.items() if rule is not None]
+        if len(there) != 1:
+            raise ValueError(
+                f"{' and '.join(there) or 'no rule'}; exactly one of {', '.join(rules)}"
+            )
+        return self
+
+    @property
+    def is_by_dimension(self) -> bool:
+        """Whether it tells the ratings of several dimensions apart."""
+        return "{dimension}" in (self.json_path or self.regex or "")
+
+
+class PromptTemplate(BaseModel):
+    """The words of a published judge, and the rule by which its answer is read.
+
+    `{text}`, `{question}`, `{dimensions}`, `{persona}` and `{context}` are filled in; `{{text}}` is
+    the word in braces, and any other brace is itself. With a `scale` the judge rates the response
+    as a whole, and else the dimensions of the rubric. `example` is an answer that the rule reads.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    prompt: str
+    system: str | None = None
+    read: ReadingRule
+    scale: AnyScale | None = None
+    example: str = Field(pattern=r"\S")
+
+    @field_validator("prompt", "system")
+    @classmethod
+    def _has_known_fields(cls, value: str | None) -> str | None:
+        known = ", ".join(f"{{{name}}}" for name in PROMPT_FIELDS)
+        for name in _fields_of(value or ""):
+            if name not in PROMPT_FIELDS:
+                raise ValueError(
+                    f"the field {{{name}}}; one of {known}, or {{{{{name}}}}} for these characters"
+                )
+        return value
+
+    @field_validator("prompt")
+    @classmethod
+    def _has_the_text(cls, value: str) -> str:
+        if "text" not in _fields_of(value):
+            raise ValueError("no field {text}; {text} where the response stands")
+        return value
+
+    @property
+    def shows_persona(self) -> bool:
+        """Whether a judge's persona is in its words."""
+        return "persona" in {*_fields_of(self.prompt), *_fields_of(self.system or "")}
+
+    @property
+    def blocks(self) -> tuple[str, str]:
+        """The prompt up to the persona, which all judges of a response share, and the rest."""
+        places = (found.start() for found in _FIELD.finditer(self.prompt) if found[2] == "persona")
+        place = next(places, len(self.prompt))
+        return self.prompt[:place], self.prompt[place:]
+
+    @staticmethod
+    def filled(template: str, values: Mapping[str, str]) -> str:
+        """Return words with their fields filled in, once: what stands in a value is no field."""
+        return _FIELD.sub(
+            lambda found: f"{{{found[1]}}}" if found[1] else values[found[2]], template
+        )
+
+
+def _fields_of(template: str) -> list[str]:
+    return [found[2] for found in _FIELD.finditer(template) if found[2]]
+
+
 class VariantDimension(BaseModel):
     """A variant's other words for a dimension; None where it has the rubric's."""
 
@@ -295,7 +420,8 @@ class Rubric(BaseModel):
     Without `abstention` the judges are not asked about it. `not_assessable` says whether
     a judge may leave a dimension unrated. Without `composite` it is the mean of all
     dimensions that are rated by numbers. `variants` are other guidelines, by name; a rubric that
-    `in_variant` has made says in `variant` which one it is.
+    `in_variant` has made says in `variant` which one it is. `template` is the prompt in which the
+    elicitation `verbatim` asks.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -312,6 +438,15 @@ class Rubric(BaseModel):
         Field(default_factory=dict)
     )
     variant: str | None = None
+    template: PromptTemplate | None = None
+
+    @model_serializer(mode="wrap")
+    def _without_no_template(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+        document: dict[str, Any] = dump(self)
+        if self.template is None:
+            # As in the runs that were written before there were any.
+            document.pop("template", None)
+        return document
 
     @model_validator(mode="after")
     def _ids_are_unique(self) -> Rubric:

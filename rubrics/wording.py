@@ -40,6 +40,7 @@ from persona_panel.rubrics.elicitation import (
 )
 from persona_panel.rubrics.replies import Unreadable, is_refusal, read_number
 from persona_panel.rubrics.rubric import (
+    AnyScale,
     CategoryScale,
     Dimension,
     RealScale,
@@ -176,7 +177,12 @@ def criteria(rubric: Rubric) -> str:
 
     Dimensions of a family stand under its name.
     """
-    lines = [f"{rubric.question}\n"]
+    return f"{rubric.question}\n\n{dimension_lines(rubric)}"
+
+
+def dimension_lines(rubric: Rubric) -> str:
+    """Return every dimension of the rubric, a line each."""
+    lines = []
     family = None
     for number, dimension in enumerate(rubric.dimensions, start=1):
         if dimension.family is not None and dimension.family != family:
@@ -248,12 +254,12 @@ def ask_twice(request: ModelRequest, read: Read, wanted: str) -> Dialogue:
     not asked for again: at the same limit it would be cut off again.
     """
     reply = yield request
-    first = _reading(reply, read)
+    first = reading_of(reply, read)
     if first.status != "unparsed":
         return first
     request_again = correction(str(first.error), wanted)
     reply = yield replace(request, exchange=((reply.text, request_again),))
-    return _reading(reply, read)
+    return reading_of(reply, read)
 
 
 def correction(fault: str, wanted: str) -> str:
@@ -281,7 +287,9 @@ def unusable(reply: ModelResponse) -> ParsedJudgment | None:
     return None
 
 
-def _reading(reply: ModelResponse, read: Read) -> ParsedJudgment:
+def reading_of(reply: ModelResponse, read: Read) -> ParsedJudgment:
+    """Return what `read` makes of a reply, or what is known of one in which there is nothing to
+    read, or nothing that it could."""
     if (nothing := unusable(reply)) is not None:
         return nothing
     try:
@@ -353,7 +361,11 @@ def _own(rubric: Rubric) -> Dimension | None:
 def _made(rubric: Rubric) -> Dimension:
     ends = {(_scale(d).low, _scale(d).high) for d in rubric.numeric}
     low, high = ends.pop() if len(ends) == 1 else (_LOW, _HIGH)
-    scale = _scale(rubric.numeric[0]).model_copy(update={"low": low, "high": high})
+    return overall(_scale(rubric.numeric[0]).model_copy(update={"low": low, "high": high}))
+
+
+def overall(scale: AnyScale) -> Dimension:
+    """Return the dimension of the response as a whole, on a scale."""
     return Dimension(
         id=_ID,
         label="Overall",

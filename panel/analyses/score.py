@@ -36,6 +36,7 @@ from persona_panel.runs.run_remarks import (
     coverage_tables,
     demonstration_notice,
     run_remarks,
+    unfenced_notice,
 )
 from persona_panel.runs.scale_limits import composite_limits, composite_told, mean_limits
 from persona_panel.statistics.core.arrays import Random, Reason
@@ -121,6 +122,7 @@ def score_result(
     if not run.coverage.scored:
         tables = [replace(table, title="") for table in tables if table.programs]
     conclusion += demonstration_notice(*(judge.model for judge in run.judges))
+    conclusion += unfenced_notice(run)
     origin = None if people is None else people.people.origin
     return Result(
         "score",

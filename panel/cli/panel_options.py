@@ -112,12 +112,14 @@ class PanelOptions:
     settings: PanelOverrides
 
     @property
-    def inputs(self) -> tuple[str | None, str | None, str | None]:
-        """Return the settings that may be names of files: panel, personas and rubric."""
+    def inputs(self) -> tuple[str | None, ...]:
+        """Return the settings that may be names of files: panel, personas, rubric and prompt."""
         from persona_panel.planning.settings import split_variant
 
         rubric = self.settings.get("rubric")
-        return self.panel_file, self.settings.get("personas"), rubric and split_variant(rubric)[0]
+        personas, prompt = self.settings.get("personas"), self.settings.get("prompt")
+        rubric_file = rubric and split_variant(rubric)[0]
+        return self.panel_file, personas, rubric_file, None if prompt is None else str(prompt)
 
     def panel(self) -> Panel:
         """Return the panel of these options. Raises PanelError: it cannot be had."""

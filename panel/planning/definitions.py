@@ -26,7 +26,10 @@ from persona_panel.planning.settings import (
     PanelOverrides,
     split_variant,
 )
-from persona_panel.rubrics import Rubric
+from persona_panel.rubrics import PromptTemplate, Rubric, load_elicitation
+
+VERBATIM = "verbatim"
+"""The elicitation that asks in the words of a prompt of one's own."""
 
 
 def resolve_personas(personas: str | Path | PersonaSet | Sequence[Persona]) -> tuple[Persona, ...]:
@@ -72,6 +75,25 @@ def resolve_rubric(spec: str | Path | Rubric) -> Rubric:
                 )
             ]
         ) from None
+
+
+def with_template(rubric: Rubric, prompt: str | Path | PromptTemplate | None) -> Rubric:
+    """Return a rubric that is asked for in the words of a prompt, if there is one.
+
+    Raises:
+        InputError: the file cannot be read, or its rule does not read its own example.
+    """
+    if prompt is None:
+        return rubric
+    if isinstance(prompt, PromptTemplate):
+        file, template = "the prompt", prompt
+    else:
+        file, template = str(prompt), load_definition(Path(prompt), PromptTemplate)
+    asked = rubric.model_copy(update={"template": template})
+    if (why := load_elicitation(VERBATIM).serves(asked)) is not None:
+        expected = "a rule that reads its example as ratings"
+        raise InputError([Fault(file, why, expected, field="read")])
+    return asked
 
 
 def configured(

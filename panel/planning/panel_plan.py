@@ -24,18 +24,21 @@ from persona_panel.graphs import Judge, Response
 from persona_panel.graphs.deliberation import Deliberation, load_stopping_rule
 from persona_panel.graphs.records import controls_among, judges_of
 from persona_panel.models.config import Price, with_batches
-from persona_panel.personas import Persona, PersonaSet
+from persona_panel.personas import NO_PERSONA, Persona, PersonaSet
 from persona_panel.planning.bound_models import BoundModel, Models, bind_models, can_serve
 from persona_panel.planning.definitions import (
+    VERBATIM,
     overriding,
     resolve_personas,
     resolve_rubric,
     shipped_or_relative,
     with_plain_judge,
+    with_template,
 )
 from persona_panel.planning.settings import DEFAULT_MODEL, PanelFile, PanelSettings
 from persona_panel.rubrics import (
     CategoryScale,
+    PromptTemplate,
     Rubric,
     elicitation_names,
     is_comparative,
@@ -163,6 +166,29 @@ def _rates_each_dimension(elicitation: str, rubric: Rubric) -> bool:
     output_rubric = load_elicitation(elicitation).output_rubric(rubric)
     ids = [[dimension.id for dimension in asked.dimensions] for asked in (output_rubric, rubric)]
     return ids[0] == ids[1]
+
+
+def refuse_unseen(
+    template: PromptTemplate | None, models: Sequence[BoundModel], personas: Sequence[Persona]
+) -> None:
+    """Refuse a prompt in whose words nobody is asked, and personas that it does not show.
+
+    Raises:
+        ConfigurationError: every judge would be asked otherwise, or all the same.
+    """
+    if template is None:
+        return
+    if all(bound.elicitation != VERBATIM for bound in models):
+        named = ", ".join(sorted({repr(bound.elicitation) for bound in models}))
+        raise ConfigurationError(
+            f"a prompt of one's own is asked as it stands, and the elicitation {named} has words "
+            "of its own; leave one of them out"
+        )
+    if not template.shows_persona and any(persona != NO_PERSONA for persona in personas):
+        raise ConfigurationError(
+            "the prompt has no field {persona}, so that every persona would be asked the same; "
+            "choose no personas (--personas none), or write {persona} into it"
+        )
 
 
 def refuse_controls(judges: Sequence[Judge], what: str) -> None:
@@ -298,14 +324,16 @@ class PanelPlan:
         resolved = resolve_personas(personas)
         if chosen.plain_judge:
             resolved = with_plain_judge(resolved)
-        asked = resolve_rubric(rubric)
+        asked = with_template(resolve_rubric(rubric), chosen.prompt)
+        elicitation = chosen.elicitation or (None if chosen.prompt is None else VERBATIM)
         # A text is a sequence, too, and a model's spec.
         several = (
             [models] if isinstance(models, str) or not isinstance(models, Sequence) else models
         )
         bound = bind_models(
-            several, chosen.elicitation, chosen.layout, len(resolved) * chosen.replicates, asked
+            several, elicitation, chosen.layout, len(resolved) * chosen.replicates, asked
         )
+        refuse_unseen(asked.template, bound, resolved)
         return cls(resolved, asked, bound, chosen, graph)
 
     @classmethod
@@ -321,6 +349,8 @@ class PanelPlan:
             "personas": shipped_or_relative(path, file.personas, persona_library.shipped()),
             "rubric": shipped_or_relative(path, file.rubric, rubric_library.shipped()),
         }
+        if isinstance(file.prompt, str | Path):
+            said["prompt"] = path.parent / file.prompt
         return cls.of(**said | overriding(path, file, overrides))
 
     @cached_property

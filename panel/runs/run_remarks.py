@@ -14,6 +14,7 @@ from persona_panel.calls.budget import Spending
 from persona_panel.files.named_files import is_copy, shown_folder
 from persona_panel.models.config import batched_name, cost, total_cost
 from persona_panel.models.embedded_weights import NOTICE
+from persona_panel.planning.definitions import VERBATIM
 from persona_panel.results.conclusions.money import spent as spent_in_words
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.rubrics import Status, Usage
@@ -36,6 +37,17 @@ def demonstration_notice(*models: str) -> list[str]:
     """Return what is to be known of scores by the model that comes with the package, where it is
     among these."""
     return [NOTICE] if any(model.startswith("local:smollm2-135m") for model in models) else []
+
+
+def unfenced_notice(run: Run) -> list[str]:
+    """Return that nothing kept responses apart from the instructions, where judges were asked by a
+    prompt of the user's own."""
+    if all(judge.elicitation != VERBATIM for judge in run.judges):
+        return []
+    return [
+        "The prompt was sent as it stands: no marks set a response apart from it, so that one may "
+        "give judges instructions. audit injection measures whether they follow."
+    ]
 
 
 def counts_sentence(run: Run, coverage: Coverage) -> str:

@@ -49,6 +49,7 @@ from persona_panel.rubrics import (
     ModelRequest,
     ModelResponse,
     ParsedJudgment,
+    PromptTemplate,
     Question,
     RealScale,
     Rubric,
@@ -463,6 +464,7 @@ _DEFINITIONS: dict[str, Callable[[Path], Any]] = {
     "framings": lambda path: load_definition(path, Framings),
     "attacks": lambda path: load_definition(path, AttackSet),
     "prompts": load_prompt_set_spec,
+    "template": lambda path: load_definition(path, PromptTemplate),
 }
 
 
@@ -483,6 +485,8 @@ def _definition_seeds() -> list[bytes]:
         b"deliberation: {rounds: 2}\npersonas: perspectives\nrubric: scrub\n",
         b"framings\n" + head(next(iter(shipped_framings().values()))),
         b"attacks\n" + head(shipped_attacks()),
+        b"template\nprompt: '{text}'\nread: {regex: '(a)'}\nexample: a\n"
+        b"scale: {min: 1, max: 5, low: l, high: h}\n",
         b"rubric\na: &a [x, x]\nb: &b [*a, *a]\nc: [*b, *b]\n<<: {d: 1}\n",
     ]
 

@@ -37,6 +37,7 @@ from persona_panel.experiments.questions.asking import Intervention, Questions
 from persona_panel.experiments.questions.match import MatchByModel, Reference
 from persona_panel.files.definitions import load_definition
 from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.rubrics import PromptTemplate
 from persona_panel.testing import Answer, ScriptedServer, default_text, ok, serving
 
 READERS = [
@@ -190,6 +191,14 @@ def matching(server: ScriptedServer, folder: Path) -> Mode:
     return Mode(job.estimate, lambda caps: asyncio.run(job.run(caps)))
 
 
+OWN = PromptTemplate.model_validate(
+    {
+        "prompt": "{persona} {text}",
+        "read": {"regex": r"(\d+)"},
+        "scale": {"min": 1, "max": 10, "low": "bad", "high": "good"},
+        "example": "5",
+    }
+)
 MODES = {
     "dimensions": scoring(),
     "justified": scoring(elicitation="justified"),
@@ -197,6 +206,7 @@ MODES = {
     "unguided": scoring(elicitation="unguided"),
     "expected": scoring(elicitation="expected"),
     "yes-no": scoring(elicitation="yes-no"),
+    "a prompt of one's own": scoring(prompt=OWN),
     "ranking": scoring(elicitation="ranking"),
     "pairwise": scoring(elicitation="pairwise"),
     "replicates": scoring(replicates=3),

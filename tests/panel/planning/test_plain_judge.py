@@ -64,7 +64,9 @@ VIEWPOINT = "You ask when and where.\nYou judge as this reader and as nobody els
 
 
 @pytest.mark.parametrize("layout", ["shared-prefix", "persona-first"])
-@pytest.mark.parametrize("name", [n for n in elicitation_names() if not is_comparative(n)])
+@pytest.mark.parametrize(
+    "name", [n for n in elicitation_names() if not is_comparative(n) and n != "verbatim"]
+)
 def test_the_prompt_holds_nothing_of_a_persona(name: str, layout: str) -> None:
     """In each elicitation and layout, what a judge without a persona is asked is what a judge with
     one is asked less the viewpoint, to the letter."""

@@ -43,6 +43,7 @@ from persona_panel.results.result import Result, format_names, load_format
 from persona_panel.rubrics import (
     ModelRequest,
     ModelResponse,
+    PromptTemplate,
     Usage,
     elicitation_names,
     is_comparative,
@@ -98,6 +99,11 @@ def test_elicitations_of_ours_conform(name: str) -> None:
     rubric = shipped("scrub")
     ratings = json.dumps({one.id: 5 for one in rubric.dimensions} | {"abstained": False})
     answers = {"justified": ratings, "expected": ratings, "yes-no": "no"}
+    if name == "verbatim":
+        words = {"prompt": "{text}", "read": {"json": "$.{dimension}"}, "example": ratings}
+        answers[name] = ratings
+        template = PromptTemplate.model_validate(words)
+        rubric = rubric.model_copy(update={"template": template})
     check_elicitation(load_elicitation(name), rubric, answers.get(name))
 
 
