@@ -333,7 +333,7 @@ class ReadingRule(BaseModel):
         return "{dimension}" in (self.json_path or self.regex or "")
 
 
-class PromptTemplate(BaseModel):
+class JudgePrompt(BaseModel):
     """The words of a published judge, and the rule by which its answer is read.
 
     `{text}`, `{question}`, `{dimensions}`, `{persona}` and `{context}` are filled in; `{{text}}` is
@@ -438,7 +438,7 @@ class Rubric(BaseModel):
         Field(default_factory=dict)
     )
     variant: str | None = None
-    template: PromptTemplate | None = None
+    template: JudgePrompt | None = None
 
     @model_serializer(mode="wrap")
     def _without_no_template(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:

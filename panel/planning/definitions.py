@@ -26,7 +26,7 @@ from persona_panel.planning.settings import (
     PanelOverrides,
     split_variant,
 )
-from persona_panel.rubrics import PromptTemplate, Rubric, load_elicitation
+from persona_panel.rubrics import JudgePrompt, Rubric, load_elicitation
 
 VERBATIM = "verbatim"
 """The elicitation that asks in the words of a prompt of one's own."""
@@ -77,7 +77,7 @@ def resolve_rubric(spec: str | Path | Rubric) -> Rubric:
         ) from None
 
 
-def with_template(rubric: Rubric, prompt: str | Path | PromptTemplate | None) -> Rubric:
+def with_template(rubric: Rubric, prompt: str | Path | JudgePrompt | None) -> Rubric:
     """Return a rubric that is asked for in the words of a prompt, if there is one.
 
     Raises:
@@ -85,10 +85,10 @@ def with_template(rubric: Rubric, prompt: str | Path | PromptTemplate | None) ->
     """
     if prompt is None:
         return rubric
-    if isinstance(prompt, PromptTemplate):
+    if isinstance(prompt, JudgePrompt):
         file, template = "the prompt", prompt
     else:
-        file, template = str(prompt), load_definition(Path(prompt), PromptTemplate)
+        file, template = str(prompt), load_definition(Path(prompt), JudgePrompt)
     asked = rubric.model_copy(update={"template": template})
     if (why := load_elicitation(VERBATIM).serves(asked)) is not None:
         expected = "a rule that reads its example as ratings"

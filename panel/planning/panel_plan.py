@@ -38,7 +38,7 @@ from persona_panel.planning.definitions import (
 from persona_panel.planning.settings import DEFAULT_MODEL, PanelFile, PanelSettings
 from persona_panel.rubrics import (
     CategoryScale,
-    PromptTemplate,
+    JudgePrompt,
     Rubric,
     elicitation_names,
     is_comparative,
@@ -169,7 +169,7 @@ def _rates_each_dimension(elicitation: str, rubric: Rubric) -> bool:
 
 
 def refuse_unseen(
-    template: PromptTemplate | None, models: Sequence[BoundModel], personas: Sequence[Persona]
+    template: JudgePrompt | None, models: Sequence[BoundModel], personas: Sequence[Persona]
 ) -> None:
     """Refuse a prompt in whose words nobody is asked, and personas that it does not show.
 

@@ -24,7 +24,7 @@ import persona_panel.rubrics as rubric_library
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.graphs.deliberation import Deliberation, stopping_rule_names
 from persona_panel.models.config import ModelConfig, known_elicitation
-from persona_panel.rubrics import Layout, PromptTemplate, elicitation_names
+from persona_panel.rubrics import JudgePrompt, Layout, elicitation_names
 
 DEFAULT_MODEL = "local:smollm2-135m"
 
@@ -67,7 +67,7 @@ class PanelSettings(BaseModel):
             default="expected for local: models, dimensions for all others",
         ),
     ] = Field(default=None, exclude=True, description="How ratings are elicited.")
-    prompt: Annotated[str | Path | PromptTemplate | None, CommandOption(metavar="FILE")] = Field(
+    prompt: Annotated[str | Path | JudgePrompt | None, CommandOption(metavar="FILE")] = Field(
         default=None,
         exclude=True,
         title="prompt of one's own",
@@ -172,7 +172,7 @@ class PanelKeywords(TypedDict, total=False):
     """The fields of `PanelSettings` as keywords, for type checkers; None says nothing."""
 
     elicitation: str | None
-    prompt: str | Path | PromptTemplate | None
+    prompt: str | Path | JudgePrompt | None
     layout: Layout | None
     replicates: int | None
     plain_judge: bool | None

@@ -28,7 +28,7 @@ from persona_panel.rubrics.replies import (
 from persona_panel.rubrics.rubric import (
     CategoryScale,
     Dimension,
-    PromptTemplate,
+    JudgePrompt,
     ReadingRule,
     Rubric,
     folded,
@@ -107,7 +107,7 @@ def dialogue(question: Question) -> Dialogue:
     return reading_of(reply, read)
 
 
-def _template(rubric: Rubric) -> PromptTemplate:
+def _template(rubric: Rubric) -> JudgePrompt:
     if rubric.template is None:
         raise ValueError(serves(rubric))
     return rubric.template

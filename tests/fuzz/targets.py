@@ -46,10 +46,10 @@ from persona_panel.rubrics import (
     CategoryScale,
     Comparison,
     Dimension,
+    JudgePrompt,
     ModelRequest,
     ModelResponse,
     ParsedJudgment,
-    PromptTemplate,
     Question,
     RealScale,
     Rubric,
@@ -464,7 +464,7 @@ _DEFINITIONS: dict[str, Callable[[Path], Any]] = {
     "framings": lambda path: load_definition(path, Framings),
     "attacks": lambda path: load_definition(path, AttackSet),
     "prompts": load_prompt_set_spec,
-    "template": lambda path: load_definition(path, PromptTemplate),
+    "template": lambda path: load_definition(path, JudgePrompt),
 }
 
 

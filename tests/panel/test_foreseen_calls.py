@@ -37,7 +37,7 @@ from persona_panel.experiments.questions.asking import Intervention, Questions
 from persona_panel.experiments.questions.match import MatchByModel, Reference
 from persona_panel.files.definitions import load_definition
 from persona_panel.graphs.deliberation import Deliberation
-from persona_panel.rubrics import PromptTemplate
+from persona_panel.rubrics import JudgePrompt
 from persona_panel.testing import Answer, ScriptedServer, default_text, ok, serving
 
 READERS = [
@@ -191,7 +191,7 @@ def matching(server: ScriptedServer, folder: Path) -> Mode:
     return Mode(job.estimate, lambda caps: asyncio.run(job.run(caps)))
 
 
-OWN = PromptTemplate.model_validate(
+OWN = JudgePrompt.model_validate(
     {
         "prompt": "{persona} {text}",
         "read": {"regex": r"(\d+)"},

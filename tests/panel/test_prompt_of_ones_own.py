@@ -11,7 +11,7 @@ import pytest
 import yaml
 
 from persona_panel import ConfigurationError, InputError, Panel, Response, load_run
-from persona_panel.rubrics import PromptTemplate
+from persona_panel.rubrics import JudgePrompt
 from persona_panel.testing import Answer, ok, serving
 from tests.helpers.command import Command
 from tests.helpers.embedded import READERS, stub
@@ -104,7 +104,7 @@ def test_in_a_panel_file_with_personas(command: Command, tmp_path: Path) -> None
 
 def test_in_python() -> None:
     """A template made in Python, with personas of one's own and several dimensions."""
-    template = PromptTemplate.model_validate(
+    template = JudgePrompt.model_validate(
         TEMPLATE
         | {
             "prompt": "{persona} {text} {dimensions}",

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from persona_panel.rubrics import PromptTemplate, Question, Rubric
+from persona_panel.rubrics import JudgePrompt, Question, Rubric
 from persona_panel.rubrics.elicitations import verbatim
 from tests.helpers.dialogues import played
 from tests.helpers.embedded import PLAIN
@@ -27,7 +27,7 @@ BASE: dict[str, Any] = {
 def rubric_of(**change: Any) -> Rubric:
     """The plain rubric, asked by a template; None leaves a part of it out."""
     document = {name: part for name, part in (BASE | change).items() if part is not None}
-    return PLAIN.model_copy(update={"template": PromptTemplate.model_validate(document)})
+    return PLAIN.model_copy(update={"template": JudgePrompt.model_validate(document)})
 
 
 def question_of(rubric: Rubric, **change: Any) -> Question:

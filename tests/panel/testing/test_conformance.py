@@ -41,9 +41,9 @@ from persona_panel.models.config import refuse_options
 from persona_panel.models.providers import Availability, load_provider
 from persona_panel.results.result import Result, format_names, load_format
 from persona_panel.rubrics import (
+    JudgePrompt,
     ModelRequest,
     ModelResponse,
-    PromptTemplate,
     Usage,
     elicitation_names,
     is_comparative,
@@ -102,7 +102,7 @@ def test_elicitations_of_ours_conform(name: str) -> None:
     if name == "verbatim":
         words = {"prompt": "{text}", "read": {"json": "$.{dimension}"}, "example": ratings}
         answers[name] = ratings
-        template = PromptTemplate.model_validate(words)
+        template = JudgePrompt.model_validate(words)
         rubric = rubric.model_copy(update={"template": template})
     check_elicitation(load_elicitation(name), rubric, answers.get(name))
 
