@@ -176,3 +176,27 @@ def test_a_data_frame_is_refused(core_only: str) -> None:
     )
     done = run(core_only + code, env={})
     assert done.stdout == f"Data frames are read by pyarrow, {ARROW}\n", done.stderr
+
+
+DAMAGED = """
+import sys
+class Damaged:
+    def find_spec(self, name, path=None, target=None):
+        if name == {module!r}:
+            raise ImportError("libarrow.so: undefined symbol")
+sys.meta_path.insert(0, Damaged())
+"""
+
+
+@pytest.mark.parametrize("module", ["pyarrow", "pyarrow.lib", "pyarrow.parquet"])
+def test_a_damaged_pyarrow_is_refused(server: ScriptedServer, tmp_path: Path, module: str) -> None:
+    """One that is installed and cannot be imported is named in one line, with what mends it."""
+    pq.write_table(pa.Table.from_pylist(ROWS), tmp_path / "a.parquet")
+    done = score(DAMAGED.format(module=module), server, tmp_path / "a.parquet", tmp_path / "run")
+    assert done.returncode == 2
+    assert done.stderr.splitlines() == [
+        "Parquet files are read by pyarrow, which is installed and cannot be imported "
+        "(ImportError: libarrow.so: undefined symbol); get it with: "
+        "pip install --force-reinstall pyarrow",
+        "No model was called.",
+    ]

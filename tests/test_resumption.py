@@ -181,6 +181,7 @@ def test_a_key_that_a_server_echoes_is_in_no_file(
         return ok() if number < 20 else echo
 
     with serving(script) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         desk = Desk(tmp_path, server.base_url)
         assert desk.run() == 1
         assert server.calls[-1].headers["Authorization"] == f"Bearer {canary}"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib.resources import files
 from pathlib import Path
 
@@ -23,6 +24,7 @@ def demo() -> None:
     from persona_panel.files.errors import ConfigurationError
     from persona_panel.models.embedded_weights import require_engine, weights_of
 
+    _require_folder()
     try:
         weights_of("smollm2-135m")
         require_engine()
@@ -43,6 +45,20 @@ def demo() -> None:
         "--model PROVIDER:NAME for a model of your own",
         command_line("score", [_example("responses.jsonl")], {"--personas": "disciplinary"}),
     ).say()
+
+
+def _require_folder() -> None:
+    from persona_panel.files.errors import ConfigurationError
+
+    try:
+        problem = "" if os.access(Path.cwd(), os.W_OK | os.X_OK) else "cannot be written"
+    except FileNotFoundError:
+        problem = "is no more"
+    if problem:
+        raise ConfigurationError(
+            f"The demo writes its run below the present folder, which {problem}; start it in "
+            "another"
+        )
 
 
 def _example(name: str) -> str:

@@ -278,6 +278,7 @@ def collect(
     Exit status: 0; 1, answers are missing, or a file was refused; 2, bad input, or no file could
     be used.
     """
+    from persona_panel.files.outputs import require_ending
     from persona_panel.results.requirements.of_result import result_figures
     from persona_panel.study.collection import collect_study, write_tables
     from persona_panel.study.packet import read_key
@@ -287,8 +288,7 @@ def collect(
         repeat_reliability,
     )
 
-    if Path(out).suffix != ".csv":
-        raise click.UsageError(f"--out {out}: expected the name of a file that ends in .csv")
+    require_ending(out, ".csv")
     key = read_key(Path(folder))
     read = _read(key, answers)
     collected = collect_study(key, read)

@@ -64,11 +64,14 @@ def select(
     """
     from persona_panel.analyses.select import select_result
     from persona_panel.files.errors import Fault, InputError
+    from persona_panel.files.outputs import require_ending
     from persona_panel.files.ratings import load_ratings
     from persona_panel.files.selections import write_selection
     from persona_panel.results.requirements.of_result import result_figures
     from persona_panel.statistics import select_items
 
+    if out is not None:
+        require_ending(out, ".csv")
     ratings = load_ratings(run, mapping=mapping)
     try:
         selection = select_items(ratings, n, seed)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.outputs import cell_of, csv_of, write_new
+from persona_panel.files.outputs import cell_of, csv_of, require_ending, write_new
 from persona_panel.statistics.alignment import Alignment
 
 COLUMNS = ("item", "rater", "dimension", "score", "prompt", "source", "learnt_from")
@@ -17,14 +17,12 @@ HELD_OUT, EVERYTHING = "other prompts", "all rated prompts"
 
 
 def require_csv(path: Path, n_methods: int) -> None:
-    """Refuse a file whose name does not end in .csv, and scores of more than one method. Raises
-    InputError: its name does not end in .csv, or there are several methods."""
+    """Refuse a file whose name does not end in .csv (ConfigurationError), and scores of more than
+    one method (InputError)."""
     if n_methods > 1:
         expected = "one, for instance --method isotonic"
         raise InputError([Fault(str(path), f"scores of {n_methods} methods", expected)])
-    if path.suffix.lower() != ".csv":
-        problem = f"a name that ends in {path.suffix or 'nothing'!r}"
-        raise InputError([Fault(str(path), problem, "one that ends in .csv")])
+    require_ending(path, ".csv")
 
 
 def write_aligned_scores(alignment: Alignment, path: Path) -> int:

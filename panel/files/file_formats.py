@@ -14,6 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
+from importlib import import_module
 from itertools import chain
 from os import SEEK_END
 from pathlib import Path
@@ -348,26 +349,28 @@ def _csv_fault(message: str) -> tuple[str, str]:
 # Parquet
 
 
-def imported_arrow(what: str) -> Any:
-    """Return pyarrow, by which `what` is read. Raises ConfigurationError: it is not installed."""
+def imported_arrow(what: str, module: str = "pyarrow") -> Any:
+    """Return a module of pyarrow, by which `what` is read. Raises ConfigurationError: it is not
+    installed, or cannot be imported."""
     try:
-        import pyarrow
-    except ModuleNotFoundError as error:
-        # One that is installed and cannot be imported explains its fault itself.
-        if error.name != "pyarrow":
-            raise
+        return import_module(module)
+    # A damaged installation fails in one way or another.
+    except Exception as error:
+        if isinstance(error, ModuleNotFoundError) and error.name == "pyarrow":
+            problem, command = "is not installed", "pip install 'persona-panel[arrow]'"
+        else:
+            reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            problem = f"is installed and cannot be imported ({reason})"
+            command = "pip install --force-reinstall pyarrow"
         raise ConfigurationError(
-            f"{what} are read by pyarrow, which is not installed; get it with: "
-            "pip install 'persona-panel[arrow]'"
+            f"{what} are read by pyarrow, which {problem}; get it with: {command}"
         ) from None
-    return pyarrow
 
 
 def _parquet(stream: IO[bytes], known: Collection[str], add: AddFault) -> Iterator[FilePart]:
     # Imported here, because it takes longer than reading most files does.
     pa = imported_arrow("Parquet files")
-    import pyarrow.parquet as pq
-
+    pq = imported_arrow("Parquet files", "pyarrow.parquet")
     try:
         file = pq.ParquetFile(stream)
         _require_readable(file.metadata, stream.seek(0, SEEK_END))

@@ -278,6 +278,16 @@ RUN_FILES = frozenset({
 report.html, is not among them: it can be made again, also elsewhere."""
 
 
+def require_ending(output: str | Path, ending: str) -> None:
+    """Refuse an output of a command, named by `--out`, whose name ends in anything but `ending`.
+    Raises ConfigurationError: it does."""
+    if (actual := Path(output).suffix).lower() != ending:
+        raise ConfigurationError(
+            f"--out {output}: found a name that ends in {actual or 'nothing'!r}; "
+            f"expected one that ends in {ending}"
+        )
+
+
 def refuse_as_output(option: str, output: str | Path, others: Iterable[str | Path]) -> None:
     """Refuse a file as an output.
 

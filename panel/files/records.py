@@ -97,8 +97,7 @@ def table_rows(table: DataTable, add: AddFault) -> Iterator[FilePart]:
 
 def _frame_rows(frame: ArrowTable | InterchangeTable, add: AddFault) -> Iterator[FilePart]:
     pa = imported_arrow("Data frames")
-    from pyarrow.interchange import from_dataframe
-
+    from_dataframe = imported_arrow("Data frames", "pyarrow.interchange").from_dataframe
     try:
         table = (
             pa.RecordBatchReader.from_stream(frame).read_all()

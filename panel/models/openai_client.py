@@ -61,6 +61,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_WANTS_A_KEY = 401
+_NO_KEY = "no key was sent (key_env in a panel file names the environment variable that holds it)"
 _TOP_LOGPROBS_CAP = 20  # OpenAI's and vLLM's; above it they answer 400
 
 
@@ -128,6 +130,10 @@ class OpenAIClient(BaseModel):
 
         endpoint = self.base_url + "/chat/completions"
         return HttpConnection(endpoint, self.api_key, self.timeout_s, self.headers)
+
+    @property
+    def _authorizes(self) -> bool:
+        return self.api_key is not None or "authorization" in map(str.lower, self.headers)
 
     @cached_property
     def _strays(self) -> StrayAnswers:
@@ -319,6 +325,8 @@ class OpenAIClient(BaseModel):
 
     def _fault(self, complaint: Complaint, answer: HttpResponse, content: Any) -> CallError:
         kind = kind_of(complaint)
+        if complaint.status == _WANTS_A_KEY and not self._authorizes:
+            complaint = complaint._replace(message=f"{_NO_KEY}: {complaint.message}")
         seeded = () if self.seed is None else ("seed",)
         option = blamed_option(complaint, (*self.extra_body, *seeded))
         if option is not None and kind == "rejected":

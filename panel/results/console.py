@@ -121,7 +121,7 @@ def show_table(
     """Print a table, in parts one below the other where it is wider than the console.
 
     A heading that lines in a row have in common stands above them, over the whole width. Names
-    that are too wide are folded between their words; figures never.
+    that are too wide are folded between their words; figures only where one has no room by itself.
 
     Args:
         heads: what the labels are, after what the headings are, where there are any.
@@ -136,9 +136,11 @@ def show_table(
     if _GAP + natural + sum(_GAP + _width(column) for column in figures) > console.width:
         for column in figures:
             column[0] = Text("\n".join(_folded(column[0].plain, _WIDEST_HEAD)))
+    room = max(_LEAST, console.width - 2 * _GAP - _LEAST)
+    figures = [[_fitting(cell, room) for cell in column] for column in figures]
     widths = [_width(column) for column in figures]
     width = _label_width(natural, widths, console.width, narrowest)
-    names = [Text(head)] + [
+    names = [Text("\n".join(_folded(head, width)))] + [
         Text("\n".join(" " * indent + part for part in _folded(label, width - indent)))
         for label in labels
     ]
@@ -150,6 +152,12 @@ def show_table(
         _print_part(console, headings, part, [width, *widths[start : start + n]])
         start += n
     console.print()
+
+
+def _fitting(cell: Text, room: int) -> Text:
+    if _width([cell]) <= room:
+        return cell
+    return Text("\n".join(_folded(cell.plain, room)), cell.style)
 
 
 def _turned(lines: Sequence[TableRow]) -> Iterator[tuple[Text, ...]]:

@@ -24,7 +24,7 @@ import orjson
 
 from persona_panel.calls.batch_rounds import journal_of
 from persona_panel.calls.budget import NOTHING_SPENT, Budget, Caps, Spending
-from persona_panel.files.errors import ConfigurationError, RunFolderError, RunStopped
+from persona_panel.files.errors import RunFolderError, RunStopped
 from persona_panel.files.limits import content_of, json_of
 from persona_panel.files.named_files import is_copy, written_place
 from persona_panel.files.outputs import (
@@ -37,6 +37,7 @@ from persona_panel.files.outputs import (
     make_private_folder,
     refuse_as_output,
     replace_file,
+    require_ending,
     writing,
 )
 from persona_panel.files.responses import Batch
@@ -363,11 +364,7 @@ class OutputFile:
     mappings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if self.path.suffix != _ENDING:
-            raise ConfigurationError(
-                f"--out {self.path}: found a name that ends in {self.path.suffix or 'nothing'!r}; "
-                f"expected one that ends in {_ENDING}"
-            )
+        require_ending(self.path, _ENDING)
         refuse_as_output("--out", self.path, self.inputs)
 
     def named(self, ending: str) -> Path:

@@ -25,8 +25,11 @@ def client(config: ModelConfig, keep_prefix: bool) -> ModelClient:
 
     base_url = config.base_url or os.environ.get("OPENAI_BASE_URL") or URL
     SECRETS.learn(*credentials_in(base_url))
-    # A server of one's own wants no key, unless the panel file says where one is.
-    key = find_key(config, "OPENAI_API_KEY", required=base_url.rstrip("/") == URL)
+    # The key is for the address of OpenAI, or of the environment that has the key: that in a panel
+    # file may be anybody's.
+    of_the_key = (URL, os.environ.get("OPENAI_BASE_URL", "").rstrip("/"))
+    at = base_url.rstrip("/")
+    key = find_key(config, "OPENAI_API_KEY" if at in of_the_key else None, required=at == URL)
     body, headers = _sent(config.options)
     try:
         return OpenAIClient(

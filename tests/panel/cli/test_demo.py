@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shlex
 from pathlib import Path
 from typing import Any
@@ -83,3 +84,23 @@ def test_without_its_model_it_says_how_to_get_it(
         f"{installs}\n"
     )
     assert not list(tmp_path.iterdir())
+
+
+def test_where_no_run_can_be_written_it_says_so_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a folder that is no more, and in one that cannot be written: one line, and no model."""
+    gone, closed = tmp_path / "gone", tmp_path / "closed"
+    for folder in (gone, closed):
+        folder.mkdir()
+    said = "The demo writes its run below the present folder, which {}; start it in another\n"
+    monkeypatch.chdir(gone)
+    gone.rmdir()
+    assert invoked("demo").stderr == said.format("is no more")
+    monkeypatch.chdir(closed)
+    closed.chmod(0o500)
+    if os.access(closed, os.W_OK):
+        pytest.skip("whoever runs this may write everywhere")
+    done = invoked("demo")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr == said.format("cannot be written")

@@ -246,3 +246,16 @@ def test_bad_selections(panel: Path, tmp_path: Path, content: str, expected: str
     done = run("people", "calibrate", panel, *args)
     assert done.exit_code == 2
     assert expected in done.stderr
+
+
+@pytest.mark.parametrize("name", ["items.parquet", "items"])
+def test_items_are_written_as_csv_alone(panel: Path, tmp_path: Path, name: str) -> None:
+    """A name that promises another format is refused, and no file is made."""
+    done = run("select", panel, "--n", 4, "--out", tmp_path / name)
+    ending = Path(name).suffix or "nothing"
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[0] == (
+        f"--out {tmp_path / name}: found a name that ends in {ending!r}; expected one that ends in "
+        ".csv"
+    )
+    assert not (tmp_path / name).exists()

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from io import StringIO
 
 import pytest
 from click.testing import CliRunner
@@ -26,6 +27,7 @@ from persona_panel.models.local_servers import (
     model_argument,
     score_command,
 )
+from persona_panel.results.result import load_format
 from persona_panel.testing import always, ok, serving
 from tests.helpers.embedded import needs_the_model
 from tests.helpers.ports import free_port
@@ -303,3 +305,16 @@ def test_a_real_server_of_llama_cpp_is_found() -> None:
     assert (server.name, server.models, server.problem) == ("llama.cpp", (MODEL,), "")
     assert server.slots == 2
     assert str(score_command([server])).endswith("--concurrency 2")
+
+
+@pytest.mark.parametrize("columns", [20, 30, 40])
+def test_in_a_narrow_terminal_nothing_is_cut(columns: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """How to start a server is folded, not shortened."""
+    monkeypatch.setenv("COLUMNS", str(columns))
+    stream = StringIO()
+    load_format("terminal").render(local_servers_result([]), stream, full=True)
+    text = stream.getvalue()
+    assert "…" not in text
+    assert max(map(len, text.splitlines())) <= columns
+    for word in ("llama-server", "FILE.gguf", "ollama"):
+        assert word in text

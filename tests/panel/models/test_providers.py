@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from persona_panel.files.errors import ConfigurationError
+from persona_panel.models.client import CallError
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.embedded import EmbeddedClient
 from persona_panel.models.langchain import LangChainClient
@@ -18,7 +19,7 @@ from persona_panel.models.langchain_providers import LANGCHAIN_PROVIDERS as PROV
 from persona_panel.models.openai_client import OpenAIClient
 from persona_panel.models.providers import client_for
 from persona_panel.rubrics import ModelRequest
-from persona_panel.testing import ScriptedServer, serving
+from persona_panel.testing import ScriptedServer, always, serving, status
 
 KEY = "canary-4f9e-0123456789"
 MISSING = next((name for name, one in PROVIDERS.items() if find_spec(one.module) is None), None)
@@ -184,6 +185,41 @@ async def test_openai_base_url_is_honoured(
     await client.complete(ModelRequest("", ("Rate it.",)))
     await client.aclose()
     assert server.calls[0].headers["Authorization"] == f"Bearer {KEY}"
+
+
+async def test_openai_s_key_goes_to_no_other_address(
+    server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A base_url may be anybody's: the key is sent there where key_env names it, or the environment
+    names the address."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+
+    async def authorization(**settings: str) -> str | None:
+        client = client_for(ModelConfig(model="openai:stub", **settings))
+        await client.complete(ModelRequest("", ("Rate it.",)))
+        await client.aclose()
+        return server.calls[-1].headers.get("Authorization")
+
+    assert await authorization(base_url=server.base_url) is None
+    own = await authorization(base_url=server.base_url, key_env="OPENAI_API_KEY")
+    assert own == f"Bearer {KEY}"
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{server.base_url}/")
+    assert await authorization(base_url=server.base_url) == f"Bearer {KEY}"
+
+
+@pytest.mark.parametrize("key_env", [None, "OPENAI_API_KEY"])
+async def test_a_server_that_wants_a_key_and_got_none(
+    key_env: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its 401 is told with the remedy; where a key was sent, that is no remedy."""
+    monkeypatch.setenv("OPENAI_API_KEY", KEY)
+    with serving(always(status(401))) as server:
+        config = ModelConfig(model="openai:stub", base_url=server.base_url, key_env=key_env)
+        client = client_for(config)
+        with pytest.raises(CallError) as raised:
+            await client.complete(ModelRequest("", ("Rate it.",)))
+        await client.aclose()
+    assert ("no key was sent (key_env in a panel file" in str(raised.value)) is (key_env is None)
 
 
 async def test_a_panel_file_s_address_comes_before_the_environment_s(
