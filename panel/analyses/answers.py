@@ -21,7 +21,13 @@ from persona_panel.files.named_files import shown_folder
 from persona_panel.files.wording import command_line, some
 from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.rows import adjusted_ends, sign_of
-from persona_panel.results.conclusions.score import declining, few_judged, limits, nothing_judged
+from persona_panel.results.conclusions.score import (
+    can_be_reversed,
+    declining,
+    few_judged,
+    limits,
+    nothing_judged,
+)
 from persona_panel.results.conclusions.wording import (
     as_many,
     counted,
@@ -208,6 +214,8 @@ def can_be_trusted(
     command, judged = command_on(run, "agree"), judged_in(run)
     limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
     signs = list(_signs_of_bias(run)) if systems else []
+    if systems:
+        signs += can_be_reversed(run.missing_ratings(), run.leaderboard())
     if demonstration_notice(*(judge.model for judge in run.judges)):
         signs.append("A model is for demonstration only.")
     # Differences that people reverse are no sign of trust.

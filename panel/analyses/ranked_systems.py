@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from persona_panel.statistics.calibration import Calibration
 
 _NAMED = 4
+_VISIBLE = 0.005
+"""From which distance on two numbers are written otherwise."""
 
 
 class Ranked(NamedTuple):
@@ -166,8 +168,11 @@ def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
             f"({untested_[0].reason})."
         )
     # Means are of all ratings of a system, the difference of those that both have.
-    own = "" if ranked.basis else " and by the judges"
-    on = f" on the prompts{own} of both" if decisive.value * _lead(ranked, decisive) < 0 else ""
+    lead, on = _lead(ranked, decisive), ""
+    if decisive.value * lead < 0:
+        on = " on the prompts of both"
+    if not ranked.basis and abs(decisive.value - lead) > _VISIBLE:
+        on = " on the prompts and by the judges of both"
     sentence = (
         f"No system is significantly ahead: {_means(ranked, decisive)}, difference{on} "
         f"{number(decisive.value)}{unit}{facts}."

@@ -23,6 +23,7 @@ from persona_panel.graphs import Verdict
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.results.answer import answers_table
 from persona_panel.results.conclusions.readings import origin_sentences
+from persona_panel.results.conclusions.score import missing_table, on_missing
 from persona_panel.results.conclusions.wording import SAMPLES
 from persona_panel.results.requirements.figures import Figure
 from persona_panel.results.requirements.of_result import result_figures
@@ -38,7 +39,7 @@ from persona_panel.runs.run_remarks import (
     run_remarks,
     unfenced_notice,
 )
-from persona_panel.runs.scale_limits import composite_limits, composite_told, mean_limits
+from persona_panel.runs.scale_limits import composite_limits, composite_told, mean_limits, unit_of
 from persona_panel.statistics.core.arrays import Random, Reason
 from persona_panel.statistics.core.display import NONE, general, signed
 from persona_panel.statistics.core.display import number as number_text
@@ -131,6 +132,7 @@ def score_result(
             *tables,
             answers_table(answers_of(run, people)),
             *coverage_tables(run),
+            *missing_table(run.missing_ratings()),
             _facts(run, board),
             *call_tables(run),
         ],
@@ -557,6 +559,9 @@ def _on_what_is_there(run: Run) -> Iterator[str]:
     for status, n in coverage.missing.items() if coverage.scored else ():
         why = run.commonest_reason(status)
         yield f"{n:,} judgments missing: {status}" + (f" ({why})" if why else "")
+    yield from on_missing(
+        run.missing_ratings(), run.leaderboard(), unit_of(run.rubric).after_number
+    )
     yield from oddities(run)
     yield from run_remarks(run)
 

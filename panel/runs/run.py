@@ -48,6 +48,7 @@ from persona_panel.statistics.core.display import (
     field_columns,
 )
 from persona_panel.statistics.core.ranking import (
+    JudgeSample,
     Leaderboard,
     competition_ranks,
     rank_systems,
@@ -57,6 +58,7 @@ if TYPE_CHECKING:
     from persona_panel.runs.deliberation import DeliberationReport
     from persona_panel.statistics.core.strengths import Strengths
     from persona_panel.statistics.core.table import Ratings
+    from persona_panel.statistics.missing import MissingRatings
 
 Prices = Mapping[str, Price | None]
 
@@ -473,24 +475,55 @@ class Run(CollectedRatings):
             for verdict in verdicts
         ]
         names = list(values[0]) if values else []
-        sample = judge_sample(
-            self.ratings[np.ix_(rows, judges)],
-            [self.judges[column] for column in judges],
-            self.rubric,
-            self.dimensions,
-            self.categories,
-        )
         return rank_systems(
             [verdict.system for verdict in verdicts],
             [verdict.prompt_id for verdict in verdicts],
             np.array([verdict.composite for verdict in verdicts]),
             np.array([list(each.values()) for each in values]).reshape(len(values), len(names)),
             names,
-            judges=sample,
+            judges=self._sample(rows, judges),
             random=self.random,
             limits=composite_limits(self.rubric),
             dimension_limits=mean_limits(self.rubric, names),
             abstentions=self.abstentions(rows, judges),
+        )
+
+    def missing_ratings(self) -> MissingRatings | None:
+        """How far ratings that are missing of ranked systems could move their differences; None
+        where none is, where the rubric leaves unreliable ones out, or where there is no composite.
+        """
+        key = "missing", self.random
+        if key not in self.computed:
+            self.computed[key] = self._missing_ratings()
+        missing: MissingRatings | None = self.computed[key]
+        return missing
+
+    def _missing_ratings(self) -> MissingRatings | None:
+        board, (judges, _) = self.leaderboard(), self.ranking_columns()
+        verdicts = [verdict for verdict in self.verdicts if verdict.system in set(board.ranked)]
+        rows = [self._row[verdict.prompt_id, verdict.id] for verdict in verdicts]
+        sample = self._sample(rows, judges) if self.reliability is None else None
+        if sample is None or not np.isnan(sample.terms).any():
+            return None
+        # Most runs lack nothing.
+        from persona_panel.statistics.missing import missing_ratings
+
+        return missing_ratings(
+            sample.terms,
+            [verdict.system for verdict in verdicts],
+            [verdict.prompt_id for verdict in verdicts],
+            board.differences,
+            composite_limits(self.rubric),
+            sample.factors if self.random == "prompts-and-judges" else None,
+        )
+
+    def _sample(self, rows: Sequence[int], judges: Sequence[int]) -> JudgeSample | None:
+        return judge_sample(
+            self.ratings[np.ix_(rows, judges)],
+            [self.judges[column] for column in judges],
+            self.rubric,
+            self.dimensions,
+            self.categories,
         )
 
     def strengths(self) -> Strengths | None:

@@ -341,6 +341,12 @@ RUN: dict[str, Check] = {
     r"(?P<ids>.+)\.": lambda found, _: (
         min(3, value(found["n"])) == len(found["ids"].removesuffix(", …").split("', '"))
     ),
+    r"Ratings are missing of (?P<a>\S+) more than of (?P<b>\S+) \((?P<x>\d+) % and (?P<y>\d+) % of "
+    r"them\)\. Which system is best may depend on them\.": lambda found, beside: (
+        beside.summary["winner"] is not None
+        and {found["a"], found["b"]} <= {row["system"] for row in beside.ranked}
+        and int(found["x"]) > int(found["y"])
+    ),
     rf"{_PERSONAS}Not known: no plain judge was asked \(--plain-judge\)\.": (
         lambda found, beside: beside.estimate("personas")["reason"] == "no judge without a persona"
     ),
@@ -401,7 +407,7 @@ RUN: dict[str, Check] = {
 
 _LIMITS = re.compile(
     r"(?<=\.) (?=Not ranked, |All judges |There is one |[\d,]+ of [\d,]+ judgments are missing|"
-    r"Longer responses |Judges prefer |[\d,]+ responses? ha)"
+    r"Longer responses |Judges prefer |Ratings are missing |[\d,]+ responses? ha)"
 )
 """Where, in an answer, a sentence on what limits it begins."""
 

@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from math import isnan
+from math import inf, isnan, nan
+from typing import TYPE_CHECKING
 
 from persona_panel.results.conclusions.wording import (
     in_brackets,
     missing_judgments,
 )
-from persona_panel.statistics.core.display import number
+from persona_panel.results.table import Column, Key, Table
+from persona_panel.statistics.core.display import number, percent
+from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.ranking import (
     Leaderboard,
 )
+
+if TYPE_CHECKING:
+    from persona_panel.statistics.missing import DifferenceBounds, MissingRatings
 
 MUCH_MISSING = 0.05
 """From which share on missing judgments are in the conclusion, and not only below the tables."""
@@ -101,3 +108,99 @@ def few_judged(judged: Judged, figures: str) -> list[str]:
         return []
     told = missing_judgments(missing, judged.expected, by_status=judged.missing)
     return [f"{told}: {figures} are means of those that are there."]
+
+
+_TESTS = 10
+"""For how many claims a p-value of what is missing counts: twice the number of the five answers, as
+biases."""
+
+
+def weakest_lead(missing: MissingRatings | None, board: Leaderboard) -> DifferenceBounds | None:
+    """Return the difference of the best system whose significance the least departure of the
+    missing ratings would undo; None where nothing is missing or no system is the best."""
+    winner = board.winner
+    if missing is None or winner is None:
+        return None
+    leads = [each for each in missing.bounds if each.a == winner.system]
+    return min(leads, key=lambda each: each.tips_at, default=None)
+
+
+def on_missing(missing: MissingRatings | None, board: Leaderboard, unit: str) -> Iterator[str]:
+    """Yield on what ratings are missing, and how far they could change which system is best."""
+    lead = weakest_lead(missing, board)
+    if missing is None:
+        return
+    if lead is not None and lead.holds:
+        yield (
+            f"That {lead.a} is the best holds however the missing ratings would have been: at "
+            f"worst it is {number(lead.worst)}{unit} above {lead.b}."
+        )
+    elif lead is not None:
+        yield (
+            f"{lead.a} would not be significantly ahead of {lead.b} if the differences that are "
+            f"missing were {number(lead.tips_at)}{unit} lower than the rest; however they were, "
+            f"the difference is between {number(lead.worst)} and {number(lead.best)}."
+        )
+    if missing.p_scores * _TESTS < LEVEL and missing.lower:
+        yield "Ratings are missing more often where the other judges rate lower."
+    yield from on_systems(missing)
+
+
+def on_systems(missing: MissingRatings) -> Iterator[str]:
+    """Yield that ratings are missing of some systems more than of others, if that is shown."""
+    if missing.p_system * _TESTS < LEVEL:
+        most, least = (end(missing.shares, key=missing.shares.__getitem__) for end in (max, min))
+        shares = (percent(missing.shares[name]) for name in (most, least))
+        yield "Ratings are missing of {} more than of {} ({} and {} of them).".format(
+            most, least, *shares
+        )
+
+
+def can_be_reversed(missing: MissingRatings | None, board: Leaderboard) -> Iterator[str]:
+    """Yield that which system is best depends on ratings that are missing of some systems more than
+    of others."""
+    lead = weakest_lead(missing, board)
+    if missing is not None and lead is not None and not lead.holds:
+        for sentence in on_systems(missing):
+            yield f"{sentence} Which system is best may depend on them."
+
+
+def missing_table(missing: MissingRatings | None) -> Iterator[Table]:
+    """Yield the differences of systems in the worst and best case over the missing ratings."""
+    if missing is None:
+        return
+    columns: tuple[Column, ...] = (
+        Column("worst", "estimate", "worst"),
+        Column("best", "estimate", "best"),
+        Column("tips_at", "estimate", "tips at"),
+        Column("holds", "flag", "holds"),
+    )
+
+    def row(each: DifferenceBounds) -> dict[str, object]:
+        a, b = each.a, each.b
+        worst, best = (Difference(end, exact=True, a=a, b=b) for end in (each.worst, each.best))
+        why = "it is significant however the missing ratings would have been"
+        if isnan(each.tips_at):
+            why = "it is not significant"
+        tips = nan if each.tips_at == inf else each.tips_at
+        tips_at = Estimate(tips, exact=True, reason=why if isnan(tips) else None)
+        holds = each.holds
+        return {
+            "a": a, "b": b, "worst": worst, "best": best, "tips_at": tips_at, "holds": holds,
+        }  # fmt: skip
+
+    yield Table(
+        "missing_bounds", (Key("a", "systems"), Key("b")), columns, list(map(row, missing.bounds)),
+        "Differences with the missing ratings", sides=("a", "b"), when="full",
+        remarks=[
+            "Worst, best: what is missing lies at the ends of the scale (Manski 2003). Tips at: "
+            "from so many points below a judge's mean difference on, the missing ones undo the "
+            "significance (delta adjustment, White et al. 2011). Nothing is imputed elsewhere."
+        ],
+    )  # fmt: skip
+    facts = {
+        "p_system": None if isnan(missing.p_system) else missing.p_system,
+        "p_scores": None if isnan(missing.p_scores) else missing.p_scores,
+    }
+    columns = (Column("p_system", "number"), Column("p_scores", "number"))
+    yield Table("missing_ratings", (), columns, [facts])

@@ -1,0 +1,200 @@
+"""Ratings that are missing because of what they would have been: what conclusions they leave.
+
+Nothing is imputed in an estimate: missing ratings are filled in to see how far a difference could
+move. Sources: C. F. Manski (2003), *Partial Identification of Probability Distributions* (the
+worst and the best case); R. J. A. Little & D. B. Rubin (2019), *Statistical Analysis with Missing
+Data*, and I. R. White et al. (2011), "Strategy for intention to treat analysis in randomised trials
+with missing outcome data" (a stated departure, and the one at which a conclusion tips).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import inf, nan
+
+import numpy as np
+
+from persona_panel.statistics.core.arrays import (
+    Array,
+    Labels,
+    Mask,
+    encode_labels,
+    mean_there,
+    means_by,
+)
+from persona_panel.statistics.core.estimate import Difference
+from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.means import PairedScores, within_judges
+from persona_panel.statistics.core.ranking import Limits, SampledMean, influence_of, sampled_mean
+
+_DRAWS = 1999
+_HALVINGS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DifferenceBounds:
+    """What a difference of two systems, by all judges who rated anything, could be if none of their
+    ratings were missing.
+
+    Attributes:
+        worst, best: the differences if what is missing lay at the ends of the scale, as bad and as
+            good for side `a` as can be.
+        tips_at: if a judge's missing differences lay by so many points below that judge's mean
+            difference, the system with the higher mean would not be significantly ahead: the
+            smallest number; infinite where it would be however they were, NaN where it is not.
+    """
+
+    a: str
+    b: str
+    worst: float
+    best: float
+    tips_at: float
+
+    @property
+    def holds(self) -> bool:
+        """Return whether the difference is significant however the missing ratings were."""
+        return self.tips_at == inf
+
+
+@dataclass(frozen=True, slots=True)
+class MissingRatings:
+    """What is missing of systems' ratings, by judges who rated anything.
+
+    Attributes:
+        shares: of each system, the share of its ratings that is missing, 0 to 1.
+        p_system: whether more is missing of some systems than of others: a permutation test of the
+            systems within prompts; NaN where nothing could differ.
+        p_scores: whether what is missing goes with how the other judges rate, likewise.
+        lower: whether more is missing of what the others rate lower.
+        bounds: of differences of two systems, from the side that is ahead.
+    """
+
+    shares: Mapping[str, float]
+    p_system: float
+    p_scores: float
+    lower: bool
+    bounds: tuple[DifferenceBounds, ...]
+
+
+def missing_ratings(
+    terms: Array,
+    systems: Sequence[str],
+    prompts: Sequence[str],
+    differences: Sequence[Difference],
+    limits: Limits,
+    factors: Mapping[str, Labels] | None = None,
+) -> MissingRatings | None:
+    """Return how far ratings that are missing could move the differences of systems; None where
+    none is.
+
+    Args:
+        terms: `(responses, judges, terms)`, of which scores are means, NaN where missing.
+        systems, prompts: of each response.
+        differences: of two systems, from either side.
+        limits: between which a term lies.
+        factors: what judges are sampled by; None: they are taken as they are.
+    """
+    rated = ~np.isnan(terms).all(axis=(0, 2))
+    terms = terms[:, rated]
+    if not np.isnan(terms).any() or not terms.size:
+        return None
+    names, column = encode_labels(systems, len(terms))
+    of_prompt, row = encode_labels(prompts, len(terms))
+    shape = len(of_prompt), len(names)
+
+    def cells(values: Array) -> Array:
+        means = means_by(values, row * shape[1] + column, shape[0] * shape[1])
+        return means.reshape(*shape, *values.shape[1:])
+
+    gaps = np.isnan(terms)
+    low, high = (cells(np.where(gaps, end, terms)) for end in limits)
+    place = {name: at for at, name in enumerate(names)}
+    kept = None
+    if factors is not None:
+        kept = {name: np.array(labels)[rated].tolist() for name, labels in factors.items()}
+    bounds = []
+    for each in differences:
+        if each.value < 0:
+            each = -each
+        a, b = place[each.a], place[each.b]
+        filled = _Filled(low[:, a] - high[:, b], high[:, a] - low[:, b], kept)
+        bounds.append(filled.bounds(each))
+    counts = cells(gaps.mean(axis=(1, 2)))
+    within = PairedScores(mean_there(mean_there(cells(terms), 2), 2))
+    scores = within_judges(within, cells(terms), cells(1.0 - gaps)).scores
+    p_system, p_scores, slope = _dependence(counts, scores)
+    shares = {str(name): float(np.nanmean(counts[:, at])) for name, at in place.items()}
+    return MissingRatings(shares, p_system, p_scores, slope < 0, tuple(bounds))
+
+
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """Between which values each judge's difference of two systems lies `(prompts, judges, terms)`;
+    NaN on prompts that both have not answered."""
+
+    low: Array
+    high: Array
+    factors: Mapping[str, Labels] | None
+
+    def bounds(self, of: Difference) -> DifferenceBounds:
+        worst, best = (self._mean(departure).mean for departure in (inf, -inf))
+        return DifferenceBounds(of.a, of.b, worst, best, self._tips_at() if of.p < LEVEL else nan)
+
+    def _tips_at(self) -> float:
+        if self._ahead(inf):
+            return inf
+        low, high = 0.0, float(np.nanmax(self.high - self.low))
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._ahead(middle) else (low, middle)
+        return high
+
+    def _ahead(self, departure: float) -> bool:
+        mean = self._mean(departure)
+        return mean.mean > 0 and mean.p_value < LEVEL
+
+    def _mean(self, departure: float) -> SampledMean:
+        """Return the mean if missing differences lie by so much below their judge's mean."""
+        there = np.where(self.low == self.high, self.low, nan)
+        typical = mean_there(there, 0)
+        typical = np.where(np.isnan(typical), mean_there(typical, 0), typical)
+        filled = np.clip(np.nan_to_num(typical) - departure, self.low, self.high)
+        scores = filled.mean(axis=2).mean(axis=1)
+        if self.factors is None:
+            return sampled_mean(scores)
+        moved = np.where(np.isnan(scores)[:, None], nan, influence_of(filled))
+        return sampled_mean(scores, moved, self.factors)
+
+
+def _dependence(counts: Array, scores: Array) -> tuple[float, float, float]:
+    """Return two p-values, by permutations of the systems within prompts: whether `counts`
+    `(prompts, systems)` differ by system, and whether they go with the scores; and how they go."""
+    there = ~np.isnan(counts)
+    about = np.where(there, counts - mean_there(counts, 1)[:, None], 0.0)
+    level = scores - mean_there(np.where(there, scores, nan), 1)[:, None]
+    level = np.where(there & ~np.isnan(level), level, 0.0)
+
+    def statistics(drawn: Array) -> Array:
+        by_system = (drawn.sum(axis=-2) ** 2).sum(axis=-1)
+        return np.stack([by_system, np.abs((drawn * level).sum(axis=(-2, -1)))], axis=-1)
+
+    observed, slope = statistics(about), float((about * level).sum())
+    if not np.abs(about).max(initial=0.0) > 0:
+        return nan, nan, slope
+    least = observed * (1 - 1e-9)
+    extreme = np.ones(2)
+    rng = np.random.default_rng(0)
+    for _ in range(_DRAWS):
+        extreme += statistics(_permuted(rng, about, there)) >= least
+    p_system, p_scores = (extreme / (_DRAWS + 1)).tolist()
+    return p_system, p_scores if np.abs(level).max() else nan, slope
+
+
+def _permuted(rng: np.random.Generator, values: Array, there: Mask) -> Array:
+    """Return the values of each row that are there in another order."""
+    order = np.argsort(np.where(there, rng.random(values.shape), inf), axis=1)
+    places = np.argsort(~there, axis=1, kind="stable")
+    result = np.zeros_like(values)
+    np.put_along_axis(result, places, np.take_along_axis(values, order, axis=1), axis=1)
+    return result
