@@ -40,6 +40,7 @@ SOURCES = """Where to get the file:
   ratings   github.com/nelliemirz/llms-as-argument-quality-annotators
   texts     github.com/UKPLab/acl2016-convincing-arguments"""
 SAMPLE, MIN_RATERS = 40, 3
+OVERALL = "all dimensions"
 RUN, PICTURE = Path("runs/argument-quality"), Path("argument_quality.png")
 
 CLARITY = Rubric(
@@ -90,9 +91,12 @@ table = Table(
     box=SIMPLE_HEAD,
 )
 alphas = {}
-for dimension, scores in humans.items():
+overall = np.vstack(list(humans.values()))
+for dimension, scores in {**humans, OVERALL: overall}.items():
     alpha = krippendorff_alpha(scores)
-    interval = jackknife(krippendorff_alpha(scores).resampled, len(scores), limits=(-1.0, 1.0))
+    # The ratings of an argument on all dimensions are drawn together.
+    of_argument = np.tile(range(len(arguments)), len(scores) // len(arguments))
+    interval = jackknife(alpha.resampled, len(scores), of_argument, limits=(-1.0, 1.0))
     perfect = perfect_agreement(scores, min_raters=MIN_RATERS)
     # Of each argument the three ratings that make α highest; what that gives without agreement.
     chosen = most_agreeing(scores, MIN_RATERS)
