@@ -178,9 +178,9 @@ def learnt_alignment(
     >>> good = rng.uniform(1, 5, 60)
     >>> people = good[:, None] + rng.normal(0, 0.5, (60, 3))
     >>> panel = 3 + good[:, None] / 2 + rng.normal(0, 0.3, (60, 4))
-    >>> found = learnt_alignment(panel, people, np.arange(60) // 3, methods=["isotonic"])
-    >>> error = found.methods[0].error
-    >>> round(error.before, 1), round(error.after, 1), found.methods[0].p < 0.05
+    >>> result = learnt_alignment(panel, people, np.arange(60) // 3, methods=["isotonic"])
+    >>> error = result.methods[0].error
+    >>> round(error.before, 1), round(error.after, 1), result.methods[0].p < 0.05
     (1.7, 0.5, True)
     """
     judges, raters = as_ratings(ratings), as_ratings(people)
@@ -390,8 +390,8 @@ def align(
     >>> panel = (3 + good[:, None] / 2 + rng.normal(0, 0.3, (60, 4)))[:, :, None]
     >>> ours = Ratings(panel, names, tuple("abcd"), ("all",), ("m",) * 4)
     >>> theirs = Ratings(people, names, tuple("xyz"), ("all",), ("human",) * 3)
-    >>> [one] = align(ours, theirs).dimensions
-    >>> [(method.method, method.p_adjusted < 0.05) for method in one.learnt.methods]
+    >>> [each] = align(ours, theirs).dimensions
+    >>> [(method.method, method.p_adjusted < 0.05) for method in each.learnt.methods]
     [('isotonic', True), ('weights', False), ('subset', False)]
     """
     if panel.lower_is_better or humans.lower_is_better:

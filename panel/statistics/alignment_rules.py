@@ -235,8 +235,8 @@ def ensembles_on_other_items(
 
     >>> people = np.arange(8.0)
     >>> judges = np.stack([people, people, -people, -people], axis=1)
-    >>> found = ensembles_on_other_items(judges, people, "aabbccdd")
-    >>> [(one.half, one.tau_c.value) for one in found]
+    >>> result = ensembles_on_other_items(judges, people, "aabbccdd")
+    >>> [(each.half, each.tau_c.value) for each in result]
     [('strong', 1.0), ('weak', -1.0)]
     """
     scores, people = as_ratings(judges), as_scores(target)

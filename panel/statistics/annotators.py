@@ -146,8 +146,8 @@ def annotator_test(
         ValueError: a wrong shape, an infinite value, an unknown score, or ε outside [0, 1).
 
     >>> people = np.tile([[1, 1, 2], [3, 3, 2], [2, 4, 2]], (10, 1))
-    >>> found = annotator_test([1, 3, 2] * 10, people, score="neg_rmse", epsilon=0.1)
-    >>> found.winning_rate.value, round(found.advantage.value, 3)
+    >>> result = annotator_test([1, 3, 2] * 10, people, score="neg_rmse", epsilon=0.1)
+    >>> result.winning_rate.value, round(result.advantage.value, 3)
     (1.0, 1.0)
     """
     check_choice("score", score, AlignmentScore)
@@ -351,8 +351,8 @@ def substitution(
         ValueError: shapes that do not match, an infinite value, `min_shared` below 1.
 
     >>> humans = [[1, 1], [2, 2], [3, 3], [1, 2]]
-    >>> found = substitution(humans, [1, 2, 3, 1], min_shared=4)
-    >>> round(found.humans.without.value, 3), round(found.panel.without.value, 3)
+    >>> result = substitution(humans, [1, 2, 3, 1], min_shared=4)
+    >>> round(result.humans.without.value, 3), round(result.panel.without.value, 3)
     (0.8, 0.9)
     """
     humans, replaced = _pairs(ratings, panel, min_shared)

@@ -248,8 +248,8 @@ def corrected_mean(
 
     >>> panel = [3, 5, 4, 6, 2, 5, 4, 3, 5, 6, 2, 4]
     >>> human = [2, 5, 3, 6, 2, 4, 4, 3] + [float("nan")] * 4
-    >>> found = corrected_mean(panel, human)
-    >>> [round(x, 3) for x in (found.human_only.value, found.corrected.value, found.tuning)]
+    >>> result = corrected_mean(panel, human)
+    >>> [round(x, 3) for x in (result.human_only.value, result.corrected.value, result.tuning)]
     [3.625, 3.706, 0.325]
     """
     sample = RatedPart.of(panel, human, prompts, inclusion)
@@ -274,11 +274,11 @@ def corrected_difference(
             what that allows. It is of the means before they are cut.
 
     >>> panel, human = [3, 5, 4, 6, 2, 5, 4, 3], [2, 5, 3, 6, 2, 4, 4, 3]
-    >>> higher = [one + 1 for one in human]
-    >>> found = corrected_difference((panel, higher, range(8)), (panel, human, range(8)))
-    >>> found.corrected.value, found.corrected.reason is Reason.NO_SPREAD
+    >>> higher = [each + 1 for each in human]
+    >>> result = corrected_difference((panel, higher, range(8)), (panel, human, range(8)))
+    >>> result.corrected.value, result.corrected.reason is Reason.NO_SPREAD
     (nan, True)
-    >>> found.human_only.value
+    >>> result.human_only.value
     1.0
     """
     chances = inclusion or (None, None)
@@ -516,8 +516,8 @@ def calibrate(
     >>> panel = Ratings(given, names, ("judge",), ("all",), ("all",))
     >>> said = np.array([2.0, 4, 4, 5, 1, 3, 3, 3, 4])[:, None, None]
     >>> people = Ratings(said, names[:9], ("ada",), ("all",), ("all",))
-    >>> [one] = calibrate(panel, people).systems
-    >>> means = one.mean.panel, one.mean.human_only.value, one.mean.corrected.value
+    >>> [each] = calibrate(panel, people).systems
+    >>> means = each.mean.panel, each.mean.human_only.value, each.mean.corrected.value
     >>> [round(mean, 2) for mean in means]
     [4.08, 3.22, 3.2]
     """

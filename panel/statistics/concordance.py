@@ -217,8 +217,8 @@ def incomplete_concordance(
         or a longer circle of such overlaps.
 
     >>> nan = float("nan")
-    >>> found = incomplete_concordance([[1, 1, nan], [2, nan, 1], [nan, 2, 2]])
-    >>> found.over_prompts.mean.value, round(found.statistic, 3)
+    >>> result = incomplete_concordance([[1, 1, nan], [2, nan, 1], [nan, 2, 2]])
+    >>> result.over_prompts.mean.value, round(result.statistic, 3)
     (1.0, 2.667)
     """
     array = as_ratings(ratings)
@@ -405,8 +405,8 @@ def ranking_agreement(ratings: ArrayLike, prompts: Labels | None = None) -> Rank
         ratings: `(items, raters)`, higher is better, NaN where missing. Negate ranks.
         prompts: a label an item; all items are one prompt if None.
 
-    >>> found = ranking_agreement([[3, 3], [1, 2], [2, 1]])
-    >>> found.full.mean.value, found.top.mean.value
+    >>> result = ranking_agreement([[3, 3], [1, 2], [2, 1]])
+    >>> result.full.mean.value, result.top.mean.value
     (0.0, 1.0)
     """
     array = as_ratings(ratings)

@@ -293,8 +293,8 @@ def group_difference(
             raters fixed.
         prompts: a label an item; without them items are taken as independent.
 
-    >>> found = group_difference([[1.0, 2.0], [3.0, 4.0]], [[2.0], [2.5]])
-    >>> found.value, found.by_item.tolist()
+    >>> result = group_difference([[1.0, 2.0], [3.0, 4.0]], [[2.0], [2.5]])
+    >>> result.value, result.by_item.tolist()
     (0.25, [-0.5, 1.0])
     """
     ours, theirs = as_ratings(a), as_ratings(b)
@@ -305,11 +305,15 @@ def group_difference(
     weights = _weights(kept)
     n_a, n_b = (int(_rated(side, kept).any(axis=0).sum()) for side in (ours, theirs))
     codes = _codes(prompts, len(by_item))
-    found = PairedGroupDifference(_mean(by_item, weights), by_item, kept, (), (n_a, n_b), codes)
+    difference = PairedGroupDifference(
+        _mean(by_item, weights), by_item, kept, (), (n_a, n_b), codes
+    )
     if not sampled or not kept.any():
-        return found
+        return difference
     away = [_distances(side, (ours, theirs)) for side in (ours, theirs)]
-    return replace(found, raters=tuple(_rater_part(side, found, LEAST_RATERS) for side in away))
+    return replace(
+        difference, raters=tuple(_rater_part(side, difference, LEAST_RATERS) for side in away)
+    )
 
 
 def difference_by_model(
@@ -330,12 +334,14 @@ def difference_by_model(
     weights = _weights(kept)
     n_models = int(_rated(ratings, kept).any(axis=0).sum())
     codes = _codes(prompts, len(by_item))
-    found = PairedGroupDifference(
+    difference = PairedGroupDifference(
         _mean(by_item, weights), by_item, kept, (), (n_models, n_models), codes
     )
     if n_models < 2:
-        return found
-    return replace(found, raters=(_rater_part(_distances(ratings, (ratings,)), found, 2),))
+        return difference
+    return replace(
+        difference, raters=(_rater_part(_distances(ratings, (ratings,)), difference, 2),)
+    )
 
 
 def sampled_part(by_item: Array, of: PairedGroupDifference) -> VariancePart:
@@ -405,8 +411,8 @@ def _distances(ratings: Array, of_items: tuple[Array, ...]) -> Array:
     return (ratings - row_means(every)[:, None]) * np.sqrt(np.nan_to_num(divide(m, m - 1)))[:, None]
 
 
-def _rater_part(away: Array, found: PairedGroupDifference, least: int) -> VariancePart:
-    kept = found.signs
+def _rater_part(away: Array, of: PairedGroupDifference, least: int) -> VariancePart:
+    kept = of.signs
     there, weights = _rated(away, kept), _weights(kept)
     share = np.where(there, divide(weights[:, None] * there, there.sum(axis=1, keepdims=True)), 0.0)
     cells = np.zeros(away.shape)
@@ -416,8 +422,8 @@ def _rater_part(away: Array, found: PairedGroupDifference, least: int) -> Varian
             own, distances = share[rows], np.where(there[rows], away[rows], 0.0)
             mean = float((own * distances).sum() / own.sum())
             cells[rows] = own * (distances - mean)
-    by_cluster = np.zeros((int(found.clusters.max(initial=-1)) + 1, away.shape[1]))
-    np.add.at(by_cluster, found.clusters, cells)
+    by_cluster = np.zeros((int(of.clusters.max(initial=-1)) + 1, away.shape[1]))
+    np.add.at(by_cluster, of.clusters, cells)
     counted = np.abs(share).sum(axis=0)
     n = float(effective_number(counted))
     if np.count_nonzero(counted) < least or n <= 1:

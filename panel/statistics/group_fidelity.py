@@ -49,8 +49,8 @@ def ratio_interval(
     Raises:
         ValueError: they are of other items.
 
-    >>> people = difference_by_model([[one] for one in (1, 2, 3, 1, 2, 3, 1, 2, 3, 2.0)])
-    >>> panel = difference_by_model([[one] for one in (3, 4, 5, 3, 4, 5, 3, 4, 5, 4.0)])
+    >>> people = difference_by_model([[each] for each in (1, 2, 3, 1, 2, 3, 1, 2, 3, 2.0)])
+    >>> panel = difference_by_model([[each] for each in (3, 4, 5, 3, 4, 5, 3, 4, 5, 4.0)])
     >>> [round(end, 2) for end in ratio_interval(panel, people)]
     [1.77, 2.41]
     """
@@ -214,8 +214,8 @@ def fidelity_contrast(
         ValueError: the two are of other items.
 
     >>> people = group_difference([[1.0, 2, 1, 2, 1]] * 12, [[4.0, 5, 4, 5, 4]] * 12)
-    >>> found = fidelity_contrast(ContrastName("left-right"), people, people)
-    >>> found.human.value, found.ratio.value, found.verdict
+    >>> result = fidelity_contrast(ContrastName("left-right"), people, people)
+    >>> result.human.value, result.ratio.value, result.verdict
     (-3.0, 1.0, 'as people')
     """
     widened = 1 - (1 - CONFIDENCE) / max(n_tests, 1)

@@ -133,8 +133,8 @@ def human_ceiling(ratings: ArrayLike, kind: CorrelationKind) -> HumanCeiling:
         ratings: `(items, raters)`, NaN where missing.
         kind: see `correlation`.
 
-    >>> found = human_ceiling([[1, 1, 2], [2, 3, 3], [3, 2, 4], [4, 4, 4]], "tau_b")
-    >>> round(found.mean.value, 3)
+    >>> result = human_ceiling([[1, 1, 2], [2, 3, 3], [3, 2, 4], [4, 4, 4]], "tau_b")
+    >>> round(result.mean.value, 3)
     0.793
     """
     array = as_ratings(ratings)
@@ -222,8 +222,8 @@ def human_difference(
         ValueError: wrong shapes, numbers of items that differ, an infinite value, an unknown kind.
 
     >>> humans = [[1, 1, 2], [2, 3, 3], [3, 2, 4], [4, 4, 4]]
-    >>> found = human_difference([[1, 2], [2, 2], [3, 3], [4, 4]], humans, "pearson")
-    >>> [round(one.value, 3) for one in found]
+    >>> result = human_difference([[1, 2], [2, 2], [3, 3], [4, 4]], humans, "pearson")
+    >>> [round(each.value, 3) for each in result]
     [0.077, 0.056, 0.021]
     """
     ours, theirs = _checked(judges, humans)
@@ -238,8 +238,8 @@ def human_difference_by_prompt(
     for `human_difference`, and one label an item.
 
     >>> judges, humans = [[1], [2], [6], [5]], [[1, 1], [2, 2], [5, 6], [6, 5]]
-    >>> found = human_difference_by_prompt(judges, humans, "aabb", "tau_b")
-    >>> [round(value.value, 3) for value in found.panel.values]
+    >>> result = human_difference_by_prompt(judges, humans, "aabb", "tau_b")
+    >>> [round(value.value, 3) for value in result.panel.values]
     [0.0, 1.0]
     """
     ours, theirs = _checked(judges, humans)
@@ -376,8 +376,8 @@ def added_raters(
         seed: as for `jackknife`.
 
     >>> humans = [[1, 1], [2, 2], [3, 3], [1, 2]]
-    >>> found = added_raters(humans, [[1], [2], [3], [1]])
-    >>> [round(alpha.value, 3) for alpha in found.alphas]
+    >>> result = added_raters(humans, [[1], [2], [3], [1]])
+    >>> [round(alpha.value, 3) for alpha in result.alphas]
     [0.79, 0.853]
     """
     check_confidence(confidence)

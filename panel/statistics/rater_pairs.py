@@ -205,10 +205,10 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     Raises:
         ValueError: a wrong shape, an infinite value, or an unknown statistic.
 
-    >>> found = pairwise([[1, 1, 3], [2, 2, 2], [3, 3, 1]], "tau_b")
-    >>> found.values.round(3).tolist()
+    >>> result = pairwise([[1, 1, 3], [2, 2, 2], [3, 3, 1]], "tau_b")
+    >>> result.values.round(3).tolist()
     [1.0, -1.0, -1.0]
-    >>> round(found.mean.value, 3)
+    >>> round(result.mean.value, 3)
     -0.333
     """
     array = as_ratings(ratings)

@@ -134,10 +134,10 @@ def _alpha(counts: Array, values: Array, weights: Array, level: MeasurementLevel
 def _squared_differences(count: Array, total: Array, squares: Array) -> Array:
     """Return Σ (a − b)² over ordered pairs, from their number, sum and sum of squares."""
     # In place: of many resamples of many items, most of the time goes to new arrays.
-    found = count * squares
-    found -= total**2
-    found *= 2
-    return np.maximum(found, 0, out=found)
+    apart = count * squares
+    apart -= total**2
+    apart *= 2
+    return np.maximum(apart, 0, out=apart)
 
 
 _SWEEPS = 50
@@ -173,8 +173,8 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
     Raises:
         ValueError: a wrong shape, an infinite value, or fewer than 2.
 
-    >>> found = most_agreeing([[1, 1, 3], [2, 3, 3], [1, 2, 2]], n=2)
-    >>> found.alpha.value, found.ratings.tolist()
+    >>> result = most_agreeing([[1, 1, 3], [2, 3, 3], [1, 2, 2]], n=2)
+    >>> result.alpha.value, result.ratings.tolist()
     (1.0, [[1.0, 1.0], [3.0, 3.0], [2.0, 2.0]])
     """
     array = as_ratings(ratings)

@@ -185,7 +185,7 @@ def by_judge(revisions: Revisions) -> tuple[BeforeAfter, ...]:
     A mean over dimensions says something where they have one scale.
 
     >>> revisions = Revisions.of([[[1.0], [5.0]]], [[[3.0], [5.0]]])
-    >>> [(one.before, one.after, one.n_moved) for one in by_judge(revisions)]
+    >>> [(each.before, each.after, each.n_moved) for each in by_judge(revisions)]
     [(1.0, 3.0, 1), (5.0, 5.0, 0)]
     """
     return _before_after(revisions, (0, 2))
@@ -195,7 +195,7 @@ def by_dimension(revisions: Revisions) -> tuple[BeforeAfter, ...]:
     """Return each dimension's ratings before and after, all judges together.
 
     >>> revisions = Revisions.of([[[1.0], [5.0]]], [[[3.0], [5.0]]])
-    >>> [(one.before, one.after) for one in by_dimension(revisions)]
+    >>> [(each.before, each.after) for each in by_dimension(revisions)]
     [(3.0, 4.0)]
     """
     return _before_after(revisions, (0, 1))
@@ -208,7 +208,7 @@ def spread(revisions: Revisions, *, seed: int = 0) -> tuple[Change, ...]:
     nothing of whether they came nearer to what is right.
 
     >>> revisions = Revisions.of([[[1.0], [5.0]]], [[[3.0], [5.0]]])
-    >>> [round(one.change, 3) for one in spread(revisions)]
+    >>> [round(each.change, 3) for each in spread(revisions)]
     [-1.414]
     """
     before, after = (side.transpose(2, 0, 1) for side in (revisions.before, revisions.after))
@@ -314,8 +314,8 @@ def reordering(
     Raises:
         ValueError: lengths differ, or a composite is infinite.
 
-    >>> found = reordering([1, 2, 3], [1, 3, 2], ["p"] * 3, ["a", "b", "c"])
-    >>> found.n_swapped, found.n_pairs, [one.system for one in found.reranked]
+    >>> result = reordering([1, 2, 3], [1, 3, 2], ["p"] * 3, ["a", "b", "c"])
+    >>> result.n_swapped, result.n_pairs, [each.system for each in result.reranked]
     (1, 3, ['c', 'b'])
     """
     first, last, both = paired_scores(before, after)
@@ -439,10 +439,10 @@ def toward_humans(
         seed: of the resampling.
 
     >>> scores = np.array([[[1.0], [2.0]], [[3.0], [4.0]]])
-    >>> found = toward_humans(
+    >>> result = toward_humans(
     ...     scores, scores, np.array([[1.0], [4.0]]), np.array([True, True]), "pq", same_scale=True
     ... )
-    >>> [str(one.direction) for one in found]
+    >>> [str(each.direction) for each in result]
     ['inconclusive']
     """
     target = as_ratings(human)

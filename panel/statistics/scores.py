@@ -62,8 +62,8 @@ def score_distributions(*groups: ArrayLike) -> Distributions:
     Args:
         groups: each an array of ratings of any shape, NaN where missing.
 
-    >>> found = score_distributions([1, 1, 2], [2, 3])
-    >>> found.values.tolist(), found.shares.round(2).tolist()
+    >>> result = score_distributions([1, 1, 2], [2, 3])
+    >>> result.values.tolist(), result.shares.round(2).tolist()
     ([1.0, 2.0, 3.0], [[0.67, 0.33, 0.0], [0.0, 0.5, 0.5]])
     """
     flat = [np.asarray(group, dtype=np.float64).ravel() for group in groups]

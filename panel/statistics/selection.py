@@ -103,8 +103,8 @@ def select_items(panel: Ratings, n: int, seed: int = 0) -> tuple[SelectedItem, .
     >>> names = tuple(f"i{n}" for n in range(6))
     >>> scores = np.array([[1.0, 1], [5, 1], [2, 2], [3, 3], [4, 2], [2, 2]])[:, :, None]
     >>> panel = Ratings(scores, names, ("a", "b"), ("all",), ("all", "all"))
-    >>> found = select_items(panel, 3, seed=1)
-    >>> len(found), round(max(one.inclusion_probability for one in found), 2)
+    >>> result = select_items(panel, 3, seed=1)
+    >>> len(result), round(max(each.inclusion_probability for each in result), 2)
     (3, 0.92)
     """
     if n < 1:

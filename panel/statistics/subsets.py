@@ -58,8 +58,8 @@ def leave_one_judge_out(
             together; each column is a judge if None.
 
     >>> ratings = np.array([[1, 1, 3], [2, 2, 1], [3, 3, 2]])
-    >>> found = leave_one_judge_out(ratings, lambda some: krippendorff_alpha(some))
-    >>> round(found.full.value, 3), found.change.round(3).tolist()
+    >>> result = leave_one_judge_out(ratings, lambda some: krippendorff_alpha(some))
+    >>> round(result.full.value, 3), result.change.round(3).tolist()
     (0.111, [-0.361, -0.361, 0.889])
     """
     array = as_ratings(ratings)
@@ -123,10 +123,10 @@ def smallest_subset(
         ValueError: a wrong shape, an infinite value, or a confidence outside (0, 1).
 
     >>> rng = np.random.default_rng(0)
-    >>> one = rng.normal(size=60)
-    >>> ratings = np.column_stack([one, one + 0.01 * rng.normal(size=60), np.arange(60) % 2])
-    >>> found = smallest_subset(ratings, threshold=0.5)
-    >>> len(found.judges), round(found.cost_saved, 3)
+    >>> each = rng.normal(size=60)
+    >>> ratings = np.column_stack([each, each + 0.01 * rng.normal(size=60), np.arange(60) % 2])
+    >>> result = smallest_subset(ratings, threshold=0.5)
+    >>> len(result.judges), round(result.cost_saved, 3)
     (1, 0.667)
     """
     array = as_ratings(ratings)
@@ -246,8 +246,8 @@ def ensemble_distance(
         Undefined on different scales, and with fewer than two judges or ten prompts.
 
     >>> people = np.arange(10.0)
-    >>> found = ensemble_distance(people[:, None] + [[-1.0, 1.5]], people)
-    >>> found.ensemble, found.best
+    >>> result = ensemble_distance(people[:, None] + [[-1.0, 1.5]], people)
+    >>> result.ensemble, result.best
     (0.25, 1.0)
     """
     array, target = as_ratings(ratings), as_scores(people)

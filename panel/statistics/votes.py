@@ -130,8 +130,8 @@ def effective_judges_interval(
 
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.normal(size=(60, 4)) + rng.normal(size=(60, 1))
-    >>> found = effective_judges_interval(noise, np.zeros(60))
-    >>> 1 <= found.low < found.high <= 4
+    >>> result = effective_judges_interval(noise, np.zeros(60))
+    >>> 1 <= result.low < result.high <= 4
     True
     """
     errors = _Errors.of(ratings, reference, None)
@@ -392,8 +392,8 @@ def effective_votes(
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.normal(size=(200, 6))
     >>> noise[:, 3:] = noise[:, 3:] * 0.2 + noise[:, :1]
-    >>> found, (difference,) = effective_votes(noise, {"far": [(0, 1, 2)], "near": [(3, 4, 5)]})
-    >>> [round(one.votes.value, 1) for one in found], difference.low > 1
+    >>> result, (difference,) = effective_votes(noise, {"far": [(0, 1, 2)], "near": [(3, 4, 5)]})
+    >>> [round(each.votes.value, 1) for each in result], difference.low > 1
     ([2.9, 1.0], True)
     """
     array = as_ratings(ratings)

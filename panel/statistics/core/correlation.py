@@ -364,8 +364,8 @@ def correlation_test(
     share of shuffles that correlate at least as much in its direction.
 
     >>> scores = [1, 2, 3, 4, 5, 6]
-    >>> found = correlation_test(scores, scores, "tau_b", n_permutations=99)
-    >>> found.value, found.p_value
+    >>> result = correlation_test(scores, scores, "tau_b", n_permutations=99)
+    >>> result.value, result.p_value
     (0.9999999999999999, 0.02)
     """
     first, second, both = paired_scores(x, y)

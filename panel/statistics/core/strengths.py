@@ -294,8 +294,8 @@ def bradley_terry(
             or not finite, or `ties` are not symmetric.
 
     >>> wins = np.array([[[0.0, 2.0], [1.0, 0.0]]] * 2 + [[[0.0, 3.0], [2.0, 0.0]]])
-    >>> found = bradley_terry(["a", "b"], WinCounts(wins, np.zeros_like(wins)))
-    >>> a = found.systems[0]
+    >>> result = bradley_terry(["a", "b"], WinCounts(wins, np.zeros_like(wins)))
+    >>> a = result.systems[0]
     >>> a.system, round(a.strength.value, 3), round(a.win_probability.value, 3)
     ('a', 0.28, 0.569)
     """
