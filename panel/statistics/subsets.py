@@ -123,8 +123,8 @@ def smallest_subset(
         ValueError: a wrong shape, an infinite value, or a confidence outside (0, 1).
 
     >>> rng = np.random.default_rng(0)
-    >>> each = rng.normal(size=60)
-    >>> ratings = np.column_stack([each, each + 0.01 * rng.normal(size=60), np.arange(60) % 2])
+    >>> scores = rng.normal(size=60)
+    >>> ratings = np.column_stack([scores, scores + 0.01 * rng.normal(size=60), np.arange(60) % 2])
     >>> result = smallest_subset(ratings, threshold=0.5)
     >>> len(result.judges), round(result.cost_saved, 3)
     (1, 0.667)

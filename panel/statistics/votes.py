@@ -410,52 +410,30 @@ def effective_votes(
         counted &= ~np.isnan(np.reshape(reference, (n_items, -1))).all(axis=1)
     names = list(several)
     confidence = 1 - 0.05 / max(len(names) * (len(names) - 1) // 2, 1)
-    votes, wide, moved = [], [], []
+    over = "items" if clusters is None else "prompts"
+    votes, wide = [], []
     for name, sets in several.items():
-        correlation = _Recorded(resampled_set_correlation(array, sets, reference))
+        correlation = resampled_set_correlation(array, sets, reference)
         interval = jackknife(correlation, n_items, clusters, kind="correlation", counted=counted)
-        if not len(correlation.values):
+        if not len(interval.values):
             # Too few prompts for an interval: there is the number alone.
-            correlation(unit_weights(n_items))
-        value, *without = correlation.values.tolist()
+            interval = replace(interval, values=correlation(unit_weights(n_items)))
         why = _why_none(array, sets, reference)
-        of_all = correlation_at(interval, value, confidence)
-        over = "items" if clusters is None else "prompts"
-        own, other = (_votes(name, sets, k, value, each, why, over) for each in (interval, of_all))
-        votes.append(own)
-        wide.append(other)
-        moved.append(-np.array(without))
-    return votes, [
-        _difference(wide[a], wide[b], moved[a], moved[b])
-        for a, b in combinations(range(len(names)), 2)
-    ]
-
-
-class _Recorded:
-    """A statistic that keeps its values."""
-
-    def __init__(self, statistic: Resampled) -> None:
-        self._statistic = statistic
-        self.values: Array = np.empty(0)
-
-    def __call__(self, weights: Array) -> Array:
-        self.values = self._statistic(weights)
-        return self.values
-
-
-def _number(k: int, correlation: ArrayLike) -> Array:
-    return kish_number(k, np.clip(correlation, 0, 1))
+        of_all = correlation_at(interval, confidence)
+        votes.append(_votes(name, sets, k, interval, why, over))
+        wide.append((_votes(name, sets, k, of_all, why, over), interval.values[1:]))
+    return votes, [_difference(*a, *b) for a, b in combinations(wide, 2)]
 
 
 def _votes(
     source: str,
     sets: Sets,
     k: int,
-    correlation: float,
     interval: Interval,
     why: Reason | None,
     over: str,
 ) -> Votes:
+    correlation = float(interval.values[0])
     sizes = len(sets), k, max(map(len, sets))
     about = Estimate(nan, over=over, limits=(1.0, float(k)))
     if isnan(correlation):
@@ -464,7 +442,8 @@ def _votes(
     if abs(correlation) > 1 + ROUNDING:
         return Votes(source, *sizes, nan, replace(about, reason=Reason.NOISE_ABOVE_ERRORS))
     # The higher the correlation, the fewer votes.
-    low, value, high = _number(k, [interval.high, correlation, interval.low]).tolist()
+    ends = np.clip([interval.high, correlation, interval.low], 0, 1)
+    low, value, high = kish_number(k, ends).tolist()
     n = interval.n_clusters or None
     number = replace(about, value=value, low=low, high=high, n=n, reason=why or interval.reason)
     return Votes(source, *sizes, correlation, number)
@@ -481,7 +460,7 @@ def _why_none(ratings: Array, sets: Sets, reference: ArrayLike | None) -> Reason
     return Reason.NOISE_ABOVE_ERRORS if alike else known[0]
 
 
-def _difference(a: Votes, b: Votes, moved_a: Array, moved_b: Array) -> Difference:
+def _difference(a: Votes, moved_a: Array, b: Votes, moved_b: Array) -> Difference:
     both = np.column_stack([moved_a, moved_b])
     both = both[~np.isnan(both).any(axis=1)]
     # Of what never moves there is no interval either.

@@ -24,7 +24,7 @@ heteroskedasticity of unknown form" (HC4); S. Zahl (1977), "Jackknifing an index
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from math import inf, isnan, nan, prod, sqrt
 from typing import NamedTuple
 
@@ -86,19 +86,21 @@ class _Needs(NamedTuple):
     items_a_cluster: int = 1
 
 
+_FOR_A_NUMBER = _Needs(5, 20, Reason.FEW_FOR_A_NUMBER)
+_FOR_A_CORRELATION = _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION)
 _NEEDS: dict[EstimateKind, _Needs] = {
     "mean": _Needs(2, 2, Reason.FEW_CLUSTERS),
-    "share": _Needs(5, 20, Reason.FEW_FOR_A_NUMBER),
-    "mean_correlation": _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION),
+    "share": _FOR_A_NUMBER,
+    "mean_correlation": _FOR_A_CORRELATION,
     # r of three or four items is so skewed that the interval of its mean covers in 0.8 to 0.9.
     "mean_pearson": _Needs(5, 40, Reason.FEW_FOR_A_MEAN_PEARSON, 8),
-    "correlation": _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION),
-    "difference": _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION),
-    "mean_difference": _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION),
-    "skewed_difference": _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION),
-    "kappa": _Needs(5, 20, Reason.FEW_FOR_A_NUMBER),
-    "entropy": _Needs(5, 20, Reason.FEW_FOR_A_NUMBER),
-    "number": _Needs(5, 20, Reason.FEW_FOR_A_NUMBER),
+    "correlation": _FOR_A_CORRELATION,
+    "difference": _FOR_A_CORRELATION,
+    "mean_difference": _FOR_A_CORRELATION,
+    "skewed_difference": _FOR_A_CORRELATION,
+    "kappa": _FOR_A_NUMBER,
+    "entropy": _FOR_A_NUMBER,
+    "number": _FOR_A_NUMBER,
 }
 """From how many on there is an interval."""
 _MEANS: tuple[EstimateKind, ...] = (
@@ -112,7 +114,8 @@ class Interval:
     """A confidence interval; `low` and `high` are NaN exactly when `reason` says why.
 
     `standard_error` is the statistic's own, in its unit; `degrees_of_freedom` those of t;
-    `n_clusters` the clusters that the statistic depends on.
+    `n_clusters` the clusters that the statistic depends on; `values` the statistic of everything,
+    then without each cluster, as far as they were computed.
     """
 
     low: float
@@ -122,6 +125,7 @@ class Interval:
     confidence: float
     n_clusters: int
     reason: Reason | None = None
+    values: Array = field(default_factory=lambda: np.empty(0), compare=False, repr=False)
 
 
 def jackknife(
@@ -171,10 +175,10 @@ def jackknife(
     check_confidence(confidence)
     codes = np.arange(n_items) if clusters is None else encode_labels(clusters, n_items)[1]
     n_clusters = int(codes.max(initial=-1)) + 1
-    needs = _NEEDS[kind]
+    needs, values = _NEEDS[kind], np.empty(0)
 
     def none(reason: Reason, entering: int = n_clusters) -> Interval:
-        return Interval(nan, nan, nan, nan, confidence, entering, reason)
+        return Interval(nan, nan, nan, nan, confidence, entering, reason, values)
 
     if n_clusters < needs.clusters or n_items < needs.items:
         return none(needs.reason)
@@ -183,14 +187,14 @@ def jackknife(
     groups = _dealt(n_clusters, MOST_GROUPS, seed)[codes]
     n_groups = min(n_clusters, MOST_GROUPS)
     without = left_out_weights(groups, n_groups)
-    value, *others = _of(statistic, np.concatenate([unit_weights(n_items), without])).tolist()
+    values = _of(statistic, np.concatenate([unit_weights(n_items), without]))
+    value, left_out = float(values[0]), values[1:]
     if isnan(value):
         return none(Reason.UNDEFINED_ESTIMATE)
     if abs(value - expected) > ROUNDING * max(1.0, abs(value)):
         return none(Reason.NOT_THE_VALUE)
     if not limits[0] - ROUNDING <= value <= limits[1] + ROUNDING:
         return none(Reason.OUTSIDE_LIMITS)
-    left_out = np.array(others)
     # For a mean, a group enters if it has a mean itself; for other statistics, if the value differs
     # or is undefined without it.
     alone = _of(statistic, 1 - without) if kind in _MEANS else np.empty(0)
@@ -235,9 +239,8 @@ def jackknife(
         low, high = scaled_interval(value, errors, (0.0, 1.0), confidence)
     else:
         low, high = _ends(centre, reach_of(errors, confidence), kind)
-    low, high = min(low, value), max(high, value)
-    low, high = float(max(low, limits[0])), float(min(high, limits[1]))
-    return Interval(low, high, float(error), float(df), confidence, n_entering)
+    ends = float(max(min(low, value), limits[0])), float(min(max(high, value), limits[1]))
+    return Interval(*ends, float(error), float(df), confidence, n_entering, None, values)
 
 
 def _of(statistic: Resampled, weights: Array) -> Array:
@@ -275,12 +278,13 @@ def left_out_variance(left_out: Array, shares: Array) -> float:
     return float(squares @ rest ** (2 - np.minimum(n * shares, STEEPEST)))
 
 
-def correlation_at(interval: Interval, value: float, confidence: float) -> Interval:
+def correlation_at(interval: Interval, confidence: float) -> Interval:
     """Return a correlation's interval by `jackknife` (kind `correlation`, without judges) at
     another confidence."""
     check_confidence(confidence)
     if interval.reason is not None:
         return replace(interval, confidence=confidence)
+    value = float(interval.values[0])
     reach = reach_of([(interval.standard_error, interval.degrees_of_freedom)], confidence)
     low, high = _ends(value, reach, "correlation")
     return replace(interval, low=min(low, value), high=max(high, value), confidence=confidence)
