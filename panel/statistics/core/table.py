@@ -116,15 +116,11 @@ class Coverage:
         there = ("scored", "abstained")
         missing = {name: n for name, n in sorted(statuses.items()) if n and name not in there}
         scored, abstained = (statuses.get(name, 0) for name in there)
-        return cls(
+        expected, failed = (
             scored + abstained + sum(missing.values()),
-            scored,
-            abstained,
-            missing,
-            partial,
-            dict(sorted(revisions_failed.items())),
-            reasons_missing,
+            sorted(revisions_failed.items()),
         )
+        return cls(expected, scored, abstained, missing, partial, dict(failed), reasons_missing)
 
     @property
     def complete(self) -> bool:
@@ -188,16 +184,11 @@ class Ratings:
             if len(set(names)) < len(names):
                 twice = next(name for name in names if names.count(name) > 1)
                 raise ValueError(f"{twice!r} is twice among the {kind}")
-        lengths = {
-            "groups": shape[1],
-            "personas": shape[1],
-            "prompts": shape[0],
-            "sources": shape[0],
-        }
-        for kind, length in lengths.items():
+        axes = {"groups": 1, "personas": 1, "prompts": 0, "sources": 0}
+        for kind, axis in axes.items():
             labels = getattr(self, kind)
-            if labels is not None and len(labels) != length:
-                raise ValueError(f"{len(labels)} {kind} for {length}")
+            if labels is not None and len(labels) != shape[axis]:
+                raise ValueError(f"{len(labels)} {kind} for {shape[axis]}")
 
     to_frame = FrameMethod(rating_columns)
     """See `persona_panel.statistics.core.display.rating_columns`."""
@@ -243,9 +234,8 @@ class Ratings:
         """Return the numeric dimensions, each rating as its share of its scale's width where scales
         are known to differ."""
         numeric = self.numeric()
-        known = [self.scales.get(name) for name in numeric.dimensions]
-        ends = [scale for scale in known if scale is not None]
-        if len(ends) < len(known) or len(set(ends)) < 2:
+        ends = [self.scales[name] for name in numeric.dimensions if name in self.scales]
+        if len(ends) < len(numeric.dimensions) or len(set(ends)) < 2:
             return numeric
         lows, highs = np.array(ends).T
         return replace(
@@ -285,29 +275,14 @@ class Ratings:
     def by(self, raters: Collection[str]) -> Ratings:
         """Return the ratings by these raters alone."""
         kept = [column for column, name in enumerate(self.raters) if name in raters]
-        personas = self.personas
-        return replace(
-            self,
-            scores=self.scores[:, kept],
-            raters=tuple(self.raters[column] for column in kept),
-            groups=tuple(self.groups[column] for column in kept),
-            personas=None if personas is None else tuple(personas[column] for column in kept),
-            controls=self.controls.intersection(raters),
-        )
+        names = {of: _at(getattr(self, of), kept) for of in ("raters", "groups", "personas")}
+        controls = self.controls.intersection(raters)
+        return replace(self, scores=self.scores[:, kept], controls=controls, **names)
 
     def of_items(self, items: Sequence[int]) -> Ratings:
         """Return the ratings of the items in these places alone."""
-        prompts, sources = (
-            None if labels is None else tuple(labels[item] for item in items)
-            for labels in (self.prompts, self.sources)
-        )
-        return replace(
-            self,
-            scores=self.scores[list(items)],
-            items=tuple(self.items[item] for item in items),
-            prompts=prompts,
-            sources=sources,
-        )
+        names = {of: _at(getattr(self, of), items) for of in ("items", "prompts", "sources")}
+        return replace(self, scores=self.scores[list(items)], **names)
 
     def judge_facets(self, raters: Sequence[int]) -> dict[str, list[str]]:
         """Return the facets of these raters, a label a rater: of a run `persona` and `model`; else
@@ -333,16 +308,15 @@ class Ratings:
             ValueError: one of several groups is called `all`.
         """
         columns: dict[str, list[int]] = defaultdict(list)
-        for column, (rater, group) in enumerate(zip(self.raters, self.groups, strict=True)):
+        for column, rater in enumerate(self.raters):
             if rater not in self.controls:
-                columns[group].append(column)
+                columns[self.groups[column]].append(column)
         if len(columns) > 1:
             if ALL in columns:
                 raise ValueError(
                     f"one of several groups is called {ALL!r}, the name of all raters together"
                 )
-            columns[ALL] = [column for group in columns.values() for column in group]
-            columns[ALL].sort()
+            columns[ALL] = sorted(column for group in columns.values() for column in group)
         controls = {
             f"{group}{NO_PERSONA_GROUP}": own
             for group in dict.fromkeys(self.groups)
@@ -358,6 +332,10 @@ class Ratings:
             for column, (rater, own) in enumerate(zip(self.raters, self.groups, strict=True))
             if rater in self.controls and group in (own, ALL)
         ]
+
+
+def _at(labels: tuple[str, ...] | None, places: Sequence[int]) -> Any:
+    return None if labels is None else tuple(labels[place] for place in places)
 
 
 def with_several_levels(factors: Mapping[str, list[str]]) -> dict[str, list[str]]:
@@ -507,18 +485,11 @@ def _on(ratings: Ratings, names: Sequence[str]) -> Ratings:
 
 
 _NAMES = [field.name for field in fields(Row)]
-_KINDS: dict[str, ColumnKind] = {
-    "value": "number",
-    "ci_low": "number",
-    "ci_high": "number",
-    "ci_df": "number",
-    "n_clusters": "whole",
-    "p_value": "number",
-    "p_raw": "number",
-    "n_tests": "whole",
-    "n_items": "whole",
-    "n_raters": "whole",
+_OF_KIND: dict[ColumnKind, tuple[str, ...]] = {
+    "number": ("value", "ci_low", "ci_high", "ci_df", "p_value", "p_raw"),
+    "whole": ("n_clusters", "n_tests", "n_items", "n_raters"),
 }
+_KINDS = {name: kind for kind, names in _OF_KIND.items() for name in names}
 
 
 @overload
