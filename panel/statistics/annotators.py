@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from math import inf, nan
 from typing import Literal
@@ -31,6 +31,7 @@ from persona_panel.statistics.core.arrays import (
     as_ratings,
     as_scores,
     check_choice,
+    count_raters,
     divide,
     effective_number,
     encode_labels,
@@ -153,83 +154,59 @@ def annotator_test(
     check_choice("score", score, AlignmentScore)
     if not 0 <= epsilon < 1:
         raise ValueError(f"epsilon lies in [0, 1), found {epsilon}")
-    ours, theirs = _checked(judge, humans)
-    ahead, behind = _advantages(ours, theirs, score)
-    codes = encode_labels(range(len(ours)) if clusters is None else clusters, len(ours))[1]
-    shared = ~np.isnan(ahead)
-    sizes = [(int(of.sum()), len(np.unique(codes[of]))) for of in shared.T]
-    tested = [
-        human
-        for human, (n, n_clusters) in enumerate(sizes)
-        if n >= LEAST_ITEMS and n_clusters >= LEAST_CLUSTERS
-    ]
-    reason = _why_untested(theirs, shared, sizes)
-    n_items = int(shared[:, tested].any(axis=1).sum()) if tested else int(shared.any(axis=1).sum())
-    if not tested:
-        none = Statistic.undefined(reason, n_items=n_items)
-        left = (AnnotatorComparison(human, *size) for human, size in enumerate(sizes))
-        return AnnotatorTest(none, none, none, tuple(left))
-    means = {
-        human: _clustered_mean((behind - ahead)[shared[:, human], human], codes[shared[:, human]])
-        for human in tested
-    }
-    p_values = {human: mean.p_below(epsilon) for human, mean in means.items()}
-    adjusted = dict(zip(tested, benjamini_yekutieli(list(p_values.values())), strict=True))
-    half = math.ceil(len(tested) / 2)
-    level = FALSE_DISCOVERIES * half / len(tested) / sum(1 / n for n in range(1, len(tested) + 1))
-    comparisons = tuple(
-        AnnotatorComparison(
-            human,
-            *size,
-            advantage=float(np.nanmean(ahead[:, human])),
-            human_advantage=float(np.nanmean(behind[:, human])),
-            p_value=p_values[human],
-            p_adjusted=float(adjusted[human]),
-            items_needed=means[human].items_needed(epsilon, level),
-            is_tested=True,
-        )
-        if human in means
-        else AnnotatorComparison(human, *size)
-        for human, size in enumerate(sizes)
-    )
-    wins = [
-        comparison.p_adjusted <= FALSE_DISCOVERIES
-        for comparison in comparisons
-        if comparison.is_tested
-    ]
-    n = len(tested)
-    advantage = float(np.mean([comparisons[human].advantage for human in tested]))
-    needed = sorted(
-        comparison.items_needed for comparison in comparisons if comparison.items_needed is not None
-    )
-    return AnnotatorTest(
-        Statistic(float(np.mean(wins)), n_items, n),
-        Statistic(advantage, n_items, n).with_weights(
-            _resampled_advantage(ahead[:, tested]), None, "share", (0.0, 1.0)
-        ),
-        Statistic(float(needed[half - 1]), n_items, n)
-        if len(needed) >= half
-        else Statistic.undefined(Reason.BEHIND_PEOPLE, n_items=n_items, n_raters=n),
-        comparisons,
-    )
-
-
-def _resampled_advantage(ahead: Array) -> Resampled:
-    """Return ρ of these people `(items, people)`, as a fixed set."""
-    there, won = ~np.isnan(ahead), np.nan_to_num(ahead)
-
-    def statistic(weights: Array) -> Array:
-        # Where single prompts are drawn, only people who rated items of them count.
-        return mean_there(divide(weights @ won, weights @ there.astype(np.float64)), 1)
-
-    return statistic
-
-
-def _checked(judge: ArrayLike, humans: ArrayLike) -> tuple[Array, Array]:
     ours, theirs = as_scores(judge), as_ratings(humans)
     if len(ours) != len(theirs):
         raise ValueError(f"{len(ours)} items rated by the judge, {len(theirs)} by humans")
-    return ours, theirs
+    ahead, behind = _advantages(ours, theirs, score)
+    codes = encode_labels(range(len(ours)) if clusters is None else clusters, len(ours))[1]
+    shared = ~np.isnan(ahead)
+    people = [
+        AnnotatorComparison(human, int(of.sum()), len(np.unique(codes[of])))
+        for human, of in enumerate(shared.T)
+    ]
+    tested = [
+        each.human
+        for each in people
+        if each.n_items >= LEAST_ITEMS and each.n_clusters >= LEAST_CLUSTERS
+    ]
+    n, n_items = len(tested), int(shared[:, tested or slice(None)].any(axis=1).sum())
+    if not n:
+        none = Statistic.undefined(_why_untested(theirs, shared, people), n_items=n_items)
+        return AnnotatorTest(none, none, none, tuple(people))
+    half = math.ceil(n / 2)
+    level = FALSE_DISCOVERIES * half / n / sum(1 / place for place in range(1, n + 1))
+    means = [
+        _clustered_mean((behind - ahead)[shared[:, human], human], codes[shared[:, human]])
+        for human in tested
+    ]
+    p_values = [mean.p_below(epsilon) for mean in means]
+    adjusted = benjamini_yekutieli(p_values)
+    for human, mean, p, p_adjusted in zip(tested, means, p_values, adjusted, strict=True):
+        people[human] = replace(
+            people[human],
+            advantage=float(np.nanmean(ahead[:, human])),
+            human_advantage=float(np.nanmean(behind[:, human])),
+            p_value=p,
+            p_adjusted=float(p_adjusted),
+            items_needed=mean.items_needed(epsilon, level),
+            is_tested=True,
+        )
+    needed = sorted(each.items_needed for each in people if each.items_needed is not None)
+    advantage = float(np.mean([people[human].advantage for human in tested]))
+    wins = float(np.mean(adjusted <= FALSE_DISCOVERIES))
+    there, won = ~np.isnan(ahead[:, tested]), np.nan_to_num(ahead[:, tested])
+
+    def resampled(weights: Array) -> Array:
+        # Where single prompts are drawn, only people who rated items of them count.
+        return mean_there(divide(weights @ won, weights @ there.astype(np.float64)), 1)
+
+    enough = float(needed[half - 1]) if len(needed) >= half else nan
+    return AnnotatorTest(
+        Statistic(wins, n_items, n),
+        Statistic(advantage, n_items, n).with_weights(resampled, None, "share", (0.0, 1.0)),
+        Statistic.of(enough, n_items, n, Reason.BEHIND_PEOPLE),
+        tuple(people),
+    )
 
 
 def _advantages(judge: Array, humans: Array, score: AlignmentScore) -> tuple[Array, Array]:
@@ -255,12 +232,12 @@ def _distance(scores: Array, others: Array, score: AlignmentScore) -> Array:
     return mean if score == "accuracy" else np.sqrt(mean)
 
 
-def _why_untested(humans: Array, shared: Array, sizes: list[tuple[int, int]]) -> Reason:
-    if (~np.isnan(humans)).any(axis=0).sum() < 2:
+def _why_untested(humans: Array, shared: Array, people: Sequence[AnnotatorComparison]) -> Reason:
+    if count_raters(humans) < 2:
         return Reason.FEW_PEOPLE
     if not shared.any():
         return Reason.NO_SHARED_ITEMS
-    few = all(n < LEAST_ITEMS for n, _ in sizes)
+    few = all(each.n_items < LEAST_ITEMS for each in people)
     return Reason.FEW_ITEMS_A_PERSON if few else Reason.FEW_PROMPTS_A_PERSON
 
 
@@ -356,7 +333,7 @@ def substitution(
     (0.8, 0.9)
     """
     humans, replaced = _pairs(ratings, panel, min_shared)
-    raters = int(np.sum(~np.isnan(as_ratings(ratings)).all(axis=0)))
+    raters = count_raters(as_ratings(ratings))
     return Substitution(_mean(humans, raters), _mean(replaced, raters))
 
 

@@ -26,6 +26,7 @@ from persona_panel.statistics.core.arrays import (
     Statistic,
     as_ratings,
     check_confidence,
+    count_raters,
     difference_of,
     divide,
     encode_labels,
@@ -95,10 +96,8 @@ def mean_reliability(ratings: ArrayLike) -> Statistic:
         constant = spread <= _SHARED * divide(drawn @ means**2, n)
         return np.minimum(1 - divide(noise, np.where(constant, 0, spread)), 1)
 
-    there = ~np.isnan(array)
-    n_raters = int(there.any(axis=0).sum())
-    why = why_few(there, otherwise, Reason.FEW_PEOPLE)
-    return Statistic.of_weights(statistic, of_items, n_raters, why)
+    why = why_few(~np.isnan(array), otherwise, Reason.FEW_PEOPLE)
+    return Statistic.of_weights(statistic, of_items, count_raters(array), why)
 
 
 NOT_COMPARABLE = (
@@ -145,11 +144,11 @@ def human_ceiling(ratings: ArrayLike, kind: CorrelationKind) -> HumanCeiling:
     if defined:
         n_items = int(np.sum(~np.isnan(others[:, raters]).all(axis=1)))
         mean = Statistic(float(np.mean(defined)), n_items, len(defined))
-    elif np.sum(~np.isnan(array).all(axis=0)) < 2:
+    elif count_raters(array) < 2:
         mean = Statistic.undefined(Reason.FEW_PEOPLE)
     elif values:
         mean = Statistic.undefined(Reason.CONSTANT_RATER)
-    elif np.sum(~np.isnan(array).all(axis=1)) < 2:
+    elif has_ratings(array).sum() < 2:
         mean = Statistic.undefined(Reason.FEW_ITEMS)
     else:
         mean = Statistic.undefined(Reason.NO_SHARED_ITEMS)
@@ -301,7 +300,7 @@ def _resampled(columns: _Columns, kind: CorrelationKind) -> Resampled:
 def _statistic(columns: _Columns, kind: CorrelationKind, judges: Array, humans: Array) -> Statistic:
     first, second = (correlations(side, columns.others, kind) for side in columns[:2])
     defined = ~np.isnan(first - second)
-    n_judges, n_humans = (int(np.sum(~np.isnan(side).all(axis=0))) for side in (judges, humans))
+    n_judges, n_humans = count_raters(judges), count_raters(humans)
     shared = ~np.isnan(columns.others)
     n_items = int(shared.any(axis=1).sum())
     reason = None
@@ -405,16 +404,11 @@ def added_raters(
     ]
     p_value = np.array(
         [
-            two_sided_p(moved / interval.standard_error, interval.degrees_of_freedom)
-            if interval.reason is None
-            else nan
-            for moved, interval in zip(change, intervals, strict=True)
+            nan
+            if each.reason
+            else two_sided_p(moved / each.standard_error, each.degrees_of_freedom)
+            for moved, each in zip(change, intervals, strict=True)
         ]
     )
-    return AddedRaters(
-        alphas,
-        change,
-        tuple(intervals),
-        p_value,
-        np.minimum(n_tests * p_value, 1),
-    )
+    p_adjusted = np.minimum(n_tests * p_value, 1)
+    return AddedRaters(alphas, change, tuple(intervals), p_value, p_adjusted)
