@@ -67,7 +67,9 @@ class PanelSettings(BaseModel):
             default="expected for local: models, dimensions for all others",
         ),
     ] = Field(default=None, exclude=True, description="How ratings are elicited.")
-    prompt: Annotated[str | Path | JudgePrompt | None, CommandOption(metavar="FILE")] = Field(
+    prompt: Annotated[
+        str | Path | JudgePrompt | None, CommandOption(metavar="FILE", hidden=True)
+    ] = Field(
         default=None,
         exclude=True,
         title="prompt of one's own",
