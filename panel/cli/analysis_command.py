@@ -113,8 +113,8 @@ def result_options(*requirements: str) -> Callable[[Command], Command]:
         @option(
             "--plot",
             metavar="[FIGURE=]FILE",
-            help="Draw the main estimates, or those of a name such as tau_c, to a file .pdf, .svg "
-            "or .png.",
+            help="Draw the main estimates to a .pdf, .svg or .png file. With FIGURE=, those of a "
+            "name such as tau_c.",
         )
         @gate_options(*requirements)
         @wraps(command)
