@@ -1,1 +1,47 @@
-"""Simulations whose data and comparison tests share no code with `panel/statistics`."""
+"""Simulations whose data and comparison tests share no code with `panel/statistics`.
+
+python -m benchmarks.independent [winner] [judges] [missing] [intervals] [screen] [--runs 500]
+    [--data PATH]                       a table in Markdown; PATH: the folder of real ratings
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NamedTuple
+
+
+class Row(NamedTuple):
+    """A line of the table: shares of runs, in each of the cases of one kind.
+
+    Attributes:
+        figure: the claim or interval.
+        where: from what its data are drawn.
+        errors: false claims, or intervals that cover.
+        runs: of each case.
+        powers: claims where there is something to claim, and those of the best valid test.
+    """
+
+    figure: str
+    where: str
+    errors: tuple[float, ...]
+    runs: int
+    powers: tuple[tuple[float, float], ...] = ()
+
+    def text(self) -> str:
+        """Return the line: the least and the largest, with the simulation error of the latter."""
+        own = sorted(self.errors)
+        error = 1.96 * (own[-1] * (1 - own[-1]) / self.runs) ** 0.5
+        power, best = (_ends(each) for each in zip(*self.powers, strict=True)) if self.powers else (
+            "–", "–",
+        )  # fmt: skip
+        cells = (self.figure, self.where, f"{_ends(own)} (± {error:.3f})", power, best)
+        return f"| {' | '.join(cells)} |"
+
+
+HEAD = """| claim or interval | data | false claims, or coverage | power | best valid test |
+|---|---|---|---|---|"""
+
+
+def _ends(values: Iterable[float]) -> str:
+    own = sorted(values)
+    return f"{own[0]:.3f}" if own[0] == own[-1] else f"{own[0]:.3f} to {own[-1]:.3f}"

@@ -4,8 +4,6 @@ Four systems are equal, judges with a persona rate as those without one do, and 
 qualities than the panel does. Counted is by which of the five answers something is claimed all the
 same, read from their sentences.
 
-    python -m benchmarks.independent.first_screen [--runs 500] [--prompts 5,12,30] [--people]
-
 `noise`: no two judges have anything in common, and no two people. `agree`: judges agree about each
 response, as do people, about something else. `few judges`: two personas through two models, with
 and without.
@@ -13,13 +11,14 @@ and without.
 
 from __future__ import annotations
 
-import argparse
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.independent import Row
 from persona_panel import Ratings
 from persona_panel.analyses.answers import answers_of
 from persona_panel.analyses.on_page import RunWithPeople
@@ -134,23 +133,9 @@ def shares(kind: Kind, prompts: int, runs: int, *, people: bool) -> dict[str, fl
     return {name: found[name] / runs for name in ("best", "trust", "personas", "people", "any")}
 
 
-def main() -> None:
-    """A line for each kind of run and number of prompts."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--runs", type=int, default=500)
-    parser.add_argument("--prompts", default="5,12,30")
-    parser.add_argument("--people", action="store_true", help="with people's ratings alone")
-    options = parser.parse_args()
-    print("false claims".ljust(34), "     best     trust  personas    people       any")
-    for people in (True,) if options.people else (False, True):
-        for name, kind in KINDS.items():
-            for prompts in map(int, options.prompts.split(",")):
-                found = shares(kind, prompts, options.runs, people=people)
-                what = f"{name}, {prompts} prompts{', people' if people else ''}"
-                print(what.ljust(34), *(f"{share:9.3f}" for share in found.values()), flush=True)
-
-
-if __name__ == "__main__":
-    main()
+def rows(runs: int) -> Iterator[Row]:
+    """Yield the share of runs in which any of the five answers makes a false claim."""
+    for people in (False, True):
+        cases = [(kind, n) for kind in KINDS.values() for n in (5, 12, 30)]
+        found = tuple(shares(*case, runs, people=people)["any"] for case in cases)
+        yield Row("five answers", "with people" if people else "panel alone", found, runs)

@@ -5,18 +5,10 @@ response with crossed effects of prompts and judges, cut into a scale's values, 
 ratings at its end. Real: public ratings of people, each prompt's mean over its raters; prompts are
 resampled from one half, `tuning` or `checking`, dealt by a hash of the item's name. The rules were
 chosen on the first.
-
-Prints for each number of prompts, over the populations, how often the interval of the mean covers
-(lowest, tenth, median, highest), how often there is none although prompts differ, and how wide it
-is, Student's being 1.
-
-    python -m benchmarks.independent.intervals                    drawn
-    python -m benchmarks.independent.intervals --data PATH        real, too: the folder of the files
 """
 
 from __future__ import annotations
 
-import argparse
 import csv
 import json
 import math
@@ -30,11 +22,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import special
 
+from benchmarks.independent import Row
+from benchmarks.independent.winner import (
+    Case,
+    families,
+    heavy_tails,
+    normal,
+    one_large,
+    skewed,
+    spread_out,
+)
 from persona_panel.statistics.core.ranking import sampled_mean
 
 Floats = NDArray[np.float64]
 N_POPULATION = 200_000
-PROMPTS = (3, 5, 8, 12, 30, 100)
 
 
 class Population(NamedTuple):
@@ -167,29 +168,31 @@ def measured(population: Population, n: int, samples: int) -> Measured:
     return Measured(covered / given, refused / there, width / student)
 
 
-def main() -> None:
-    """Print the command's table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--data", type=Path, help="the folder with the public ratings")
-    parser.add_argument("--samples", type=int, default=1000)
-    options = parser.parse_args()
-    kinds = {"drawn": list(drawn_populations()), "some fall": list(fallen_populations())}
-    if options.data:
-        for half in ("tuning", "checking"):
-            kinds[f"real, {half}"] = list(real_populations(options.data, half))
+def rows(samples: int, data: Path | None) -> Iterator[Row]:
+    """Yield the coverage of means by number of prompts, and of systems' differences."""
+    kinds = {
+        "item response, ceilings": drawn_populations(),
+        "some prompts fall": fallen_populations(),
+    }
+    if data is not None:
+        kinds["real ratings"] = real_populations(data, "checking")
     for kind, populations in kinds.items():
-        for n in PROMPTS:
-            each = np.array(
-                [measured(population, n, options.samples) for population in populations]
-            )
-            covered, refused, width = each[~np.isnan(each[:, 0])].T
-            ends = np.quantile(covered, [0.0, 0.1, 0.5, 1.0])
-            print(
-                f"{kind}, {n} prompts: covered {' '.join(f'{end:.3f}' for end in ends)}; "
-                f"none {refused.mean():.3f}; width {np.median(width):.2f}",
-                flush=True,
-            )
+        own = list(populations)
+        for few, sizes in (("3 to 8", (3, 5, 8)), ("12 to 100", (12, 30, 100))):
+            found = [measured(each, n, samples).covered for each in own for n in sizes]
+            there = tuple(share for share in found if not math.isnan(share))
+            yield Row("mean of prompts", f"{kind}, {few} prompts", there, samples)
+    kinds_ = (normal, heavy_tails, skewed, spread_out, families, one_large)
+    cases = [Case((0.5, 0), n, kind) for kind in kinds_ for n in (3, 5, 12, 30)]
+    covered = tuple(_differences(case, samples) for case in cases)
+    yield Row("difference of systems", "boards", covered, samples)
 
 
-if __name__ == "__main__":
-    main()
+def _differences(case: Case, samples: int) -> float:
+    """Return the share of intervals of the difference of two systems that cover."""
+    rng, covered = np.random.default_rng(case.prompts), 0
+    for _ in range(samples):
+        scores = case.board(rng)
+        low, high = sampled_mean(scores[:, 0] - scores[:, 1]).interval()
+        covered += low <= case.means[0] - case.means[1] <= high
+    return covered / samples

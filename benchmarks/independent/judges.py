@@ -3,21 +3,20 @@
 Four systems are read by judges whose severities differ by as much as prompts do (SD 1). Counted are
 the runs with a false claim: a system is named that is not the best, a pair is said to differ that
 does not. `unpaired` is the same tests of each response's mean over whoever read it.
-
-    python -m benchmarks.independent.judges [--runs 1000]
 """
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.independent import Row
 from benchmarks.independent.winner import board_of, claims_of, lead, tied
 from persona_panel.statistics.core.ranking import JudgeSample
+from persona_panel.statistics.missing import missing_ratings
 
 Ratings = NDArray[np.float64]
 """`(prompts, systems, judges)`, NaN where a judge gave none."""
@@ -81,8 +80,7 @@ def weak_texts(rng: np.random.Generator, ratings: Ratings) -> NDArray[np.bool_]:
     return rng.random(ratings.shape) > 1 / (1 + np.exp(1.5 + 1.5 * away))
 
 
-PLANNED = (complete, some_systems, some_anew, rotated, one_lacks, two_lack, at_random)
-FOR_WHAT_IT_WAS = (one_side, weak_texts)
+PLANNED = (some_systems, some_anew, rotated, one_lacks, two_lack, at_random)
 
 
 @dataclass(frozen=True)
@@ -124,24 +122,53 @@ def shares(panel: Panel, runs: int, seed: int = 0) -> dict[str, tuple[float, flo
     return {name: tuple(sums / runs) for name, sums in total.items()}
 
 
-def main() -> None:
-    """A line for each design."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--runs", type=int, default=1000)
-    options = parser.parse_args()
-    names = ("named", "pairs", "unpaired named", "unpaired pairs")
-    print("false claims; true ones where one is better by 0.8".ljust(50), *names)
-    for reads in (*PLANNED, *FOR_WHAT_IT_WAS):
-        for prompts in (5, 12, 30):
-            for judges in (3, 6):
-                false = shares(Panel(tied(4), prompts, judges, reads), options.runs)
-                true = shares(Panel(lead(4, 0.8), prompts, judges, reads), options.runs // 2)
-                line = "  ".join(f"{false[name][1]:.3f} {true[name][0]:.3f}" for name in names)
-                what = f"{reads.__name__}, {prompts} prompts, {judges} judges"
-                print(what.ljust(50), line, flush=True)
+SIZES = ((3, 3), (5, 3), (12, 3), (12, 6), (30, 6))
+"""Numbers of prompts and judges."""
 
 
-if __name__ == "__main__":
-    main()
+def rows(runs: int) -> Iterator[Row]:
+    """Yield the false claims by design, with those of means over whoever read in its own line, and
+    the power; the best valid test is that of all ratings, where none is missing."""
+    whole = [shares(Panel(lead(4, 0.8), *size, complete), runs)["pairs"][0] for size in SIZES]
+    unpaired: tuple[float, ...] = ()
+    for reads in PLANNED:
+        false = [shares(Panel(tied(4), *size, reads), runs) for size in SIZES]
+        true = [shares(Panel(lead(4, 0.8), *size, reads), runs)["pairs"][0] for size in SIZES]
+        errors, where = tuple(own["pairs"][1] for own in false), reads.__name__.replace("_", " ")
+        yield Row("two systems differ", where, errors, runs, tuple(zip(true, whole, strict=True)))
+        unpaired += tuple(own["unpaired pairs"][1] for own in false)
+    yield Row("the same, unpaired", "all of these", unpaired, runs)
+
+
+def missing_rows(runs: int) -> Iterator[Row]:
+    """Yield how often what is missing is said to depend on something when it does not, with the
+    power where it does; and how often a difference that is not there holds however it was."""
+    depends = [missing(Panel((0,) * 4, *size, one_side, True), runs) for size in SIZES]
+    weak = [missing(Panel((0,) * 4, *size, weak_texts, True), runs) for size in SIZES]
+    chance = [missing(Panel((0,) * 4, *size, at_random, True), runs) for size in SIZES]
+    for place, (what, where) in enumerate(
+        (("missing by system", depends), ("missing by score", weak))
+    ):
+        powers = tuple((own[place], own[place]) for own in where)
+        yield Row(what, "missing at random", tuple(own[place] for own in chance), runs, powers)
+    holds = tuple(own[2] for own in (*depends, *weak, *chance))
+    yield Row("holds however the missing were", "equal systems, (not) at random", holds, runs)
+
+
+def missing(panel: Panel, runs: int) -> NDArray[np.float64]:
+    """Return in which share of runs ratings are shown to be missing by system and by score, at 5 %,
+    and in which the difference of the first two systems is said to hold."""
+    rng, total = np.random.default_rng([panel.prompts, panel.judges]), np.zeros(3)
+    systems = [f"s{i:02}" for i in range(len(panel.means))] * panel.prompts
+    prompts = [f"p{i:04}" for i in range(panel.prompts) for _ in panel.means]
+    for _ in range(runs):
+        ratings = panel.drawn(rng)
+        terms = ratings.reshape(-1, panel.judges)[:, :, None]
+        with np.errstate(all="ignore"):
+            board = board_of(np.nanmean(ratings, axis=2), JudgeSample(terms, {}))
+        pairs = [each for each in board.differences if {each.a, each.b} == {"s00", "s01"}]
+        found = missing_ratings(terms, systems, prompts, pairs, (1, 10))
+        if found is not None:
+            holds = any(each.holds for each in found.bounds)
+            total += (found.p_system < 0.05, found.p_scores < 0.05, holds)
+    return total / runs

@@ -4,9 +4,7 @@ Boards of systems by prompts are drawn with known means. The product's claims (`
 beside tests that are written here: all pairs by Holm, the leader against the runner-up by the
 paired t-test, and the same with the residual variance of all systems pooled.
 
-    python -m benchmarks.independent.winner [--boards 2000] [power] [error]
-
-`power` prints the share of boards on which the best system is named; `error` the share on which the
+Power is the share of boards on which the best system is named, error the share on which the
 claim is false: a system is named that has no higher mean than all others, a pair is said to differ
 that does not, or a true rank lies outside of its range. Ties of true means share all of their
 places.
@@ -14,8 +12,7 @@ places.
 
 from __future__ import annotations
 
-import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, pairwise
 
@@ -23,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from benchmarks.independent import Row
 from persona_panel.statistics import rank_systems
 from persona_panel.statistics.core.ranking import JudgeSample, Leaderboard
 
@@ -60,6 +58,11 @@ def families(rng: np.random.Generator, prompts: int, systems: int) -> Table:
     """Two families, every second system in one; what a family shares is 0.9 of the variance."""
     shared = rng.normal(size=(prompts, 2))[:, np.arange(systems) % 2]
     return 0.9**0.5 * shared + 0.1**0.5 * rng.normal(size=(prompts, systems))
+
+
+def one_large(rng: np.random.Generator, prompts: int, systems: int) -> Table:
+    """One prompt's residuals are ten times as large."""
+    return rng.normal(size=(prompts, systems)) * np.where(np.arange(prompts) < 1, 10, 1)[:, None]
 
 
 @dataclass(frozen=True)
@@ -193,7 +196,7 @@ POWER = {
 def errors() -> Mapping[str, Case]:
     """The cases in which nothing is to be named."""
     cases = {}
-    for residuals in (normal, heavy_tails, skewed, first_varies, spread_out, families):
+    for residuals in (normal, heavy_tails, skewed, first_varies, spread_out, families, one_large):
         for prompts in (2, 3, 5, 12, 48):
             what = f"{residuals.__name__}, {prompts} prompts"
             cases[f"all equal, {what}"] = Case(lead(5, 0), prompts, residuals)
@@ -208,31 +211,20 @@ def errors() -> Mapping[str, Case]:
     return cases
 
 
-def main() -> None:
-    """A line for each case."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("parts", nargs="*", default=["power", "error"])
-    parser.add_argument("--boards", type=int, default=2000)
-    options = parser.parse_args()
-    if "power" in options.parts:
-        print("the best is named (falsely, where all are equal)")
-        print("systems prompts lead    product   Holm  paired t  pooled t")
-        for (systems, prompts, by), case in POWER.items():
-            found = shares(case, options.boards)
-            side = 0 if by else 1
-            line = "  ".join(
-                f"{found[name][side]:8.3f}" for name in ("named", "Holm", "paired t", "pooled t")
-            )
-            print(f"{systems:7} {prompts:7} {by:4} {line}", flush=True)
-    if "error" in options.parts:
-        names = ("named", "places", "pairs", "ranges", "Holm", "paired t", "pooled t")
-        print("false claims".ljust(50), *(f"{name:>8}" for name in names))
-        for what, case in errors().items():
-            found = shares(case, options.boards)
-            print(what.ljust(50), *(f"{found[name][1]:8.3f}" for name in names), flush=True)
+CLAIMS = {
+    "named": "a system is the best",
+    "places": "the first places",
+    "pairs": "two systems differ",
+    "ranges": "rank intervals",
+}
 
 
-if __name__ == "__main__":
-    main()
+def rows(boards: int) -> Iterator[Row]:
+    """Yield in how many boards each claim errs, and in how many the best is named."""
+    power = [shares(case, boards) for key, case in POWER.items() if key[2]]
+    found = [shares(case, boards) for case in errors().values()]
+    for claim, label in CLAIMS.items():
+        powers = ()
+        if claim == "named":
+            powers = tuple((own["named"][0], own["paired t"][0]) for own in power)
+        yield Row(label, "boards", tuple(own[claim][1] for own in found), boards, powers)

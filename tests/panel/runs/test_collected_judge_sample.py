@@ -11,6 +11,7 @@ from persona_panel.graphs import Judge
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.rubrics import CategoryScale, Composite, Dimension, Rubric
 from persona_panel.runs.collected import judge_sample
+from persona_panel.statistics.core.ranking import influence_of
 from tests.helpers.judgments import a_dimension, a_judgment
 
 KIND = Dimension(
@@ -63,7 +64,7 @@ def test_influence_is_on_the_composite(name: str) -> None:
         rest = aggregate(judgments[:place] + judgments[place + 1 :], rubric).composite
         n = counted.sum()
         expected = (whole - rest) * (n - 1) / n if counted[place] else 0.0
-        assert sample.influence[0, place] == pytest.approx(expected)
+        assert influence_of(sample.terms)[0, place] == pytest.approx(expected)
 
 
 def test_personas_and_models_are_crossed() -> None:

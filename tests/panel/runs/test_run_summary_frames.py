@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 from pathlib import Path
@@ -116,7 +117,8 @@ def test_systems_and_their_differences_are_rows(library: Any) -> None:
     run = a_run()
     board = run.leaderboard()
     ranking, differences = (rows_of(frame) for frame in frames(run, library)[2:])
-    # Elm has 7 and 8, oak 4 and 5: both differences are 3, so no test can be made of them.
+    # Elm has 7 and 8, oak 4 and 5. Of the second prompt only ann read both, 9 and 5: differences
+    # are 3 and 4, and t is 7 with one degree of freedom.
     assert [(row["system"], row["rank"], row["composite"]) for row in ranking] == [
         ("elm", 1, 7.5), ("oak", 2, 4.5)
     ]  # fmt: skip
@@ -124,9 +126,10 @@ def test_systems_and_their_differences_are_rows(library: Any) -> None:
     assert ranking[0]["ci_low"] == board.systems[0].ci_low
     assert (ranking[0]["kind:joke_mean"], ranking[1]["kind:joke_mean"]) == (0.25, 0.0)
     (row,) = differences
-    assert (row["a"], row["b"], row["difference"], row["n_prompts"]) == ("elm", "oak", 3.0, 2)
-    assert (row["ci_low"], row["p"]) == (None, None)
-    assert row["reason"] == str(board.differences[0].reason)
+    assert (row["a"], row["b"], row["difference"], row["n_prompts"]) == ("elm", "oak", 3.5, 2)
+    assert row["ci_low"] == pytest.approx(3.5 - 0.5 * math.tan(0.475 * math.pi))
+    assert row["p"] == pytest.approx(1 - 2 * math.atan(7) / math.pi)
+    assert row["reason"] is None
 
 
 @needs_extra("test", "pandas")

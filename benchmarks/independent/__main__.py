@@ -1,0 +1,33 @@
+"""One table of all that is simulated here."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from benchmarks.independent import HEAD, first_screen, intervals, judges, winner
+
+
+def main() -> None:
+    """Print the table."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.independent")
+    parts = ("winner", "judges", "missing", "intervals", "screen")
+    parser.add_argument("parts", nargs="*", default=parts)
+    parser.add_argument("--runs", type=int, default=500)
+    parser.add_argument("--data", type=Path, help="the folder with the public ratings")
+    options = parser.parse_args()
+    made = {
+        "winner": lambda: winner.rows(options.runs),
+        "judges": lambda: judges.rows(options.runs),
+        "missing": lambda: judges.missing_rows(options.runs // 4),
+        "intervals": lambda: intervals.rows(options.runs, options.data),
+        "screen": lambda: first_screen.rows(options.runs // 5),
+    }
+    print(HEAD)
+    for part in options.parts:
+        for row in made[part]():
+            print(row.text(), flush=True)
+
+
+if __name__ == "__main__":
+    main()
