@@ -199,3 +199,14 @@ def test_nothing_lies_beyond_a_known_scale(
     # What is cut away narrows neither of the two.
     for one, other in zip(found.systems, free.systems, strict=True):
         assert one.mean.width_ratio == pytest.approx(other.mean.width_ratio)
+
+
+def test_the_unit_of_the_scale_does_not_matter() -> None:
+    """Scores of a hundredth of the size have a hundredth of the mean and of the ends, and the same
+    weight of the panel."""
+    panel = np.array([3.0, 5, 4, 6, 2, 5, 4, 3, 5, 6, 2, 4])
+    human = np.array([2.0, 5, 3, 6, 2, 4, 4, 3, *[np.nan] * 4])
+    points, shares = corrected_mean(panel, human), corrected_mean(panel / 100, human / 100)
+    assert points.tuning == pytest.approx(shares.tuning)
+    assert points.corrected.value == pytest.approx(100 * shares.corrected.value)
+    assert points.corrected.ends == pytest.approx([100 * end for end in shares.corrected.ends])

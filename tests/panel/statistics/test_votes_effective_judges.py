@@ -208,3 +208,14 @@ def test_leave_one_judge_out() -> None:
     models = leave_one_judge_out(noisy, alpha, list("aaabbbb"))
     assert models.judges == ("a", "b")
     assert models.without == (alpha(noisy[:, 3:]), alpha(noisy[:, :3]))
+
+
+def test_groups_of_many_items_are_drawn_by_a_seed_of_zero() -> None:
+    """More than 200 items are left out in groups: the same ones unless another seed is named."""
+    rng = np.random.default_rng(5)
+    noise = rng.normal(size=(260, 4)) + rng.normal(size=(260, 1))
+    first, zero, other = (
+        effective_judges_interval(noise, **named) for named in ({}, {"seed": 0}, {"seed": 1})
+    )
+    assert first == zero
+    assert first.low != other.low
