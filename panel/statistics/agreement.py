@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
+from math import nan
 from typing import Literal
 
 import numpy as np
@@ -20,6 +21,8 @@ from persona_panel.statistics.core.arrays import (
     Reason,
     Statistic,
     check_choice,
+    count_raters,
+    has_ratings,
 )
 from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.means import OverPrompts
@@ -361,17 +364,14 @@ class PanelBlock:
         rated = np.mean(~np.isnan(self.ratings), axis=0)
         return bool((rated < MIN_SHARE_RATED).any())
 
-    def counted(self, value: float) -> Statistic:
-        """Return a value, with how many items were rated and how many judges rated any."""
-        return Statistic(value, *self._counts())
+    def counted(self, value: float, otherwise: Reason = Reason.UNDEFINED_ESTIMATE) -> Statistic:
+        """Return a value, undefined for this reason where it is NaN, with how many items were
+        rated and how many judges rated any."""
+        n_items = int(has_ratings(self.ratings).sum())
+        return Statistic.of(value, n_items, count_raters(self.ratings), otherwise)
 
     def undefined(self, reason: Reason) -> Statistic:
-        n_items, n_raters = self._counts()
-        return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
-
-    def _counts(self) -> tuple[int, int]:
-        rated = ~np.isnan(self.ratings)
-        return int(rated.any(axis=1).sum()), int(rated.any(axis=0).sum())
+        return self.counted(nan, reason)
 
 
 panel_quality_statistics: Registry[PanelBlock] = Registry(

@@ -306,12 +306,7 @@ class Substitution:
     panel: MeanKappa
 
 
-def substitution(
-    ratings: ArrayLike,
-    panel: ArrayLike,
-    *,
-    min_shared: int = SHARED,
-) -> Substitution:
+def substitution(ratings: ArrayLike, panel: ArrayLike, *, min_shared: int = SHARED) -> Substitution:
     """Return the mean quadratically weighted κ between people, and with one person of each pair
     replaced by the panel.
 

@@ -80,11 +80,7 @@ def kendall_w(
 
 
 def concordances(
-    ratings: ArrayLike,
-    prompts: Labels | None = None,
-    *,
-    n_permutations: int = 0,
-    seed: int = 0,
+    ratings: ArrayLike, prompts: Labels | None = None, *, n_permutations: int = 0, seed: int = 0
 ) -> tuple[OverPrompts, OverPrompts]:
     """Return `kendall_w` without and with the correction for ties, from the same shuffles."""
     array = as_ratings(ratings)
@@ -190,11 +186,7 @@ class IncompleteConcordance:
 
 
 def incomplete_concordance(
-    ratings: ArrayLike,
-    prompts: Labels | None = None,
-    *,
-    n_permutations: int = 0,
-    seed: int = 0,
+    ratings: ArrayLike, prompts: Labels | None = None, *, n_permutations: int = 0, seed: int = 0
 ) -> IncompleteConcordance:
     """Return Kendall's W of rankings of different items, by Skillings and Mack's statistic.
 

@@ -39,11 +39,7 @@ from persona_panel.statistics.core.arrays import (
     why_few,
     without_rounding,
 )
-from persona_panel.statistics.core.correlation import (
-    CorrelationKind,
-    correlation,
-    correlations,
-)
+from persona_panel.statistics.core.correlation import CorrelationKind, correlation, correlations
 from persona_panel.statistics.core.jackknife import Interval, jackknife
 from persona_panel.statistics.core.means import OverPrompts, over_prompts, two_sided_p
 from persona_panel.statistics.reliability import (

@@ -107,8 +107,7 @@ def conformity(revisions: Revisions) -> Conformities:
     present = ~np.isnan(revisions.before)
     filled = np.where(present, revisions.before, 0)
     peers = divide(
-        filled.sum(axis=1, keepdims=True) - filled,
-        present.sum(axis=1, keepdims=True) - present,
+        filled.sum(axis=1, keepdims=True) - filled, present.sum(axis=1, keepdims=True) - present
     )
     side = _sign(peers - revisions.before)
     way = side * np.sign(revisions.after - revisions.before)

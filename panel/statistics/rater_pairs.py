@@ -25,10 +25,7 @@ from persona_panel.statistics.core.arrays import (
     mean_of,
     why_few,
 )
-from persona_panel.statistics.core.correlation import (
-    CorrelationKind,
-    correlation,
-)
+from persona_panel.statistics.core.correlation import CorrelationKind, correlation
 from persona_panel.statistics.kappa import (
     KappaWeights,
     Sums,

@@ -31,10 +31,7 @@ from persona_panel.statistics.core.arrays import (
     row_means,
     value_of,
 )
-from persona_panel.statistics.core.correlation import (
-    correlation,
-    correlation_by_prompt,
-)
+from persona_panel.statistics.core.correlation import correlation, correlation_by_prompt
 from persona_panel.statistics.core.jackknife import Interval, jackknife, resampled_mean
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import OverPrompts

@@ -165,11 +165,7 @@ class Loss:
 
 
 def pairwise_error(
-    human: ArrayLike,
-    panel: ArrayLike,
-    positions: Labels,
-    *,
-    weighted: bool = False,
+    human: ArrayLike, panel: ArrayLike, positions: Labels, *, weighted: bool = False
 ) -> Loss:
     """Return the share of the person's comparisons that the panel gets wrong.
 

@@ -25,9 +25,7 @@ from persona_panel.statistics.core.arrays import (
     row_means,
     without_rounding,
 )
-from persona_panel.statistics.core.correlation import (
-    taus,
-)
+from persona_panel.statistics.core.correlation import taus
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.ranking import sampled_mean
 

@@ -29,10 +29,7 @@ from persona_panel.statistics.core.arrays import (
     unit_weights,
     why_few,
 )
-from persona_panel.statistics.core.correlation import (
-    CorrelationKind,
-    correlation,
-)
+from persona_panel.statistics.core.correlation import CorrelationKind, correlation
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.jackknife import Interval, correlation_at, jackknife
 from persona_panel.statistics.human_raters import mean_reliability
@@ -426,12 +423,7 @@ def effective_votes(
 
 
 def _votes(
-    source: str,
-    sets: Sets,
-    k: int,
-    interval: Interval,
-    why: Reason | None,
-    over: str,
+    source: str, sets: Sets, k: int, interval: Interval, why: Reason | None, over: str
 ) -> Votes:
     correlation = float(interval.values[0])
     sizes = len(sets), k, max(map(len, sets))

@@ -291,9 +291,7 @@ def correlation_at(interval: Interval, confidence: float) -> Interval:
 
 
 def standard_errors(
-    variances: Sequence[float],
-    dfs: Sequence[float],
-    shared: Sequence[tuple[float, float]] = (),
+    variances: Sequence[float], dfs: Sequence[float], shared: Sequence[tuple[float, float]] = ()
 ) -> tuple[tuple[float, float], ...]:
     """Return standard errors with their degrees of freedom: that of the first sample alone and, for
     several crossed samples, that of the sum of their variances (Satterthwaite).

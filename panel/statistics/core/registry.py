@@ -175,10 +175,7 @@ def adjust_over_dimensions(
         over = "strata" if places[0] < len(composite) else of_dimensions
         for place, p_value in zip(places, holm([adjusted[i].p_raw for i in places]), strict=True):
             adjusted[place] = replace(
-                adjusted[place],
-                p_value=float(p_value),
-                n_tests=len(places),
-                adjusted_over=over,
+                adjusted[place], p_value=float(p_value), n_tests=len(places), adjusted_over=over
             )
     return adjusted
 

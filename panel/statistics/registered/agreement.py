@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import combinations
-from math import inf, isnan
+from math import inf, isnan, nan
 from typing import Any
 
 import numpy as np
@@ -57,15 +57,9 @@ from persona_panel.statistics.generalizability import (
     d_study,
     variance_components,
 )
-from persona_panel.statistics.kappa import (
-    fleiss_kappa,
-)
+from persona_panel.statistics.kappa import fleiss_kappa
 from persona_panel.statistics.rater_pairs import PairStatistic, pairwise
-from persona_panel.statistics.reliability import (
-    disagreement_by_item,
-    icc,
-    krippendorff_alpha,
-)
+from persona_panel.statistics.reliability import disagreement_by_item, icc, krippendorff_alpha
 from persona_panel.statistics.subsets import THRESHOLD, leave_one_judge_out, smallest_subset
 from persona_panel.statistics.votes import (
     effective_judges,
@@ -127,11 +121,7 @@ def two_way_of_the_mean(block: AgreementBlock) -> Iterator[BlockResult]:
     below 0."""
     statistic = icc(block.ratings, "icc2k")
     if statistic.reason in (None, Reason.NOT_POSITIVE) and not statistic.value > 0:
-        undefined = Statistic.undefined(
-            Reason.NOT_RELIABLE, n_items=statistic.n_items, n_raters=statistic.n_raters
-        )
-        yield BlockResult(undefined)
-        return
+        statistic = replace(statistic, value=nan, reason=Reason.NOT_RELIABLE)
     yield BlockResult.of(statistic, limits=(0, 1))
 
 
@@ -163,10 +153,7 @@ def _kendall_w(block: AgreementBlock, *, correct_ties: bool) -> BlockResult:
 def _concordances(block: AgreementBlock) -> tuple[OverPrompts, OverPrompts]:
     options = block.options
     return concordances(
-        block.ratings,
-        block.prompts,
-        n_permutations=options.n_permutations,
-        seed=options.seed,
+        block.ratings, block.prompts, n_permutations=options.n_permutations, seed=options.seed
     )
 
 
@@ -370,25 +357,19 @@ def of_the_mean(block: PanelBlock) -> Iterator[BlockResult]:
     n_judges = len(block.judges)
     sizes = {*(2**n for n in range(n_judges.bit_length())), n_judges, 2 * n_judges}
     for size in sorted(sizes):
-        by, by_value = "judges", f"{size}"
         if single.reason or single.value <= 0:
-            undefined = Statistic.undefined(
-                single.reason or Reason.NOT_RELIABLE,
-                n_items=single.n_items,
-                n_raters=single.n_raters,
+            value, ci = (
+                replace(single, value=nan, reason=single.reason or Reason.NOT_RELIABLE),
+                None,
             )
-            yield BlockResult(undefined, by=by, by_value=by_value)
-            continue
-        value = replace(single, value=float(spearman_brown(single.value, size)))
-        if interval is None:
-            yield BlockResult(value, by=by, by_value=by_value)
-            continue
-        low, high = (
-            0.0 if end <= 0 else float(spearman_brown(end, size))
-            for end in (interval.low, interval.high)
-        )
-        of_all = replace(interval, low=low, high=high)
-        yield BlockResult(value, by=by, by_value=by_value, ci=of_all)
+        else:
+            value = replace(single, value=float(spearman_brown(single.value, size)))
+            ci = interval and replace(
+                interval,
+                low=0.0 if interval.low <= 0 else float(spearman_brown(interval.low, size)),
+                high=0.0 if interval.high <= 0 else float(spearman_brown(interval.high, size)),
+            )
+        yield BlockResult(value, by="judges", by_value=f"{size}", ci=ci)
 
 
 @panel_quality_statistics.register(
@@ -417,13 +398,8 @@ def of_designs(block: PanelBlock) -> Iterator[BlockResult]:
         yield BlockResult(block.undefined(components.reason), by="design")
         return
     for levels in designs_around(components, ITEM, present_levels(components, ITEM)):
-        value = d_study(components, ITEM, levels).dependability
-        defined = not np.isnan(value)
-        yield BlockResult(
-            block.counted(value) if defined else block.undefined(Reason.NOT_POSITIVE),
-            by="design",
-            by_value=design_name(levels),
-        )
+        value = block.counted(d_study(components, ITEM, levels).dependability, Reason.NOT_POSITIVE)
+        yield BlockResult(value, by="design", by_value=design_name(levels))
 
 
 @panel_quality_statistics.register(
@@ -448,17 +424,9 @@ def of_components(block: PanelBlock) -> Iterator[BlockResult]:
     for name, share in components.shares.items():
         if BETWEEN in name and (components.reason or name in components.unidentified):
             continue
-        defined = not np.isnan(share)
-        yield BlockResult(
-            block.counted(share)
-            if defined
-            else block.undefined(components.reason or Reason.ONE_LEVEL),
-            note=_note(name, components.variances[name], components.unidentified)
-            if defined
-            else "",
-            by="component",
-            by_value=name,
-        )
+        note = _note(name, components.variances[name], components.unidentified)
+        value = block.counted(share, components.reason or Reason.ONE_LEVEL)
+        yield BlockResult(value, note="" if value.reason else note, by="component", by_value=name)
 
 
 def _note(name: str, variance: float, unidentified: Mapping[str, Reason]) -> str:
@@ -495,9 +463,7 @@ def without_each_judge(block: PanelBlock) -> Iterator[BlockResult]:
     "smallest_subset",
     "judges",
     table=StatisticTable(
-        "Smallest subset reproducing the full panel's ranking",
-        columns="none",
-        all_raters_only=True,
+        "Smallest subset reproducing the full panel's ranking", columns="none", all_raters_only=True
     ),
     order=40,
 )

@@ -21,25 +21,11 @@ from persona_panel.statistics.annotators import (
     substitution,
 )
 from persona_panel.statistics.comparison import ComparisonBlock, comparison_statistics
-from persona_panel.statistics.core.arrays import (
-    Array,
-    Reason,
-    Statistic,
-    has_two_ratings,
-)
+from persona_panel.statistics.core.arrays import Array, Reason, Statistic, has_two_ratings
 from persona_panel.statistics.core.display import general
-from persona_panel.statistics.core.registry import (
-    ANY_LEVEL,
-    OF_SCORES,
-    BlockResult,
-    StatisticTable,
-)
-from persona_panel.statistics.human_raters import (
-    added_raters,
-)
-from persona_panel.statistics.kappa import (
-    majority,
-)
+from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, BlockResult, StatisticTable
+from persona_panel.statistics.human_raters import added_raters
+from persona_panel.statistics.kappa import majority
 
 RATER = "rater"
 """The breakdown of a single judge's rows; the panel's own row has none."""

@@ -206,7 +206,7 @@ GAIN = StatisticTable(
 )
 GAIN_WITHIN = StatisticTable(
     "What personas add: correlation with the mean human rating, judges with personas less "
-    "replicates without, within prompts",
+    "replicates without, within prompts"
 )
 
 
