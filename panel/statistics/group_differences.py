@@ -23,9 +23,9 @@ from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
-    Mask,
     Random,
     as_ratings,
+    count_raters,
     divide,
     effective_number,
     encode_labels,
@@ -301,14 +301,8 @@ def group_difference(
     if len(ours) != len(theirs):
         raise ValueError(f"{len(ours)} items cannot be paired with {len(theirs)}")
     by_item = row_means(ours) - row_means(theirs)
-    by_item, kept = _counted(by_item, signs)
-    weights = _weights(kept)
-    n_a, n_b = (int(_rated(side, kept).any(axis=0).sum()) for side in (ours, theirs))
-    codes = _codes(prompts, len(by_item))
-    difference = PairedGroupDifference(
-        _mean(by_item, weights), by_item, kept, (), (n_a, n_b), codes
-    )
-    if not sampled or not kept.any():
+    difference = _over_items(by_item, signs, prompts, (ours, theirs))
+    if not sampled or not difference.signs.any():
         return difference
     away = [_distances(side, (ours, theirs)) for side in (ours, theirs)]
     return replace(
@@ -330,14 +324,8 @@ def difference_by_model(
     1.0
     """
     ratings = as_ratings(differences)
-    by_item, kept = _counted(row_means(ratings), signs)
-    weights = _weights(kept)
-    n_models = int(_rated(ratings, kept).any(axis=0).sum())
-    codes = _codes(prompts, len(by_item))
-    difference = PairedGroupDifference(
-        _mean(by_item, weights), by_item, kept, (), (n_models, n_models), codes
-    )
-    if n_models < 2:
+    difference = _over_items(row_means(ratings), signs, prompts, (ratings, ratings))
+    if difference.n_raters[0] < 2:
         return difference
     return replace(
         difference, raters=(_rater_part(_distances(ratings, (ratings,)), difference, 2),)
@@ -375,18 +363,24 @@ def reach_over(parts: list[VariancePart], confidence: float) -> float:
     return reach_of(errors, confidence)
 
 
-def _counted(by_item: Array, signs: ArrayLike | None) -> tuple[Array, IntArray]:
+def _over_items(
+    by_item: Array,
+    signs: ArrayLike | None,
+    prompts: Labels | None,
+    sides: tuple[Array, Array],
+) -> PairedGroupDifference:
+    """Return the difference by items, raters fixed; nothing counts if a stratum has no item."""
     wanted = np.ones(len(by_item)) if signs is None else np.asarray(signs, dtype=np.float64)
     if wanted.shape != by_item.shape:
         raise ValueError(f"{len(wanted)} signs for {len(by_item)} items")
     kept = np.where(np.isnan(by_item), 0, wanted).astype(np.intp)
     if len(set(wanted[wanted != 0].tolist())) > len(set(kept[kept != 0].tolist())):
         kept[:] = 0
-    return np.where(kept != 0, by_item, nan), kept
-
-
-def _codes(prompts: Labels | None, n_items: int) -> IntArray | None:
-    return None if prompts is None else encode_labels(prompts, n_items)[1]
+    by_item = np.where(kept != 0, by_item, nan)
+    value = float(np.nansum(_weights(kept) * by_item)) if kept.any() else nan
+    n_a, n_b = (count_raters(side[kept != 0]) for side in sides)
+    codes = None if prompts is None else encode_labels(prompts, len(by_item))[1]
+    return PairedGroupDifference(value, by_item, kept, (), (n_a, n_b), codes)
 
 
 def _weights(kept: IntArray) -> Array:
@@ -397,14 +391,6 @@ def _weights(kept: IntArray) -> Array:
     return weights
 
 
-def _mean(by_item: Array, weights: Array) -> float:
-    return float(np.nansum(weights * by_item)) if weights.any() else nan
-
-
-def _rated(ratings: Array, kept: IntArray) -> Mask:
-    return ~np.isnan(ratings) & (kept != 0)[:, None]
-
-
 def _distances(ratings: Array, of_items: tuple[Array, ...]) -> Array:
     every = np.concatenate(of_items, axis=1)
     m = (~np.isnan(every)).sum(axis=1).astype(np.float64)
@@ -413,7 +399,7 @@ def _distances(ratings: Array, of_items: tuple[Array, ...]) -> Array:
 
 def _rater_part(away: Array, of: PairedGroupDifference, least: int) -> VariancePart:
     kept = of.signs
-    there, weights = _rated(away, kept), _weights(kept)
+    there, weights = ~np.isnan(away) & (kept != 0)[:, None], _weights(kept)
     share = np.where(there, divide(weights[:, None] * there, there.sum(axis=1, keepdims=True)), 0.0)
     cells = np.zeros(away.shape)
     for sign in (1, -1):
