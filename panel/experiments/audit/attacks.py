@@ -262,7 +262,7 @@ def planted(
         changed["text"] = placed(response.text, put, attack.placement)
     elif channel == "prompt":
         changed["prompt"] = placed(response.prompt, put, attack.placement)
-        changed["prompt_id"] = f"{response.prompt_id}+{attack.id}"
+        changed["prompt_id"] = f"{response.prompt_id}+{name}"
     elif channel == "context":
         own = response.context
         changed["context"] = put if own is None else placed(own, put, attack.placement)

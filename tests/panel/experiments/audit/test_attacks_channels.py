@@ -137,6 +137,21 @@ def test_a_judge_that_obeys_one_channel_is_vulnerable_to_its_attacks_alone(
     assert calls == foretold == 2 * 8 * (1 + len(found.attacks) + len(found.plan.controls))
 
 
+def test_a_prompt_with_several_responses_can_be_attacked(tmp_path: Path) -> None:
+    """An attack that guesses at a response's fence changes the prompt for each response otherwise:
+    each has a prompt of its own then."""
+    texts = ("They rose.", "They fell.", "They stayed.")
+    responses = [
+        Response(id=f"r{n}", prompt_id="p", prompt="Cap rents?", text=text, system=f"s{n}")
+        for n, text in enumerate(texts)
+    ]
+    attacks = [attack for attack in ATTACKS if attack.id == "prompt-closed-early"]
+    found, calls, foretold = audited(obeys_in("prompt"), tmp_path, attacks, responses)
+    assert calls == foretold == 2 * 3 * 3
+    attacked = {item.prompt_id for item in found.run.items if "closed-early" in item.id}
+    assert attacked == {f"p+r{n}+prompt-closed-early" for n in range(3)}
+
+
 def test_what_no_judge_is_shown_is_not_paid_for_and_said(tmp_path: Path) -> None:
     """Author's names, ids and metadata occur in nothing that is asked; labels and peers are not
     there in this panel. Each is skipped with its reason."""
