@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -25,7 +25,7 @@ from persona_panel.statistics.core.registry import (
     StatisticTable,
     labels_of,
 )
-from persona_panel.statistics.core.table import Ratings, Row, on_composite
+from persona_panel.statistics.core.table import Ratings, Row, on_composite, ranges_differ
 from persona_panel.statistics.strata import (
     PROMPT,
     Strata,
@@ -62,7 +62,8 @@ class ComparisonBlock:
         prompts, sources: one an item, None where there are none.
         clusters: what intervals are over, a label an item: its prompt, or itself.
         same_scale: whether both sides give scores, or both ranks.
-        other_scale: whether their scores are known to be on different scales.
+        other_scale: whether their scores are known to be on different scales, of all dimensions
+            together also those of two dimensions.
         controls: `(items, replicates)`, ratings by judges without a persona, higher is better;
             none, `(items, 0)`, where there are no such judges.
         judge_names, human_names: of the columns of `judges` and `humans`.
@@ -298,8 +299,19 @@ def _blocks(
             )
             every.append((block, group, dimension))
     if numeric:
-        every += [(whole, group, ALL) for group, whole in blocks.items()]
+        other = _dimensions_differ(panel, humans, numeric)
+        for group, whole in blocks.items():
+            own = {name: whole.by_dimension[name] for name in numeric}
+            every.append((replace(whole, by_dimension=own, other_scale=other), group, ALL))
     return every
+
+
+def _dimensions_differ(panel: Ratings, humans: Ratings, numeric: Sequence[str]) -> bool:
+    """Return whether dimensions, or the two sides of one, lie on different scales."""
+    sides = panel, humans
+    known = [{side.scales.get(name) for name in numeric} for side in sides]
+    apart = any(_on_other_scales(panel, humans, name) for name in numeric)
+    return apart or any(len(scales) > 1 for scales in known) or ranges_differ(sides, numeric)
 
 
 def _shared(panel: Ratings, humans: Ratings) -> tuple[_SharedRatings, _SharedRatings, list[str]]:

@@ -174,20 +174,27 @@ _register_kappa("_without_constant", "pairs with a constant\nrater left out", 22
     ),
     levels=ANY_LEVEL,
     needs=("same_scale",),
+    of=("dimension", "all"),
     order=610,
 )
 def change_of_alpha(block: ComparisonBlock) -> Iterator[BlockResult]:
     """Yield the change of α as the first 1, 2, … judges join, in the panel's order. p-values and
     intervals are adjusted by Bonferroni for the numbers of judges."""
+    options, humans, judges = block.options, block.humans, block.judges
+    clusters = block.clusters
+    if block.of == "all":
+        if len(block.by_dimension) < 2 or block.other_scale:
+            return
+        # Not raters' means: each rating on each dimension, as in the argument-quality paper.
+        judges, humans = map(np.vstack, zip(*block.by_dimension.values(), strict=True))
+        clusters = clusters * len(block.by_dimension)
     if block.other_scale:
         undefined = Statistic.undefined(Reason.OTHER_SCALE)
         yield BlockResult(undefined, by="judges added", by_value="any number")
         return
-    options = block.options
     additions = added_raters(
-        block.humans, block.judges, block.level, block.clusters, confidence=options.confidence,
-        seed=options.seed,
-    )  # fmt: skip
+        humans, judges, block.level, clusters, confidence=options.confidence, seed=options.seed
+    )
     alone = additions.alphas[0]
     for place, alpha in enumerate(additions.alphas[1:]):
         change, p = float(additions.change[place]), float(additions.p_adjusted[place])
