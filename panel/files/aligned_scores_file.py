@@ -11,7 +11,7 @@ from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.outputs import cell_of, csv_of, require_ending, write_new
 from persona_panel.statistics.alignment import Alignment
 
-COLUMNS = ("item", "rater", "dimension", "score", "prompt", "source", "learnt_from")
+ALIGNED_COLUMNS = ("item", "rater", "dimension", "score", "prompt", "source", "learnt_from")
 HELD_OUT, EVERYTHING = "other prompts", "all rated prompts"
 """The items that a score was learnt from: of an item that people rated, and of any other."""
 
@@ -31,11 +31,11 @@ def write_aligned_scores(alignment: Alignment, path: Path) -> int:
     how many scores there are; where nothing was learnt on any dimension there are none, and no
     file.
 
-    Columns: `COLUMNS`. Where ratings name no prompts or sources, these cells are empty. Raises
+    Columns: `ALIGNED_COLUMNS`. Where ratings name no prompts or sources, these cells are empty. Raises
     InputError: there is another file, or it cannot be written."""
     rows = list(_rows(alignment))
     if rows:
-        write_new(path, csv_of([COLUMNS, *rows]), "another name, or no such file")
+        write_new(path, csv_of([ALIGNED_COLUMNS, *rows]), "another name, or no such file")
     return len(rows)
 
 

@@ -8,7 +8,7 @@ from persona_panel.experiments.sweep.result import Sweep
 from persona_panel.reports.check import check
 from persona_panel.results.requirements.sentences import sentence
 from persona_panel.runs.run import Run
-from persona_panel.statistics.core.table import Row
+from persona_panel.statistics import Row
 
 
 def assert_requirements(
