@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -27,12 +27,27 @@ class Option(click.Option):
     """An option that may say something of another one, and is refused without it.
 
     Attributes:
-        needs: the option that it is of, such as `--human`; empty where it is of none.
+        needs: the option or argument that it is of, such as `--human` or `RESPONSES`; empty where
+            it is of none.
     """
 
     def __init__(self, *names: str, needs: str = "", **settings: Any) -> None:
         super().__init__(list(names), **settings)
         self.needs = needs
+
+    def handle_parse_result(
+        self, ctx: click.Context, opts: Mapping[str, Any], args: list[str]
+    ) -> tuple[Any, list[str]]:
+        """Take the option's value. Raises click.UsageError: what it is of is not there."""
+        if self.needs and self.name in opts:
+            names = {self.needs, self.needs.lower()}
+            [of] = [param for param in ctx.command.params if names & {*param.opts}]
+            known = opts.get(str(of.name))
+            if not (known and isinstance(known, str | Sequence)):
+                raise click.UsageError(
+                    f"{self.opts[0]} works only with {self.needs}; leave it out.", ctx
+                )
+        return super().handle_parse_result(ctx, opts, args)
 
 
 class _Epsilon(click.FloatRange):
@@ -126,29 +141,32 @@ def scale(name: str, of: str, needs: str = "") -> Option:
     )
 
 
-def selected() -> Option:
+def selected(needs: str = "") -> Option:
     """Return the option for the file of items that people were asked for."""
     return Option(
         "--selected",
+        needs=needs,
         metavar="FILE",
         help="The items that people were asked for, with their probabilities, as `select` wrote "
         "them.",
     )
 
 
-def groups(*, required: bool) -> list[click.Parameter]:
+def groups(*, required: bool, needs: str = "") -> list[click.Parameter]:
     """Return the options for people's attributes, and for the groups that are compared: `raters`
     and `groups`."""
     return [
         Option(
             "--raters",
             required=required,
+            needs=needs,
             metavar="RATERS",
             help="A file with `rater` and attributes of the people who gave the human ratings.",
         ),
         Option(
             "--groups",
             required=required,
+            needs=needs,
             metavar="GROUPS",
             help="A YAML file: groups of people, the personas that stand for them, and contrasts.",
         ),

@@ -10,15 +10,13 @@ from pathlib import Path
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import AnswerOptions, batch_options
-from persona_panel.cli.failures import refusals, refusals_without_calls, status_of
+from persona_panel.cli.failures import NextStep, refusals, refusals_without_calls, status_of
 from persona_panel.cli.help import PanelGroup
 from persona_panel.cli.job import carried_out
-from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import column_mapping
 from persona_panel.cli.panel_options import PanelOptions, panel_options
 from persona_panel.cli.report import place_of
-from persona_panel.cli.run_options import RunOptions, run_options
+from persona_panel.cli.run_options import AnswerOptions, RunOptions, batch_options, run_options
 from persona_panel.files.secrets.visible import say, visible
 
 
@@ -32,7 +30,7 @@ def audit() -> None:
     short_help="Measure how much prompt injections raise scores.",
 )
 @click.argument("responses", metavar="[RESPONSES]", required=False)
-@column_mapping("RESPONSES", "response=answer,system=model")
+@column_mapping("RESPONSES", "response=answer,system=model", needs="RESPONSES")
 @panel_options(only_off=["plain_judge"])
 @click.option("--attacks", "attack_file", metavar="FILE", help="A YAML file of your own attacks.")
 @click.option(
@@ -82,9 +80,6 @@ def injection(
     5, the audit finished, but standard output could not be written; 130, 143, 129, stopped by a
     signal. In every case the same command continues the audit.
     """
-    if mapping and responses is None:
-        raise click.UsageError("--map works only with RESPONSES; leave it out.")
-
     from persona_panel.experiments.audit.attacks import (
         AttackSet,
         shipped_attacks,

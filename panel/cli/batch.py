@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import say_line
 from persona_panel.cli.failures import refusals_without_calls
 from persona_panel.cli.help import PanelGroup
-from persona_panel.cli.run_options import refuse_batches_at
+from persona_panel.cli.run_options import refuse_batches_at, say_line
 from persona_panel.cli.signals import run_to_end
 from persona_panel.files.secrets.visible import say, visible
 from persona_panel.results.result import Result

@@ -10,8 +10,6 @@ import click
 
 from persona_panel.cli.help import PanelGroup
 
-_ANALYSES = "persona_panel.analyses."
-"""What the modules of analyses begin with: their commands are made of their declarations."""
 Entry = tuple[str, str] | click.Group
 """A command's module and the line of help on it, so that help needs no import of what it
 describes; or a group of commands."""
@@ -39,8 +37,9 @@ class LazyGroup(PanelGroup):
         entry = self.entries.get(cmd_name)
         if entry is None or isinstance(entry, click.Group):
             return entry
-        module = import_module(entry[0])
-        if module.__name__.startswith(_ANALYSES):
+        module = import_module(f"persona_panel.{entry[0]}")
+        # The commands of analyses are made of their declarations.
+        if entry[0].startswith("analyses."):
             from persona_panel.analyses.analysis import ANALYSES
             from persona_panel.cli.analysis_command import analysis_command
 
@@ -84,38 +83,26 @@ _PEOPLE = LazyGroup(
     example="correlate runs/first --human ratings.csv",
     sections={
         "Ratings by people": {
-            "make": (
-                "persona_panel.cli.people",
-                "Make packets for raters, blind to who wrote the texts.",
-            ),
-            "collect": (
-                "persona_panel.cli.people",
-                "Unblind raters' answers, and write them as ratings.",
-            ),
-            "status": (
-                "persona_panel.cli.people",
-                "List who has answered, and how much is missing.",
-            ),
+            "make": ("cli.people", "Make packets for raters, blind to who wrote the texts."),
+            "collect": ("cli.people", "Unblind raters' answers, and write them as ratings."),
+            "status": ("cli.people", "List who has answered, and how much is missing."),
         },
         "Panel and people": {
-            "correlate": (
-                "persona_panel.analyses.correlate",
-                "Compare panel scores with human ratings.",
-            ),
+            "correlate": ("analyses.correlate", "Compare panel scores with human ratings."),
             "calibrate": (
-                "persona_panel.analyses.calibrate",
+                "analyses.calibrate",
                 "Correct a panel's means by people's ratings of a part.",
             ),
             "align": (
-                "persona_panel.analyses.align",
+                "analyses.align",
                 "Learn from people's ratings how to combine or rescale scores.",
             ),
             "fidelity": (
-                "persona_panel.analyses.fidelity",
+                "analyses.fidelity",
                 "Compare how personas differ with how the people they stand for differ.",
             ),
             "votes": (
-                "persona_panel.analyses.votes",
+                "analyses.votes",
                 "Estimate the effective number of votes of personas and models.",
             ),
         },
@@ -128,90 +115,45 @@ _QUESTIONS = LazyGroup(
     example="ask said.jsonl --model openai:gpt-5 --out asked.jsonl",
     sections={
         "Commands": {
-            "ask": ("persona_panel.cli.questions", "Have a model ask critical questions."),
-            "match": (
-                "persona_panel.cli.match",
-                "Compare critical questions with labelled references.",
-            ),
+            "ask": ("cli.questions", "Have a model ask critical questions."),
+            "match": ("cli.questions", "Compare critical questions with labelled references."),
         }
     },
 )
 SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "Start": {
-        "demo": (
-            "persona_panel.cli.demo",
-            "Score a small example batch, without a key, in a minute.",
-        ),
-        "init": ("persona_panel.cli.init", "Write a panel file for a file of responses."),
-        "score": (
-            "persona_panel.cli.score",
-            "Score a batch of responses with a panel of judges, and rank them.",
-        ),
-        "report": ("persona_panel.cli.report", "Write a page of a run, to look at in a browser."),
-        "view": (
-            "persona_panel.cli.view",
-            "Show the runs below a folder in a browser, as they go on.",
-        ),
-        "compare": (
-            "persona_panel.analyses.compare",
-            "Compare runs: other texts, or another panel.",
-        ),
+        "demo": ("cli.demo", "Score a small example batch, without a key, in a minute."),
+        "init": ("cli.init", "Write a panel file for a file of responses."),
+        "score": ("cli.score", "Score a batch of responses with a panel of judges, and rank them."),
+        "report": ("cli.report", "Write a page of a run, to look at in a browser."),
+        "view": ("cli.report", "Show the runs below a folder in a browser, as they go on."),
+        "compare": ("analyses.compare", "Compare runs: other texts, or another panel."),
     },
     "Panel": {
-        "agree": (
-            "persona_panel.analyses.agree",
-            "Measure inter-rater agreement and panel quality.",
-        ),
-        "contested": (
-            "persona_panel.analyses.contested",
-            "List the responses on which personas disagree.",
-        ),
+        "agree": ("analyses.agree", "Measure inter-rater agreement and panel quality."),
+        "contested": ("analyses.contested", "List the responses on which personas disagree."),
         "plan": (
-            "persona_panel.analyses.plan",
+            "analyses.plan",
             "Plan a study: how many prompts, personas, models and raters it takes.",
         ),
-        "select": (
-            "persona_panel.cli.select",
-            "Choose the items of a run that people should rate.",
-        ),
+        "select": ("cli.people", "Choose the items of a run that people should rate."),
     },
     "People": {"people": _PEOPLE},
     "Robustness": {
-        "sweep": (
-            "persona_panel.cli.sweep",
-            "Measure how adversarial framings degrade responses.",
-        ),
-        "audit": (
-            "persona_panel.cli.audit",
-            "Measure a panel's biases and its resistance to prompt injection.",
-        ),
+        "sweep": ("cli.sweep", "Measure how adversarial framings degrade responses."),
+        "audit": ("cli.audit", "Measure a panel's biases and its resistance to prompt injection."),
     },
     "Texts": {
-        "generate": (
-            "persona_panel.cli.generate",
-            "Have models write the responses that are to be scored.",
-        ),
-        "prompts": (
-            "persona_panel.cli.prompts",
-            "Build a set of prompts, or read pairs of prompts.",
-        ),
+        "generate": ("cli.generate", "Have models write the responses that are to be scored."),
+        "prompts": ("cli.prompts", "Build a set of prompts, or read pairs of prompts."),
         "questions": _QUESTIONS,
-        "keypoints": (
-            "persona_panel.cli.keypoints",
-            "Sum up and count the reasons that judges give.",
-        ),
+        "keypoints": ("cli.keypoints", "Sum up and count the reasons that judges give."),
     },
     "Housekeeping": {
-        "cache": ("persona_panel.cli.cache", "Count, move or remove the answers in the cache."),
-        "batch": (
-            "persona_panel.cli.batch",
-            "Look at the batches of a run, wait for them or cancel them.",
-        ),
-        "models": ("persona_panel.cli.models", "Show which models can be used here."),
-        "library": (
-            "persona_panel.cli.library",
-            "List or show what can be named: personas, rubrics, framings.",
-        ),
+        "cache": ("cli.cache", "Count, move or remove the answers in the cache."),
+        "batch": ("cli.batch", "Look at the batches of a run, wait for them or cancel them."),
+        "models": ("cli.library", "Show which models can be used here."),
+        "library": ("cli.library", "List or show what can be named: personas, rubrics, framings."),
     },
 }
 """The commands by what a user wants."""

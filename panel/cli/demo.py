@@ -8,9 +8,8 @@ from pathlib import Path
 
 import click
 
-from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.failures import NextStep, refusals_without_calls
 from persona_panel.cli.help import PanelCommand
-from persona_panel.cli.next_step import NextStep
 from persona_panel.files.secrets.visible import say, visible
 from persona_panel.files.wording import command_line
 

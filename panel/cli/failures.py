@@ -1,5 +1,7 @@
 """Failures of a command: every fault shown, its exit status (docs/reference/errors.md says what
 each means), outputs that may not be overwritten, runs at addresses, and what is missing.
+
+The next step that a command ends with: one, where there is one.
 """
 
 from __future__ import annotations
@@ -8,7 +10,7 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import wraps
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import click
 
@@ -19,7 +21,6 @@ from persona_panel.files.secrets.visible import say, say_sentences, visible
 if TYPE_CHECKING:
     from persona_panel.files.named_files import RunCopy
     from persona_panel.statistics.core.table import Coverage
-
 
 COMPLETE = 0
 INCOMPLETE = 1
@@ -200,3 +201,20 @@ def say_what_is_missing(source: str, coverage: Coverage | None) -> None:
         "folder again asks for the missing ones alone.",
         err=True,
     )
+
+
+class NextStep(NamedTuple):
+    """The command that follows from what a command did.
+
+    Attributes:
+        what: what it does, such as "score the responses".
+        command: as `persona_panel.files.wording.command_line` makes it.
+    """
+
+    what: str
+    command: str
+
+    def say(self) -> None:
+        """Print it on standard error, the command whole on a line of its own, to be pasted."""
+        say_sentences(f"Next: {self.what}:", err=True)
+        say(f"  {visible(self.command)}", err=True)

@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import AnswerOptions, batch_options
-from persona_panel.cli.failures import gathered, refusals, say_failures, status_of
+from persona_panel.cli.failures import NextStep, gathered, refusals, say_failures, status_of
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out
-from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import (
     caps_of_a_file,
     column_mapping,
     limit_option,
     model_in,
 )
-from persona_panel.cli.run_options import CallOptions, call_options
+from persona_panel.cli.run_options import AnswerOptions, CallOptions, batch_options, call_options
 from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:

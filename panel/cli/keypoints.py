@@ -7,10 +7,9 @@ from pathlib import Path
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.failures import refusals, refusals_without_calls, status_of
+from persona_panel.cli.failures import NextStep, refusals, refusals_without_calls, status_of
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out, dialogues_counted
-from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import (
     caps_of_a_command,
     limit_option,

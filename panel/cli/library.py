@@ -1,6 +1,8 @@
-"""`persona-panel library`: the personas, rubrics and framings that can be named."""
+"""`persona-panel library` and `models`: what can be named, and which models can be used here."""
 
 from __future__ import annotations
+
+from datetime import date
 
 import click
 from rich.console import Console
@@ -9,13 +11,22 @@ from rich.text import Text
 
 import persona_panel.personas as persona_library
 import persona_panel.rubrics as rubric_library
-from persona_panel.cli.failures import refusals_without_calls
-from persona_panel.cli.help import PanelGroup
+from persona_panel.cli.failures import NextStep, refusals_without_calls
+from persona_panel.cli.help import PanelCommand, PanelGroup
+from persona_panel.cli.options import full_option, json_option
 from persona_panel.files.definitions import load_definition, resolve
+from persona_panel.files.secrets.visible import standard_output
+from persona_panel.models.local_servers import (
+    availability_result,
+    local_servers,
+    local_servers_result,
+    score_command,
+)
 from persona_panel.personas import PersonaSet
 from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.planning.settings import split_variant
 from persona_panel.results.console import output
+from persona_panel.results.result import load_format
 from persona_panel.rubrics import ItemForm, Rubric
 from persona_panel.rubrics.wording import scale_words
 
@@ -129,3 +140,22 @@ def _say(console: Console, text: str) -> None:
     """Print a text of several lines, or of one."""
     for line in text.splitlines():
         console.print(Text(line))
+
+
+@click.command(cls=PanelCommand, example="--local")
+@click.option(
+    "--local",
+    is_flag=True,
+    help="List the models of servers on this machine: what answers at the usual ports of Ollama "
+    "(11434), llama.cpp (8080), vLLM (8000) and LM Studio (1234). No key is sent.",
+)
+@full_option
+@json_option
+def models(*, local: bool, full: bool, as_json: bool) -> None:
+    """Show which models can be used here, and what the others need."""
+    servers = local_servers() if local else []
+    result = local_servers_result(servers) if local else availability_result(date.today())
+    with standard_output() as to:
+        load_format("json" if as_json else "terminal").render(result, to, full=full)
+    if score := score_command(servers):
+        NextStep("score responses by it", score).say()

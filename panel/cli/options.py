@@ -1,6 +1,4 @@
-"""Options that several commands have: how a result is computed and printed, columns, models, calls
-and money.
-"""
+"""Options that several commands have: results, columns, people's ratings, models and money."""
 
 from __future__ import annotations
 
@@ -9,24 +7,23 @@ from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
 from persona_panel.analyses import parameters
-from persona_panel.analyses.parameters import COLUMNS_OF_RATINGS as COLUMNS_OF_RATINGS
-from persona_panel.analyses.parameters import columns, ratings
 
 if TYPE_CHECKING:
+    from persona_panel.files.ratings import GivenScale
     from persona_panel.models.config import ModelConfig
-
+    from persona_panel.statistics.core.table import RatingsOrigin
 
 Command = Callable[..., Any]
 
 
 def option(*names: str, **settings: Any) -> Callable[[Command], Command]:
-    """`click.option`, of a command with any parameters."""
-    return click.option(*names, **settings)
+    """Declare an option, which may say what other one it `needs`."""
+    return with_parameters(parameters.Option(*names, **settings))
 
 
 def with_parameters(*parameters: click.Parameter) -> Callable[[Command], Command]:
@@ -39,11 +36,6 @@ def with_parameters(*parameters: click.Parameter) -> Callable[[Command], Command
         return command
 
     return declared
-
-
-def random_option(effect: str) -> Callable[[Command], Command]:
-    """Declare `--random`; see `persona_panel.analyses.parameters.random`."""
-    return with_parameters(parameters.random(effect))
 
 
 def limit_option(texts: str) -> Callable[[Command], Command]:
@@ -63,11 +55,6 @@ def json_option(command: Command) -> Command:
     return option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")(command)
 
 
-def by_option(text: str) -> Callable[[Command], Command]:
-    """Declare `--by`; see `persona_panel.analyses.parameters.by`."""
-    return with_parameters(parameters.by(text))
-
-
 def full_option(command: Command) -> Command:
     """The option for all tables; the command is given it as `full`."""
     return option(
@@ -77,21 +64,9 @@ def full_option(command: Command) -> Command:
     )(command)
 
 
-def column_mapping(
-    file: str,
-    example: str,
-    name: str = "--map",
-    *,
-    parameter: str = "mapping",
-    hidden: bool = False,
-) -> Callable[[Command], Command]:
+def column_mapping(*settings: str, **others: Any) -> Callable[[Command], Command]:
     """Declare the option; see `persona_panel.analyses.parameters.columns`."""
-    return with_parameters(columns(file, example, name, parameter, hidden=hidden))
-
-
-def ratings_argument(name: str) -> Callable[[Command], Command]:
-    """Declare a run's folder or ratings; see `persona_panel.analyses.parameters.ratings`."""
-    return with_parameters(*ratings(name))
+    return with_parameters(parameters.columns(*settings, **others))
 
 
 def model_in(text: str) -> str | ModelConfig:
@@ -227,3 +202,51 @@ def dry_run(command: Command) -> Command:
             return command(*args, dry_run=dry_run, **others)
 
     return with_dry_run
+
+
+class HumanReading(TypedDict):
+    """Settings for reading people's ratings: what
+    `persona_panel.files.aligned_ratings.load_human_ratings` takes."""
+
+    human_scale: GivenScale | None
+    allow_unmatched: bool
+
+
+def human_options(
+    text: str, example: str = "score=value", *, required: bool = False, in_short: bool = False
+) -> Callable[[Command], Command]:
+    """People's ratings, their columns and how they are to be read; the command is given `human`,
+    None where it is left out, `human_mapping` and `reading`.
+
+    Args:
+        text: what they are, for the command's help.
+        example: a field and a column of theirs.
+        in_short: whether help has --human alone, unless everything is asked for.
+    """
+
+    def with_ratings(command: Command) -> Command:
+        @wraps(command)
+        def with_reading(*args: Any, **inputs: Any) -> Any:
+            reading = HumanReading(
+                human_scale=inputs.pop("human_scale"), allow_unmatched=inputs.pop("allow_unmatched")
+            )
+            return command(*args, reading=reading, **inputs)
+
+        declared = parameters.people(text, example, required=required)
+        for each in declared:
+            each.hidden = each.hidden or (in_short and bool(each.needs))
+        return with_parameters(*declared)(with_reading)
+
+    return with_ratings
+
+
+def say_reading(*origins: RatingsOrigin | None) -> None:
+    """Print how files of ratings were read, and which of their items match nothing, on standard
+    error and before any figure."""
+    from persona_panel.files.secrets.visible import say_sentences
+    from persona_panel.results.conclusions.readings import origin_sentences
+
+    for origin in origins:
+        if origin is not None:
+            for sentence in origin_sentences(origin):
+                say_sentences(sentence, err=True)

@@ -12,13 +12,13 @@ from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import (
     COMPLETE,
     INCOMPLETE,
+    NextStep,
     gathered,
     refusals,
     refusals_without_calls,
 )
 from persona_panel.cli.help import PanelGroup
 from persona_panel.cli.job import carried_out, dialogues_counted
-from persona_panel.cli.next_step import NextStep
 from persona_panel.cli.options import (
     caps_of_a_file,
     column_mapping,

@@ -1,4 +1,4 @@
-"""`persona-panel report`: a run's folder in, a page to look at out; also written at a run's end."""
+"""`persona-panel report`, a run's page, also written at its end, and `view`, runs in a browser."""
 
 from __future__ import annotations
 
@@ -8,19 +8,25 @@ from typing import TYPE_CHECKING
 
 import click
 
+from persona_panel.analyses import parameters
+from persona_panel.cli.analysis_command import Gate, gate_options
 from persona_panel.cli.failures import refusals_without_calls
-from persona_panel.cli.gate import Gate, gate_options
 from persona_panel.cli.help import PanelCommand
-from persona_panel.cli.options import Command, by_option, option
-from persona_panel.cli.people_options import (
+from persona_panel.cli.options import (
+    Command,
     HumanReading,
-    epsilon_option,
-    group_options,
     human_options,
+    option,
     say_reading,
-    selected_option,
+    with_parameters,
 )
-from persona_panel.files.errors import RunFolderError, RunStopped
+from persona_panel.files.errors import (
+    ConfigurationError,
+    Fault,
+    InputError,
+    RunFolderError,
+    RunStopped,
+)
 from persona_panel.files.secrets.visible import say, visible
 
 if TYPE_CHECKING:
@@ -108,12 +114,16 @@ def write_report(page: RunReport, path: Path) -> None:
     "Human ratings of the same responses, in the form that `agree` reads, to be compared with "
     "the panel's on the page."
 )
-@epsilon_option("With --human: the alternative annotator test (0.1 if not given),")
-@selected_option
-@group_options(required=False)
-@by_option(
-    "Also the systems by persona, axis, model, prompt, dimension or a column. An axis is one of "
-    "personas, a column one of the responses; and whether the systems differ between these."
+@with_parameters(
+    parameters.epsilon(
+        "With --human: the alternative annotator test (0.1 if not given),", "--human"
+    ),
+    parameters.selected("--human"),
+    *parameters.groups(required=False, needs="--human"),
+    parameters.by(
+        "Also the systems by persona, axis, model, prompt, dimension or a column. An axis is one "
+        "of personas, a column one of the responses; and whether the systems differ between these."
+    ),
 )
 @click.option("--out", metavar="FILE", help="The page's file.  [default: RUN/report.html]")
 @gate_options("composite[my-model] >= 6", "difference[new, old] > -0.2", "rho >= 0.8")
@@ -154,10 +164,8 @@ def report(
     from persona_panel.reports.page.report import NAME, report_of
     from persona_panel.runs.load import load_run
 
-    _refuse_without_people(
-        human,
-        {"--epsilon": epsilon, "--selected": selected, "--raters": raters, "--groups": groups},
-    )
+    if (raters is None) != (groups is None):
+        raise click.UsageError("--raters and --groups are given together, or neither.")
     humans = inclusion = None
     if human is not None:
         humans = load_human_ratings(human, human_mapping, **reading)
@@ -193,16 +201,6 @@ def report(
     gate.finish(figures, of=lambda: score_result(loaded, people=page.people))
 
 
-def _refuse_without_people(human: str | None, given: Mapping[str, object]) -> None:
-    """Refuse options that say something of people's ratings where there are none, and one of the
-    two that groups take."""
-    there = [name for name, value in given.items() if value is not None]
-    if human is None and there:
-        raise click.UsageError(f"{there[0]} works only with --human; leave it out.")
-    if (given["--raters"] is None) != (given["--groups"] is None):
-        raise click.UsageError("--raters and --groups are given together, or neither.")
-
-
 def _figures(run: Run, page: RunReport) -> list[Figure]:
     """Return the figures that --require may name: the run's, then people's beside the panel."""
     from persona_panel.analyses.score import score_result
@@ -214,3 +212,60 @@ def _figures(run: Run, page: RunReport) -> list[Figure]:
     found = [figure for figure in led if figure.name == "answer"]
     found += [each for each in result_figures(score_result(run)) if each.name != "answer"]
     return found + [figure for result in page.beside for figure in result_figures(result)]
+
+
+@click.command(cls=PanelCommand, example="runs --open")
+@click.argument("folder", metavar="[FOLDER]", default="runs")
+@option(
+    "--port",
+    metavar="N",
+    type=click.IntRange(0, 65_535),
+    default=0,
+    help="The port to listen on.  [default: a free one]",
+)
+@option("--open", "opened", is_flag=True, help="Also open the page in the browser.")
+@refusals_without_calls
+def view(folder: str, port: int, opened: bool) -> None:
+    """Show the runs below FOLDER (`runs` if not given) in a browser, as they go on.
+
+    A line for each run: what it came to, how complete it is, what it cost. Of a run that goes on:
+    how far it is, its rate, its cost against the cap, what is missing and why, and systems' means
+    with their intervals so far. Two runs can be compared. A run that was killed is shown with the
+    command that goes on with it.
+
+    The server reads files and writes none, calls no model, and answers on 127.0.0.1 alone, at an
+    address that it prints last. The address has a key, as other users of the machine could open it
+    otherwise. For a machine elsewhere, `ssh -L PORT:127.0.0.1:PORT MACHINE` brings the port here.
+
+    Ctrl-C ends it, and no run.
+
+    Exit status: 0; 2 where there is no such folder, or the port is taken.
+    """
+    from persona_panel.files.wording import unreadable
+
+    root = Path(folder)
+    if not root.is_dir():
+        actual = "a file" if root.is_file() else unreadable(root)
+        expected = "a folder of runs: `score --out FOLDER/NAME` writes one into it"
+        raise InputError([Fault(folder, actual, expected)])
+    from persona_panel.view.server import HOST, ViewServer
+
+    try:
+        server = ViewServer(root, port)
+    except OSError as error:
+        raise ConfigurationError(
+            f"--port {port}: {HOST} cannot be listened on there ({error.strerror}); choose "
+            "another one, or leave it out for a free one"
+        ) from None
+    say(f"Runs below {visible(str(root))}, until Ctrl-C ends this:", err=True)
+    say(server.address)
+    if opened:
+        import webbrowser
+
+        webbrowser.open(server.address_to_open_once())
+    try:
+        server.serve_forever()
+    except KeyboardInterrupt:
+        pass
+    finally:
+        server.end()

@@ -10,23 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from persona_panel.analyses import parameters
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.failures import refusals, status_of
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out
 from persona_panel.cli.options import (
     Command,
-    by_option,
+    HumanReading,
     column_mapping,
+    human_options,
     option,
     options_by_name,
-    random_option,
+    with_parameters,
 )
 from persona_panel.cli.panel_options import PanelOptions, panel_options
-from persona_panel.cli.people_options import HumanReading, human_options
 from persona_panel.cli.report import place_of, report_at_the_end, report_option
-from persona_panel.cli.run_options import RunOptions, run_options
+from persona_panel.cli.run_options import AnswerOptions, RunOptions, batch_options, run_options
 from persona_panel.clusters.engines import engine_names
 from persona_panel.files.secrets.visible import say
 
@@ -74,6 +74,7 @@ def engine_options(command: Command) -> Command:
     )
     @option(
         "--workers",
+        needs="--engine",
         hidden=True,
         metavar="N",
         type=click.IntRange(min=1),
@@ -83,6 +84,7 @@ def engine_options(command: Command) -> Command:
     @option(
         "--engine-option",
         "options_of_engine",
+        needs="--engine",
         hidden=True,
         metavar="NAME=VALUE",
         multiple=True,
@@ -99,9 +101,6 @@ def engine_options(command: Command) -> Command:
         options_of_engine: Mapping[str, Any],
         **others: Any,
     ) -> Any:
-        for name, value in (("--workers", workers), ("--engine-option", options_of_engine)):
-            if value and spec is None:
-                raise click.UsageError(f"{name} works only with --engine; leave it out.")
         answering = others["answering"]
         if spec is not None and (answering.by_batches or answering.to or answering.answers):
             raise click.UsageError(
@@ -122,11 +121,14 @@ def engine_options(command: Command) -> Command:
     "is corrected by them, and the panel is compared with them.",
     in_short=True,
 )
-@by_option(
-    "Also print the systems by persona, model or a column. KIND is persona, axis (of personas), "
-    "model, prompt, dimension or a column of RESPONSES; and whether they differ between these."
+@with_parameters(
+    parameters.by(
+        "Also print the systems by persona, model or a column. KIND is persona, axis (of "
+        "personas), model, prompt, dimension or a column of RESPONSES; and whether they differ "
+        "between these."
+    ),
+    parameters.random("What differences between systems, and with them ranks, take as a sample"),
 )
-@random_option("What differences between systems, and with them ranks, take as a sample")
 @report_option
 @run_options("responses")
 @batch_options

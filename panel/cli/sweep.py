@@ -10,14 +10,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.batch_options import AnswerOptions, batch_options
 from persona_panel.cli.failures import gathered, refusals, status_of
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out
 from persona_panel.cli.options import column_mapping, model_in
 from persona_panel.cli.panel_options import PanelOptions, panel_options
 from persona_panel.cli.report import place_of, report_at_the_end, report_option
-from persona_panel.cli.run_options import RunOptions, run_options
+from persona_panel.cli.run_options import AnswerOptions, RunOptions, batch_options, run_options
 
 if TYPE_CHECKING:
     from persona_panel.cli.progress import ScoreProgress
@@ -34,7 +33,7 @@ _SEEN = ("framed", "baseline")
     example="prompts.jsonl --target openai:gpt-5-mini --out runs/sweep",
 )
 @click.argument("prompts", metavar="[PROMPTS]", required=False)
-@column_mapping("PROMPTS", "prompt=question")
+@column_mapping("PROMPTS", "prompt=question", needs="PROMPTS")
 @click.option(
     "--target",
     "targets",
@@ -70,7 +69,8 @@ _SEEN = ("framed", "baseline")
     "--responses",
     "response=answer",
     "--map-responses",
-    parameter="responses_mapping",
+    "responses_mapping",
+    "--responses",
     hidden=True,
 )
 @click.option(
@@ -154,13 +154,6 @@ def sweep(
     _refuse_mixed(prompts, targets, rewriters, responses_file, words, temperature)
     if like is not None and not options.dry_run:
         raise click.UsageError("--like is only for an estimate; add --dry-run.")
-
-    for given_mapping, file, name, where in (
-        (mapping, prompts, "--map", "PROMPTS"),
-        (responses_mapping, responses_file, "--map-responses", "--responses"),
-    ):
-        if given_mapping and file is None:
-            raise click.UsageError(f"{name} works only with {where}; leave it out.")
 
     from persona_panel.experiments.sweep.plan import framings_of
     from persona_panel.files.prompts import load_framed_responses, load_prompts

@@ -1,13 +1,19 @@
 """Responses in (JSONL, JSON, CSV, TSV and Parquet files, JSONL on a stream, tables in memory), and
 the batch that they make: every response with a prompt id, none of them twice.
+
+Responses in any order, also those of a source that can only be gone through in its own.
 """
 
 from __future__ import annotations
 
 import json
+import pickle
+import tempfile
+from array import array
 from collections.abc import (
     AsyncIterable,
     AsyncIterator,
+    Callable,
     Collection,
     Iterable,
     Iterator,
@@ -15,6 +21,7 @@ from collections.abc import (
     Sequence,
     Sized,
 )
+from contextlib import contextmanager
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
@@ -24,7 +31,7 @@ from typing import Any, NamedTuple, TypeVar
 import orjson
 from pydantic import ValidationError
 
-from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.errors import Fault, InputError, RunStopped
 from persona_panel.files.outputs import digest_of, prompt_id_of, response_id_of, short_digest
 from persona_panel.files.records import (
     ColumnMapping,
@@ -39,9 +46,47 @@ from persona_panel.files.records import (
     name_of,
     read_records,
 )
-from persona_panel.files.spooled import by_place
 from persona_panel.files.wording import explain, shown
 from persona_panel.graphs import Response
+
+
+@contextmanager
+def by_place(responses: Iterable[Response]) -> Iterator[Callable[[int], Response]]:
+    """Yield what gives a response by its place. Those that are no sequence are copied to a
+    temporary file without a name, as they need not fit into memory; 8 bytes of each are there.
+    Raises RunStopped: the file cannot be written."""
+    if isinstance(responses, Sequence):
+        yield responses.__getitem__
+        return
+    starts = array("q", [0])
+    with _stopping():
+        file = tempfile.TemporaryFile()  # noqa: SIM115
+    with file:
+        with _stopping():
+            for response in responses:
+                starts.append(starts[-1] + file.write(pickle.dumps(response)))
+            file.flush()
+
+        def read(place: int) -> Response:
+            start, end = starts[place : place + 2]
+            file.seek(start)
+            response: Response = pickle.loads(file.read(end - start))  # noqa: S301
+            return response
+
+        yield read
+
+
+@contextmanager
+def _stopping() -> Iterator[None]:
+    """Raise RunStopped, with what to do, where the file cannot be written."""
+    try:
+        yield
+    except OSError as error:
+        raise RunStopped(
+            "the responses cannot be copied, to be judged in random order, to a file in "
+            f"{tempfile.gettempdir()}: {error.strerror}; make room, or set TMPDIR to another folder"
+        ) from None
+
 
 _LABELS = frozenset({"id", "system", "prompt_id"})
 FIELDS = Fields(

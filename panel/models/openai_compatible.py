@@ -1,4 +1,4 @@
-"""`OpenAIClient` as a chat model of LangChain's."""
+"""`OpenAIClient` and `EmbeddedClient` as chat models of LangChain's."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import BaseMessage, convert_to_openai_messages
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from persona_panel.models.completions import as_message
+from persona_panel.models.completions import as_message, read_completion
+from persona_panel.models.embedded import EmbeddedClient
 from persona_panel.models.openai_client import OpenAIClient
 
 
@@ -58,3 +59,34 @@ class OpenAICompatible(OpenAIClient, BaseChatModel):
         reply = self.answer_in(completion, time.perf_counter() - started)
         message = as_message(reply, completion)
         return ChatResult(generations=[ChatGeneration(message=message)])
+
+
+class EmbeddedChat(EmbeddedClient, BaseChatModel):
+    """A GGUF model inside this process, which LangChain can call, too; its settings are those of
+    `EmbeddedClient`.
+    """
+
+    model_config = EmbeddedClient.model_config
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        return dict(self.parameters)
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        body = {
+            "messages": convert_to_openai_messages(messages),
+            "temperature": self.temperature,
+            **kwargs,
+        }
+        if stop:
+            body["stop"] = stop
+        started = time.monotonic()
+        answer = self._complete((), body)
+        reply = read_completion(answer, time.monotonic() - started)
+        return ChatResult(generations=[ChatGeneration(message=as_message(reply, answer))])

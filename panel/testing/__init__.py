@@ -43,9 +43,13 @@ from persona_panel.testing.conformance import (
     check_provider,
     check_stopping_rule,
 )
-from persona_panel.testing.renderer_check import check_renderer
-from persona_panel.testing.requirements import assert_requirements
-from persona_panel.testing.result_checks import check_engine, check_executor, check_statistic
+from persona_panel.testing.result_checks import (
+    assert_requirements,
+    check_engine,
+    check_executor,
+    check_renderer,
+    check_statistic,
+)
 from persona_panel.testing.scripted_model import (
     MODEL,
     Answer,

@@ -26,4 +26,4 @@ def modules_in(group: LazyGroup) -> Iterator[tuple[str, str]]:
         if isinstance(entry, LazyGroup):
             yield from modules_in(entry)
         elif not isinstance(entry, click.Group):
-            yield name, entry[0]
+            yield name, f"persona_panel.{entry[0]}"

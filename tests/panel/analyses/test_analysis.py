@@ -21,14 +21,13 @@ from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import ANALYSES, Analysis, analyses_on_page, analysis
 from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.cli.analysis_command import analysis_command
-from persona_panel.cli.commands import _ANALYSES
 from persona_panel.cli.main import command
 from persona_panel.results.document import schema
 from persona_panel.results.result import Result
 from tests.helpers.all_commands import modules_in
 from tests.helpers.results import SAMPLE, concluded_in
 
-MODULES = {name: of for name, of in modules_in(command) if of.startswith(_ANALYSES)}
+MODULES = {name: of for name, of in modules_in(command) if of.startswith("persona_panel.analyses.")}
 
 
 def sample(run: str, human: str | None = None, *, human_mapping: object = None,

@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-
 from persona_panel.cli.models import models
+
 from persona_panel.models.availability import (
     OLD,
     PriceDifference,
@@ -124,5 +124,5 @@ def test_an_old_table_is_said_to_be_old(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr("persona_panel.cli.models.date", Clock)
     assert "181 days old" in " ".join(CliRunner().invoke(models).output.split())
     monkeypatch.setattr("persona_panel.models.availability.OLD", timedelta(days=181))
-    monkeypatch.setattr("persona_panel.models.availability_result.OLD", timedelta(days=181))
+    monkeypatch.setattr("persona_panel.models.local_servers.OLD", timedelta(days=181))
     assert "days old" not in CliRunner().invoke(models).output

@@ -17,8 +17,8 @@ from langchain_core.messages import HumanMessage, SystemMessage
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.models import embedded
 from persona_panel.models.client import CallError
-from persona_panel.models.embedded_chat import EmbeddedChat
 from persona_panel.models.embedded_weights import SHA256, SHIPPED, weights_of
+from persona_panel.models.openai_compatible import EmbeddedChat
 from persona_panel.rubrics import ModelRequest
 
 needs_model = pytest.mark.skipif(

@@ -16,7 +16,7 @@ from click.testing import CliRunner
 
 from benchmarks.real_servers import MODEL, llama_server
 from persona_panel import Panel, Response
-from persona_panel.cli.models import models
+from persona_panel.cli.library import models
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.local_servers import (
     PROGRAMS,
@@ -280,7 +280,7 @@ def test_the_command_lists_what_is_found(monkeypatch: pytest.MonkeyPatch) -> Non
     """It prints the arguments, as JSON where asked, and then a command with one of them."""
     with http_server(said(200, listing("two words"))) as port:
         monkeypatch.setattr(
-            "persona_panel.cli.models.local_servers", lambda: local_servers([at(port)])
+            "persona_panel.cli.library.local_servers", lambda: local_servers([at(port)])
         )
         done = CliRunner().invoke(models, ["--local"])
         document = json.loads(CliRunner().invoke(models, ["--local", "--json"]).stdout)

@@ -8,9 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from persona_panel.cli.analysis_command import ResultOutput
-from persona_panel.cli.gate import Gate
-from persona_panel.cli.next_step import NextStep
+from persona_panel.cli.analysis_command import Gate, ResultOutput
+from persona_panel.cli.failures import NextStep
 from persona_panel.results.result import load_format
 from tests.helpers.invoked import invoked
 from tests.helpers.printed_commands import parse, whole_commands
