@@ -22,8 +22,8 @@ def __getattr__(name: str) -> Any:
         return _name(name)
     from importlib.metadata import version
 
-    globals()[name] = found = version("persona-panel")
-    return found
+    globals()[name] = value = version("persona-panel")
+    return value
 
 
 def __dir__() -> list[str]:

@@ -96,12 +96,12 @@ class Panel:
 
     @property
     def personas(self) -> tuple[Persona, ...]:
-        """Those that judge."""
+        """Return the personas that judge."""
         return self.plan.personas
 
     @property
     def rubric(self) -> Rubric:
-        """What judges are asked."""
+        """Return the rubric that judges are asked by."""
         return self.plan.rubric
 
     @property
@@ -121,11 +121,11 @@ class Panel:
 
     @property
     def deliberation(self) -> Deliberation | None:
-        """Whether and how judges see the others' readings and may revise."""
+        """Return the rules by which judges see the others' readings and may revise."""
         return self.plan.settings.deliberation
 
     def score(self, responses: Responses, **options: Unpack[ScoreOptions]) -> Run:
-        """As `ascore`, from code that is not asynchronous; works where a loop runs, too."""
+        """Score as `ascore`, from code that is not asynchronous; works where a loop runs, too."""
         return run_in_loop(self.ascore(responses, **options))
 
     async def ascore(
@@ -162,8 +162,9 @@ class Panel:
         )  # fmt: skip
 
     def estimate(self, responses: Responses) -> list[CostEstimate]:
-        """What scoring these would take, model by model, the cache counted in; calls nothing, and
-        knows nothing of nodes in a graph of one's own. Raises InputError as `ascore`."""
+        """Estimate what scoring these would take, model by model, the cache counted in; calls
+        nothing, and knows nothing of nodes in a graph of one's own. Raises InputError as
+        `ascore`."""
         return executor.Scoring(self.plan, responses, summary=run_summary).estimate()
 
     def astream(
@@ -191,7 +192,7 @@ class Panel:
         targets: Models = (),
         **options: Unpack[SweepOptions],
     ) -> Sweep:
-        """As `asweep`, from code that is not asynchronous; works where a loop runs, too."""
+        """Sweep as `asweep`, from code that is not asynchronous; works where a loop runs, too."""
         return run_in_loop(self.asweep(prompts, targets, **options))
 
     @sent_to_address
@@ -230,7 +231,7 @@ class Panel:
         targets: Models = (),
         **options: Unpack[Options],
     ) -> list[CostEstimate]:
-        """What a sweep would take, model by model, the cache counted in; calls nothing."""
+        """Estimate what a sweep would take, model by model, the cache counted in; calls nothing."""
         from persona_panel.experiments.sweep.running import Sweeping
 
         return Sweeping(self.plan, prompts, targets, options).estimate()

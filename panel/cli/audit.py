@@ -106,10 +106,10 @@ def injection(
     run = carried_out(job, options, output, lambda: result_figures(planned()), answering=answering)
     if run is None:
         return
-    found = audited(panel.plan, plan, run)
-    why = found.shortcomings()
+    audit = audited(panel.plan, plan, run)
+    why = audit.shortcomings()
     status = status_of(run.coverage.scored, complete=not why)
-    output.show(replace(found.result(), page=place_of(run)), status=status, why=why)
+    output.show(replace(audit.result(), page=place_of(run)), status=status, why=why)
 
 
 @audit.command(example="runs/first")
@@ -143,10 +143,10 @@ def bias(run: str, output: ResultOutput) -> None:
     )
     from persona_panel.files.wording import command_line
 
-    found = load_audited_run(run)
-    rows = biases(found.ratings, found.scales, found.lengths, comparisons=found.comparisons)
+    audited = load_audited_run(run)
+    rows = biases(audited.ratings, audited.scales, audited.lengths, comparisons=audited.comparisons)
     try:
-        path = write_biases(rows, Path(run), found.ratings)
+        path = write_biases(rows, Path(run), audited.ratings)
     except OSError as error:
         # The figures are there; a folder of someone else's is read all the same.
         say(visible(f"Not written to {run}/bias.json: {error.strerror}."), err=True)
@@ -154,4 +154,4 @@ def bias(run: str, output: ResultOutput) -> None:
     else:
         say(visible(f"Written to {path}."), err=True)
         page = NextStep("show it on the page of the run", command_line("report", [run]))
-    output.show(bias_result(rows, found.ratings, source=run), next_step=page)
+    output.show(bias_result(rows, audited.ratings, source=run), next_step=page)

@@ -151,7 +151,7 @@ def _records(
 
 
 def _is_cut(text: str | None) -> bool:
-    """Whether the short help leaves something of a text out."""
+    """Return whether the short help leaves something of a text out."""
     return "\n\n" in (text or "") or _SENTENCE_END.search(text or "") is not None
 
 

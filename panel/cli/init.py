@@ -130,12 +130,12 @@ def _columns(responses: str) -> list[str]:
 
     report = Report(responses)
     fields = Fields(tuple((name, (name,)) for name in sorted(NAMES)), NAMES)
-    found = dict.fromkeys(
+    columns = dict.fromkeys(
         column for record in read_records(responses, fields, report) for column in record.cells
     )
     if report.faults:
         raise report.error()
-    return list(found)
+    return list(columns)
 
 
 def _mapping(columns: Sequence[str]) -> Mapping[str, str]:
@@ -169,7 +169,7 @@ def _asked(question: str, default: str) -> str:
 
 
 def _described(responses: str, batch: ResponseFile) -> str:
-    """How many texts there are, by how many systems, to how many prompts."""
+    """Count the texts, by how many systems, to how many prompts."""
     from persona_panel.results.conclusions.wording import counted
 
     systems, prompts = set(), set()

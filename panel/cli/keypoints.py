@@ -87,12 +87,12 @@ def keypoints(
         return
     document = key_points_document(rationales, summed_up, model.id)
     read = document["rationales"]
-    told = f"Written to {run}/keypoints.json."
+    note = f"Written to {run}/keypoints.json."
     page = None
     # What is of a part must not stand on the page for the whole, nor replace what is.
     if limit is not None or not read["read"]:
-        told = f"Not written to {run}/keypoints.json: "
-        told += "no rationale could be read." if not read["read"] else "--limit leaves some out."
+        note = f"Not written to {run}/keypoints.json: "
+        note += "no rationale could be read." if not read["read"] else "--limit leaves some out."
     else:
         remedy = (
             "check permissions. The answers are in the cache: the same command asks nothing again"
@@ -100,7 +100,7 @@ def keypoints(
         with writing(Path(run) / "keypoints.json", remedy):
             write_key_points(document, Path(run))
         page = NextStep("show it on the page of the run", command_line("report", [run]))
-    say(visible(told), err=True)
+    say(visible(note), err=True)
     # Which key points there are is not known before, and models were called.
     refusals_without_calls(output.show)(
         key_points_result(document, source=run),

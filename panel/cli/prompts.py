@@ -83,8 +83,8 @@ def build(
     from persona_panel.runs.folder import OutputFile
 
     with gathered() as gather:
-        given = [gather(partial(model_in, model)) for model in models]
-    plan = prompt_set_plan(spec, given)
+        own_models = [gather(partial(model_in, model)) for model in models]
+    plan = prompt_set_plan(spec, own_models)
     own = tuple(model for model in models if Path(model).is_file())
     file = OutputFile(Path(out), overwrite, (*plan.files, *own))
     built = carried_out(
@@ -94,15 +94,15 @@ def build(
     if built is None:
         return
     if built.pending:
-        told = (
+        note = (
             f"{file.path} was not changed, because calls are without an answer. The replies that "
             "came are stored; the same command continues."
         )
     else:
-        told = f"The prompts are in {file.path}; what was dropped, in {file.named('dropped.jsonl')}"
+        note = f"The prompts are in {file.path}; what was dropped, in {file.named('dropped.jsonl')}"
         if not built.prompts:
-            told += "\nNo prompt is left; the funnel says at which step they were dropped."
-    say(told, err=True)
+            note += "\nNo prompt is left; the funnel says at which step they were dropped."
+    say(note, err=True)
     complete = bool(built.prompts) and not built.pending
     output.show(
         prompt_set_result(built),

@@ -193,10 +193,10 @@ def match(
 
     if by == "model":
         job = MatchByModel(batch, known, calling.model(spec or ""))
-        found = carried_out(job, calling, output, planned, watch=dialogues_counted)
-        if found is None:
+        by_model = carried_out(job, calling, output, planned, watch=dialogues_counted)
+        if by_model is None:
             return
-        matches = found
+        matches = by_model
     else:
         output.gate.refuse_unknown(planned)
         measure: Any = by

@@ -209,9 +209,9 @@ def _figures(run: Run, page: RunReport) -> list[Figure]:
     if page.people is None:
         return result_figures(score_result(run))
     led = result_figures(score_result(run, people=page.people))
-    found = [figure for figure in led if figure.name == "answer"]
-    found += [each for each in result_figures(score_result(run)) if each.name != "answer"]
-    return found + [figure for result in page.beside for figure in result_figures(result)]
+    figures = [figure for figure in led if figure.name == "answer"]
+    figures += [each for each in result_figures(score_result(run)) if each.name != "answer"]
+    return figures + [figure for result in page.beside for figure in result_figures(result)]
 
 
 @click.command(cls=PanelCommand, example="runs --open")

@@ -114,7 +114,7 @@ def _telling(address: str) -> Iterator[None]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CallOptions:
-    """How a command calls models.
+    """The settings of a command that calls models.
 
     Attributes:
         dry_run: whether the cost is estimated and no model called.

@@ -161,21 +161,23 @@ def sweep(
     limit = options.limit
     with gathered() as gather:
         chosen = gather(lambda: framings_of(framings))
-        asked = given = None
+        asked = answered = None
         if prompts:
             asked = gather(lambda: load_prompts(prompts, limit=limit, mapping=mapping))
         if responses_file:
-            given = gather(lambda: load_framed_responses(responses_file, mapping=responses_mapping))
+            answered = gather(
+                lambda: load_framed_responses(responses_file, mapping=responses_mapping)
+            )
         systems = [gather(partial(model_in, target)) for target in targets]
         others = [gather(partial(model_in, rewriter)) for rewriter in rewriters]
-    if given is not None and limit is not None:
-        kept = list(dict.fromkeys(response.prompt_id for response in given))[:limit]
+    if answered is not None and limit is not None:
+        kept = list(dict.fromkeys(response.prompt_id for response in answered))[:limit]
         kept = kept if asked is None else [prompt.id for prompt in asked]
-        given = [response for response in given if response.prompt_id in kept]
+        answered = [response for response in answered if response.prompt_id in kept]
     design: Options = {
         "framings": chosen,
         "rewriters": others,
-        "responses": given,
+        "responses": answered,
         "judge_sees": judge_sees,
         "words": words,
         "temperature": temperature,

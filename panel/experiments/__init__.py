@@ -1,1 +1,1 @@
-"""What runs models to learn something: sweeps, audits, generated texts, questions."""
+"""Experiments that run models: sweeps, audits, generated texts, questions."""

@@ -1,5 +1,5 @@
-"""What `persona-panel models` shows: which models can be used here, and those of servers on this
-machine, at the usual ports of Ollama, llama.cpp, vLLM and LM Studio.
+"""The results of `persona-panel models`: which models can be used here, and those of servers on
+this machine, at the usual ports of Ollama, llama.cpp, vLLM and LM Studio.
 
 Only 127.0.0.1 is asked, without a key and past any proxy, and no redirect is followed. Whatever
 listens there, an answer takes `TIMEOUT_S` and `_MOST_BYTES` at most.
@@ -184,7 +184,7 @@ _OWNERS = {
 
 
 class LocalServer(NamedTuple):
-    """What listens at an address.
+    """A program that listens at an address.
 
     Attributes:
         name: of the program, by what it says of its models, else by the port.
@@ -209,18 +209,18 @@ def local_servers(
     if not programs:
         return []
     with ThreadPoolExecutor(len(programs)) as threads:
-        found = threads.map(lambda program: _server_at(program, timeout_s), programs)
-        return [server for server in found if server is not None]
+        servers = threads.map(lambda program: _server_at(program, timeout_s), programs)
+        return [server for server in servers if server is not None]
 
 
 def _server_at(program: ServerProgram, timeout_s: float) -> LocalServer | None:
     """Return what listens at the port of a program; None where nothing does."""
-    found = _asked(f"{program.address}/models", timeout_s)
-    if found is None:
+    answer = _asked(f"{program.address}/models", timeout_s)
+    if answer is None:
         return None
-    if isinstance(found, str):
-        return LocalServer(program.name, program.address, problem=found)
-    server = _read(program, *found)
+    if isinstance(answer, str):
+        return LocalServer(program.name, program.address, problem=answer)
+    server = _read(program, *answer)
     if server.name != _LLAMA_CPP or not server.models:
         return server
     properties = _asked(f"{program.address.removesuffix('/v1')}/props", timeout_s)

@@ -54,8 +54,8 @@ class RunAnswer:
         >>> RunAnswer("people", "Not shown: ω 0.2 (4 people).", Estimate(0.2)).verdict
         'Not shown'
         """
-        found = _VERDICT.match(self.sentence)
-        return found[0] if found else self.sentence
+        match = _VERDICT.match(self.sentence)
+        return match[0] if match else self.sentence
 
     @property
     def is_known(self) -> bool:

@@ -1,4 +1,4 @@
-"""Where values stand on the axis of a chart, in per cent of its width.
+"""Places of values on the axis of a chart, in per cent of its width.
 
 Only positions across are relative: so a chart is as wide as its cell on any screen, while marks and
 text keep their size.

@@ -1,4 +1,5 @@
-"""Where results are printed, and tables in which no figure wraps and no name is cut."""
+"""The consoles that results are printed on, and tables in which no figure wraps and no name is
+cut."""
 
 from __future__ import annotations
 
@@ -94,7 +95,7 @@ class ReportTable:
     lines: Sequence[TableRow]
 
     def reasons(self) -> list[str]:
-        """Why figures are undefined: a sentence for each reason, with where it holds."""
+        """Return why figures are undefined: a sentence for each reason, with where it holds."""
         reasons: dict[str, list[str]] = {}
         for line in self.lines:
             for column, cell in zip(self.columns, line.cells, strict=True):

@@ -1,4 +1,4 @@
-"""How the figures of results are computed: a sentence each, with the source of the formula."""
+"""Definitions of the figures of results: a sentence each, with the source of the formula."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What an analysis found, described once; formats, requirements and pages read the description."""
+"""The result of an analysis, described once; formats, requirements and pages read the
+description."""
 
 from __future__ import annotations
 

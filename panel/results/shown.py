@@ -1,5 +1,5 @@
-"""What people read of a result, in its order: sentences and tables of cells, for every format that
-is read by people."""
+"""The parts of a result that people read, in order: sentences and tables of cells, for every format
+that is read by people."""
 
 from __future__ import annotations
 

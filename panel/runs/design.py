@@ -1,5 +1,5 @@
-"""How precise the means of a run, or of a file of ratings, are, and what another design would
-give and cost."""
+"""The precision of the means of a run, or of a file of ratings, and what another design would give
+and cost."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ _MOST_PASSES = 4
 
 
 class Job(ABC, Generic[T]):
-    """What asks models, by the names under which they are called, and comes to a `T`.
+    """A task that asks models, by the names under which they are called, and comes to a `T`.
 
     Attributes:
         output: where it is written; None, nowhere.

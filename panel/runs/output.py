@@ -1,4 +1,4 @@
-"""Where a run is written: into a folder or to an address, by files of JSON lines that grow and
+"""The output of a run: into a folder or to an address, by files of JSON lines that grow and
 never lose what they held.
 
 A run that goes on from another one begins its lines anew: what was done before comes back from the

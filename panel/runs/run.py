@@ -1,4 +1,4 @@
-"""What a run has brought: ratings with the reason of every gap, verdicts, rankings.
+"""A run: ratings with the reason of every gap, verdicts, rankings.
 
 Filled judgment by judgment while the panel judges, or from a folder (`persona_panel.runs.load`);
 holds no texts. Files are written from it by `persona_panel.runs.folder`.
@@ -38,7 +38,6 @@ from persona_panel.runs.kept import kept_responses
 from persona_panel.runs.scale_limits import composite_limits, mean_limits, unit_of
 from persona_panel.statistics.core.arrays import Random
 from persona_panel.statistics.core.display import (
-    COMPOSITE,
     ColumnKind,
     Facts,
     FrameColumn,
@@ -409,7 +408,7 @@ class Run(CollectedRatings):
         return self.folder
 
     def deliberation(self) -> DeliberationReport | None:
-        """What deliberation did, to the ratings by number; None where there was none.
+        """Return what deliberation did, to the ratings by number; None where there was none.
 
         Raises:
             InputError: `humans` shares no response or no dimension with the run.
@@ -574,12 +573,5 @@ class Run(CollectedRatings):
 
 
 def share_name(dimension: str, category: str) -> str:
-    """What the share of a category is called in tables; no dimension's id has a colon."""
+    """Return what the share of a category is called in tables; no dimension's id has a colon."""
     return f"{dimension}:{category}"
-
-
-def composite_name(rubric: Rubric) -> str:
-    """What composites are called in tables beside people's ratings: where they are the share of a
-    category, as that share is."""
-    share = None if rubric.composite is None else rubric.composite.share_of
-    return COMPOSITE if share is None else share_name(share.dimension, share.value)

@@ -1,4 +1,4 @@
-"""What all runs into a folder have spent: spent.json, which caps count.
+"""The spending of all runs into a folder: spent.json, which caps count.
 
 Written in one place over and over, in one write of a few hundred bytes, which a kill cannot part.
 

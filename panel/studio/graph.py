@@ -1,5 +1,5 @@
-"""What LangGraph's development server opens: a panel that judges, one that deliberates, one that
-compares, and a sweep.
+"""Graphs that LangGraph's development server opens: a panel that judges, one that deliberates, one
+that compares, and a sweep.
 
 The panel is that of the file in PERSONA_PANEL_FILE, or the default one, with what a request's
 config puts in its place (`PanelChoice`). A graph is made in a thread, as the server's loop must not

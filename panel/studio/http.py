@@ -1,6 +1,6 @@
-"""What LangGraph's development server asks of a request: that it names this machine, so that a page
-whose name was made to lead here (DNS rebinding) gets no answer. Which pages may read answers is
-said in langgraph.json.
+"""The condition of LangGraph's development server on a request: that it names this machine, so that
+a page whose name was made to lead here (DNS rebinding) gets no answer. Which pages may read answers
+is said in langgraph.json.
 
 PERSONA_PANEL_HOSTS has further names of the machine, with commas between, for a server that is
 asked over a network.

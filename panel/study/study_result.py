@@ -390,7 +390,7 @@ def _estimate(statistic: Statistic | None) -> Estimate | None:
 
 
 def _selection(facts: dict[str, Any]) -> Iterator[str]:
-    """What is missing of the items that `select` drew."""
+    """Return what is missing of the items that `select` drew."""
     if n := facts["selected_unrated"]:
         yield (
             f"{n:,} of {counted(facts['selected'], 'selected item')} "

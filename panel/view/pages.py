@@ -31,7 +31,7 @@ class ServedPage:
 
 @dataclass(frozen=True, slots=True)
 class LivePanel:
-    """What is shown of a run that goes on, or was stopped: `now` as `LiveRun.update` gives it."""
+    """The panel of a run that goes on, or was stopped: `now` as `LiveRun.update` gives it."""
 
     name: str
     now: Mapping[str, Any]

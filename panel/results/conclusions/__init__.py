@@ -1,4 +1,4 @@
-"""What may be concluded from a result, in a few plain sentences: what is significant, what is not,
+"""Conclusions from a result, in a few plain sentences: what is significant, what is not,
 and what would settle it.
 
 Pure functions: figures in, sentences out, one module for each command. A sentence claims only what

@@ -1,4 +1,4 @@
-"""What a run shows about its deliberation: whether it brought the panel closer to people, and
+"""Conclusions on a run's deliberation: whether it brought the panel closer to people, and
 whether judges differ less after it."""
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What judges of a run are called in sentences and tables: by what they differ in, as ids are too
+"""Names of the judges of a run in sentences and tables: by what they differ in, as ids are too
 long beside figures."""
 
 from __future__ import annotations

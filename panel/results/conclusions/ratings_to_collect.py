@@ -1,5 +1,5 @@
-"""What later commands ask of people's ratings that are still to be collected, where they would have
-too few."""
+"""Requirements of later commands on people's ratings that are still to be collected, where they
+would have too few."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a file of ratings was read, and how many of its items a panel has, in sentences."""
+"""Sentences on how a file of ratings was read, and how many of its items a panel has."""
 
 from __future__ import annotations
 

@@ -98,7 +98,7 @@ def sign_of(ends: tuple[float, float]) -> int:
 
 
 def reasons_of(rows: Iterable[Row]) -> str:
-    """Why figures are undefined, each reason once."""
+    """Return why figures are undefined, each reason once."""
     return "; ".join(dict.fromkeys(str(row.reason) for row in rows))
 
 

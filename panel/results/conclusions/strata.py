@@ -1,4 +1,4 @@
-"""Whether a figure differs between strata, in a sentence."""
+"""The sentence on whether a figure differs between strata."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ class _Cell(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class _Chart:
-    """What is drawn of a row."""
+    """The drawing of a row."""
 
     value: float
     low: float
@@ -225,7 +225,7 @@ def _is_heat(table: Table) -> bool:
 
 
 def _is_whole(table: Table, full: bool) -> bool:
-    """Whether a picture of the table has all of it, as of a heat map that is not large."""
+    """Return whether a picture of the table has all of it, as of a heat map that is not large."""
     sizes = len(table.shown_rows(full)), len(table.shown_columns(full))
     return _is_heat(table) and max(sizes) <= _PICTURED
 
@@ -314,7 +314,7 @@ def _section(
 
 
 def _key(table: Table, column: Column, rows: Sequence[Mapping[str, Any]]) -> str:
-    """What a chart draws."""
+    """Return the key of a chart."""
     heads = {each.name: one_line(each.head) for each in table.columns}
     of = [row[column.name] for row in rows if row.get(column.name) is not None]
     over = next((f" over {each.over}" for each in of if each.has_interval and each.over), "")

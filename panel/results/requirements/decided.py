@@ -1,4 +1,4 @@
-"""What became of requirements: read, each with the figure that it names, and decided."""
+"""Outcomes of requirements: read, each with the figure that it names, and decided."""
 
 from __future__ import annotations
 

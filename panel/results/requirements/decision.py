@@ -1,5 +1,5 @@
-"""Whether a figure meets a requirement: by the unfavourable end of its 95 % interval, or of that at
-the level that the requirement names.
+"""The decision whether a figure meets a requirement: by the unfavourable end of its 95 % interval,
+or of that at the level that the requirement names.
 
 That is a one-sided test at 2.5 %: where the figure is in truth on the wrong side of the bound, an
 interval that misses in 5 % of the cases, either way alike, lies wholly on the right side in 2.5 %.

@@ -52,7 +52,7 @@ class OpenKey(FigureKey):
     among: Sequence[str] = ()
 
     def is_called(self, name: str) -> bool:
-        """Whether this may be its name."""
+        """Return whether this may be its name."""
         return not self.among or same_name(name) in map(same_name, self.among)
 
 

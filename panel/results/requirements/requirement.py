@@ -114,8 +114,8 @@ def parse_requirement(text: str) -> Requirement:
         raise WrongRequirement(_found(number), "a number, such as 6, -0.2 or 1e-3")
     if at and (_NUMBER.fullmatch(level) is None or not 0.5 <= float(level) < 1):
         raise WrongRequirement(f"level={level}", "a level of confidence from 0.5 to below 1")
-    found = Requirement(name, tuple(keys), cast(Comparator, comparison), float(number))
-    return replace(found, level=float(level)) if at else found
+    requirement = Requirement(name, tuple(keys), cast(Comparator, comparison), float(number))
+    return replace(requirement, level=float(level)) if at else requirement
 
 
 def written(name: str, keys: tuple[str, ...]) -> str:

@@ -1,4 +1,4 @@
-"""What was required, what was found, and what would settle it, in sentences."""
+"""Sentences on what was required, what was found, and what would settle it."""
 
 from __future__ import annotations
 
