@@ -1,5 +1,4 @@
-"""The consoles that results are printed on, and tables in which no figure wraps and no name is
-cut."""
+"""The consoles of results, and tables in which no figure wraps and no name is cut."""
 
 from __future__ import annotations
 

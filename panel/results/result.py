@@ -1,5 +1,4 @@
-"""The result of an analysis, described once; formats, requirements and pages read the
-description."""
+"""The result of an analysis, described once; formats, requirements and pages read it."""
 
 from __future__ import annotations
 
