@@ -83,13 +83,9 @@ class WantedRows:
 
 class BatchCaller(Caller):
     """A caller that calls models until it collects; then it calls only those that have no batches.
-
-    Args:
-        apis: the batches of models, by name.
-        others_too: whether models without batches are called while it collects; else they are
-            once all others are answered.
-        endpoints, cache, budget, seed, read_ahead: see `Caller`.
-    """
+    `apis`: the batches of models, by name; `others_too`: whether models without batches are called
+    while it collects; else they are once all others are answered; `endpoints`, `cache`, `budget`,
+    `seed`, `read_ahead`: see `Caller`."""
 
     def __init__(
         self,
@@ -188,15 +184,9 @@ class BatchCaller(Caller):
     def collecting(
         self, folder: Path | None = None, *, known: bool = False
     ) -> Iterator[Mapping[str, WantedRows]]:
-        """Gather what the cache lacks, by model, for as long as the block lasts.
-
-        Args:
-            folder: where there is room for the requests; None, the system's.
-            known: whether `known` is to have all requests that are met, answered or not.
-
-        Raises:
-            Abort: there is none.
-        """
+        """Gather what the cache lacks, by model, for as long as the block lasts. `folder`: where
+        there is room for the requests; None, the system's; `known`: whether `known` is to have all
+        requests that are met, answered or not. Raises Abort: there is none."""
         place = Path(gettempdir()) if folder is None else folder
         with ExitStack() as files:
             self._stage, self._wanted = "collecting", {}
@@ -264,12 +254,9 @@ class BatchCaller(Caller):
     def made(
         self, name: str, rows: list[ReplyKey], used: Usage, n_estimated: int, each: Usage
     ) -> None:
-        """Count the calls of a batch, whose answers to these rows are this run's own.
-
-        Args:
-            name: under which they are counted, see `batched_name`.
-            n_estimated: how many did not say what they took, and are in `used` with `each`.
-        """
+        """Count the calls of a batch, whose answers to these rows are this run's own. `name`: under
+        which they are counted, see `batched_name`; `n_estimated`: how many did not say what they
+        took, and are in `used` with `each`."""
         self.counts.made += len(rows)
         if used:
             self._note(name, used, is_estimate=False)

@@ -241,11 +241,7 @@ class Endpoint:
             self.give_up(f"it {never} in {silence:.0f} s; last error: {error}")
         elif silence > _SILENCE_S and not self.down:
             self.unavailable.set()
-            logger.warning(
-                "%s; retrying for up to %.0f s",
-                error,
-                self._patient_until() - now,
-            )
+            logger.warning("%s; retrying for up to %.0f s", error, self._patient_until() - now)
 
     def lost(self, error: CallError) -> None:
         """Note that a call was tried to the end in vain."""
@@ -318,15 +314,9 @@ async def retried(
     endpoint: Endpoint,
     random_: random.Random,
 ) -> T:
-    """Try a call again whose first attempt met `first`; returns its result.
-
-    Args:
-        try_again: makes another attempt.
-        random_: jitters the waits.
-
-    Raises:
-        Unanswered: `failed`, with the last fault and, if one forbade another attempt, the cap.
-    """
+    """Try a call again whose first attempt met `first`; returns its result. `try_again`: makes
+    another attempt; `random_`: jitters the waits. Raises Unanswered: `failed`, with the last fault
+    and, if one forbade another attempt, the cap."""
     started = time.monotonic()
     last, tries, charged = first, 0, 0
 

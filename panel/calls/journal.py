@@ -197,12 +197,8 @@ def change_of(noted: bytes) -> ReplyChange:
 def merged(
     kept: Iterable[tuple[bytes, bytes]], *changes: Mapping[bytes, ReplyChange]
 ) -> dict[bytes, bytes]:
-    """Return the stored replies of a page by their keys.
-
-    Args:
-        kept: those in the database, the later of two under one key last.
-        changes: of several processes, in an order that may be wrong.
-    """
+    """Return the stored replies of a page by their keys. `kept`: those in the database, the later
+    of two under one key last; `changes`: of several processes, in an order that may be wrong."""
     dropped: dict[bytes, list[bytes]] = {}
     stored = list(kept)
     for each in changes:

@@ -75,13 +75,9 @@ class EndpointState:
 
 @dataclass(frozen=True, slots=True)
 class CallsState:
-    """The state of a run's calls.
-
-    Attributes:
-        endpoints: by model, those of which answers are wanted.
-        spent: what each model has used in this run, as `CallCounts.spent`.
-        usd: what that cost, None where the price is not known.
-    """
+    """The state of a run's calls. `endpoints`: by model, those of which answers are wanted;
+    `spent`: what each model has used in this run, as `CallCounts.spent`; `usd`: what that cost,
+    None where the price is not known."""
 
     endpoints: Mapping[str, EndpointState]
     spent: Mapping[str, Usage]

@@ -50,11 +50,8 @@ async def traced(
     traces_calls: bool = False,
 ) -> ModelResponse:
     """Await `call` and return its reply, traced as a run of this name under the current one.
-
-    Args:
-        model: `provider:name`.
-        traces_calls: the model's client traces its calls, tokens and all: the run only holds them.
-    """
+    `model`: `provider:name`; `traces_calls`: the model's client traces its calls, tokens and all:
+    the run only holds them."""
     provider, _, model_name = model.partition(":")
     about = {"ls_provider": provider, "ls_model_name": model_name}
     from langsmith.run_helpers import trace

@@ -100,11 +100,7 @@ class Gate:
         if status != COMPLETE:
             sys.exit(status)
 
-    def _write(
-        self,
-        result: GateResult,
-        of: Callable[[], Result],
-    ) -> bool:
+    def _write(self, result: GateResult, of: Callable[[], Result]) -> bool:
         """Write the files; whether they could be written."""
         texts, is_written = {}, True
         if self.junit is not None:
@@ -126,11 +122,8 @@ class Gate:
 
 
 def gate_options(*examples: str) -> Callable[[Command], Command]:
-    """Options for what figures have to be; the command is given them as `gate`.
-
-    Args:
-        examples: one to three requirements on figures of this command.
-    """
+    """Options for what figures have to be; the command is given them as `gate`. `examples`: one to
+    three requirements on figures of this command."""
 
     def with_gate_options(command: Command) -> Command:
         return _with_gate(command, [f"'{example}'" for example in examples])
@@ -246,18 +239,11 @@ class ResultOutput:
         next_step: NextStep | None = None,
     ) -> None:
         """Print the result in its format, with what is to be known of its inputs on standard error;
-        draw it; decide the requirements, and end the command with its exit status where that is
-        not 0.
-
-        Args:
-            status: of the command itself.
-            why: it is not 0, for the last line where no requirement decides.
-            next_step: follows the result, unless that has one of its own.
-
-        Raises:
-            InputError: a requirement names no figure of it; nothing is printed then.
-            click.UsageError: it has no estimates to draw.
-        """
+        draw it; decide the requirements, and end the command with its exit status where that is not
+        0. `status`: of the command itself; `why`: it is not 0, for the last line where no
+        requirement decides; `next_step`: follows the result, unless that has one of its own. Raises
+        InputError: a requirement names no figure of it; nothing is printed then; click.UsageError:
+        it has no estimates to draw."""
         from persona_panel.results.requirements.of_result import result_figures
 
         self.gate.refuse_unknown(lambda: result_figures(result))
@@ -288,11 +274,8 @@ class ResultOutput:
 
 def result_options(*requirements: str) -> Callable[[Command], Command]:
     """Declare the options for how a result is printed, drawn and required; the command is given
-    them as `output`, a `ResultOutput`.
-
-    Args:
-        requirements: one to three on figures of this command, for its help.
-    """
+    them as `output`, a `ResultOutput`. `requirements`: one to three on figures of this command, for
+    its help."""
 
     def declared(command: Command) -> Command:
         @full_option

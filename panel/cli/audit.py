@@ -136,11 +136,7 @@ def bias(run: str, output: ResultOutput) -> None:
     Exit status: 0; 2, wrong input; 3, a requirement is not met.
     """
     from persona_panel.analyses.bias import biases
-    from persona_panel.analyses.bias_result import (
-        bias_result,
-        load_audited_run,
-        write_biases,
-    )
+    from persona_panel.analyses.bias_result import bias_result, load_audited_run, write_biases
     from persona_panel.files.wording import command_line
 
     audited = load_audited_run(run)

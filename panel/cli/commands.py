@@ -19,11 +19,7 @@ class LazyGroup(PanelGroup):
     """A group whose commands are imported only when they are called."""
 
     def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, Entry]], **settings: Any):
-        """Make the group.
-
-        Args:
-            sections: its commands by name, in sections of its help.
-        """
+        """Make the group. `sections`: its commands by name, in sections of its help."""
         super().__init__(*args, **settings)
         self.sections = sections
         self.entries = {name: entry for part in sections.values() for name, entry in part.items()}

@@ -35,13 +35,9 @@ LOST_OUTPUT = 5
 
 
 def status_of(n: int, *, complete: bool) -> int:
-    """Return how a command ends that calls models.
-
-    Args:
-        n: how many results it has; without any it is no success, even where nothing is missing
-            (all judgments are abstentions, say).
-        complete: whether everything is there.
-    """
+    """Return how a command ends that calls models. `n`: how many results it has; without any it is
+    no success, even where nothing is missing (all judgments are abstentions, say); `complete`:
+    whether everything is there."""
     if not n:
         return NOTHING_SCORED
     return COMPLETE if complete else INCOMPLETE
@@ -183,11 +179,8 @@ def say_failures(failures: Sequence[str], elsewhere: str) -> None:
 
 def say_what_is_missing(source: str, coverage: Coverage | None) -> None:
     """A sentence where judgments of a run are missing, as they failed or the run was stopped.
-
-    Args:
-        source: the run's folder.
-        coverage: as `Ratings` has it; nothing is said where there is none.
-    """
+    `source`: the run's folder; `coverage`: as `Ratings` has it; nothing is said where there is
+    none."""
     from persona_panel.results.conclusions.wording import missing_judgments
 
     if coverage is None or not coverage.missing:
@@ -204,12 +197,8 @@ def say_what_is_missing(source: str, coverage: Coverage | None) -> None:
 
 
 class NextStep(NamedTuple):
-    """The command that follows from what a command did.
-
-    Attributes:
-        what: what it does, such as "score the responses".
-        command: as `persona_panel.files.wording.command_line` makes it.
-    """
+    """The command that follows from what a command did. `what`: what it does, such as "score the
+    responses"; `command`: as `persona_panel.files.wording.command_line` makes it."""
 
     what: str
     command: str

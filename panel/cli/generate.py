@@ -13,12 +13,7 @@ from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import NextStep, gathered, refusals, say_failures, status_of
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out
-from persona_panel.cli.options import (
-    caps_of_a_file,
-    column_mapping,
-    limit_option,
-    model_in,
-)
+from persona_panel.cli.options import caps_of_a_file, column_mapping, limit_option, model_in
 from persona_panel.cli.run_options import AnswerOptions, CallOptions, batch_options, call_options
 from persona_panel.files.secrets.visible import say, visible
 

@@ -54,11 +54,8 @@ class _Exemplified(click.Command):
     """A command, or a group, whose help has an example."""
 
     def __init__(self, *args: Any, example: str = "", **settings: Any) -> None:
-        """Make the command.
-
-        Args:
-            example: what follows the command's name in the example of its help.
-        """
+        """Make the command. `example`: what follows the command's name in the example of its
+        help."""
         super().__init__(*args, **settings)
         self.example = example
 

@@ -154,11 +154,8 @@ def _run(
 def _at_batch_prices(
     estimates: Sequence[CostEstimate], models: Mapping[str, BoundModel]
 ) -> list[CostEstimate]:
-    """The estimates at what batches cost, where a model has such at a known price.
-
-    Args:
-        models: by the names that the estimates have for them.
-    """
+    """The estimates at what batches cost, where a model has such at a known price. `models`: by the
+    names that the estimates have for them."""
     return [
         replace(estimate, usd=_batch_usd(estimate, models[estimate.model]))
         for estimate in estimates

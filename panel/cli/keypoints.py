@@ -10,10 +10,7 @@ from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import NextStep, refusals, refusals_without_calls, status_of
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out, dialogues_counted
-from persona_panel.cli.options import (
-    caps_of_a_command,
-    limit_option,
-)
+from persona_panel.cli.options import caps_of_a_command, limit_option
 from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets.visible import say, visible
 

@@ -40,10 +40,7 @@ def with_parameters(*parameters: click.Parameter) -> Callable[[Command], Command
 
 def limit_option(texts: str) -> Callable[[Command], Command]:
     """The option to use a part; the command is given it as `limit`, None where it is left out.
-
-    Args:
-        texts: what a part is used of, such as "responses".
-    """
+    `texts`: what a part is used of, such as "responses"."""
     return option(
         "--limit", metavar="N", type=click.IntRange(min=1), help=f"Use the first N {texts} only."
     )
@@ -57,11 +54,9 @@ def json_option(command: Command) -> Command:
 
 def full_option(command: Command) -> Command:
     """The option for all tables; the command is given it as `full`."""
-    return option(
-        "--full",
-        is_flag=True,
-        help="Print every table, not the main statistics alone.",
-    )(command)
+    return option("--full", is_flag=True, help="Print every table, not the main statistics alone.")(
+        command
+    )
 
 
 def column_mapping(*settings: str, **others: Any) -> Callable[[Command], Command]:
@@ -216,13 +211,9 @@ def human_options(
     text: str, example: str = "score=value", *, required: bool = False, in_short: bool = False
 ) -> Callable[[Command], Command]:
     """People's ratings, their columns and how they are to be read; the command is given `human`,
-    None where it is left out, `human_mapping` and `reading`.
-
-    Args:
-        text: what they are, for the command's help.
-        example: a field and a column of theirs.
-        in_short: whether help has --human alone, unless everything is asked for.
-    """
+    None where it is left out, `human_mapping` and `reading`. `text`: what they are, for the
+    command's help; `example`: a field and a column of theirs; `in_short`: whether help has --human
+    alone, unless everything is asked for."""
 
     def with_ratings(command: Command) -> Command:
         @wraps(command)

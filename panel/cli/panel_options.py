@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 
 class SettingOption(click.Option):
     """The option of a setting, None where it is left out, so that a panel file's value holds.
-
-    Args:
-        only_off: the option only switches it off.
-    """
+    `only_off`: the option only switches it off."""
 
     section = HOW
 
@@ -101,12 +98,8 @@ def patience_option(command: Command) -> Command:
 
 @dataclass(frozen=True, slots=True)
 class PanelOptions:
-    """The panel that a command line asks for.
-
-    Attributes:
-        panel_file: its file, None where there is none.
-        settings: what it says beside the file, or without one.
-    """
+    """The panel that a command line asks for. `panel_file`: its file, None where there is none;
+    `settings`: what it says beside the file, or without one."""
 
     panel_file: str | None
     settings: PanelOverrides
@@ -136,12 +129,9 @@ class PanelOptions:
 def panel_options(
     *, without: Collection[str] = (), only_off: Collection[str] = ()
 ) -> Callable[[Command], Command]:
-    """Options for which panel judges; the command is given them as `panel_options`.
-
-    Args:
-        without: settings that the command has no options for.
-        only_off: settings that it can only switch off.
-    """
+    """Options for which panel judges; the command is given them as `panel_options`. `without`:
+    settings that the command has no options for; `only_off`: settings that it can only switch
+    off."""
     declared = [setting for setting in declared_settings() if setting.name not in without]
     options = [
         SettingOption(setting, only_off=setting.name in only_off)
@@ -178,9 +168,7 @@ def panel_options(
 
 
 def _value(
-    setting: Setting,
-    values: Mapping[tuple[str, ...], Any],
-    options: Sequence[SettingOption],
+    setting: Setting, values: Mapping[tuple[str, ...], Any], options: Sequence[SettingOption]
 ) -> Any:
     """A setting as its options say it, None where none of them is there. Raises UsageError: a part
     is there without the one that all others are of."""

@@ -28,10 +28,7 @@ _FORMATS = {
 _NAMING_SHOWN = 5
 
 
-@click.command(
-    cls=PanelCommand,
-    example="answers.csv --raters 3 --per-rater 20 --out study",
-)
+@click.command(cls=PanelCommand, example="answers.csv --raters 3 --per-rater 20 --out study")
 @click.argument("responses", metavar="RESPONSES")
 @column_mapping("RESPONSES", "response=answer,system=model")
 @click.option(
@@ -370,12 +367,7 @@ _TEXTS, _RUBRIC = "RESPONSES", "RUBRIC"
 @result_options("items >= 60", "prompts >= 10")
 @refusals_without_calls
 def select(
-    run: str,
-    mapping: Mapping[str, str],
-    n: int,
-    seed: int,
-    out: str | None,
-    output: ResultOutput,
+    run: str, mapping: Mapping[str, str], n: int, seed: int, out: str | None, output: ResultOutput
 ) -> None:
     """Choose the items of RUN that people should rate, for `people calibrate`.
 

@@ -142,13 +142,10 @@ def duration(seconds: float) -> str:
 def state_lines(
     states: Mapping[str, EndpointState], width: int | None, *, trouble_only: bool = False
 ) -> list[str]:
-    """A line for each model: its name, then its state; both shortened where they would be
-    wider than `width` columns. Of many models those with trouble are shown, and how many others
-    there are.
-
-    Args:
-        trouble_only: leave out models that wait for nothing, answer, and have given up no call.
-    """
+    """A line for each model: its name, then its state; both shortened where they would be wider
+    than `width` columns. Of many models those with trouble are shown, and how many others there
+    are. `trouble_only`: leave out models that wait for nothing, answer, and have given up no
+    call."""
     names = sorted(states, key=lambda name: not has_trouble(states[name]))
     if trouble_only:
         names = [name for name in names if has_trouble(states[name])]
@@ -250,10 +247,7 @@ class ScoreProgress:
 
     def begin(self, read: Callable[[], CallsState]) -> None:
         """Show the heading and that nothing is done yet, then in the running loop what comes.
-
-        Args:
-            read: tells how the calls stand.
-        """
+        `read`: tells how the calls stand."""
         self.begun = True
         self._read = read
         now = time.monotonic()

@@ -19,12 +19,7 @@ from persona_panel.cli.failures import (
 )
 from persona_panel.cli.help import PanelGroup
 from persona_panel.cli.job import carried_out, dialogues_counted
-from persona_panel.cli.options import (
-    caps_of_a_file,
-    column_mapping,
-    limit_option,
-    model_in,
-)
+from persona_panel.cli.options import caps_of_a_file, column_mapping, limit_option, model_in
 from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets.visible import say, visible
 

@@ -21,10 +21,7 @@ from persona_panel.cli.failures import (
 )
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out, dialogues_counted
-from persona_panel.cli.options import (
-    caps_of_a_command,
-    column_mapping,
-)
+from persona_panel.cli.options import caps_of_a_command, column_mapping
 from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets.visible import say, say_json
 
@@ -48,13 +45,7 @@ if TYPE_CHECKING:
 @click.option("--out", metavar="FILE", help="File for the questions.  [default: standard output]")
 @call_options(caps_of_a_command, "--model")
 @refusals
-def ask(
-    interventions: str,
-    spec: str,
-    runs: int,
-    out: str | None,
-    calling: CallOptions,
-) -> None:
+def ask(interventions: str, spec: str, runs: int, out: str | None, calling: CallOptions) -> None:
     """Have a model ask three critical questions about each intervention.
 
     INTERVENTIONS is a JSONL file with the fields id and intervention. The output is a file

@@ -139,12 +139,9 @@ class CallOptions:
 def call_options(
     caps: Callable[[Command], Command], models: str = ""
 ) -> Callable[[Command], Command]:
-    """Options of a command that calls models; the command is given them as `calling`.
-
-    Args:
-        caps: the options for what may be spent.
-        models: the option that names models whose settings there is an option for.
-    """
+    """Options of a command that calls models; the command is given them as `calling`. `caps`: the
+    options for what may be spent; `models`: the option that names models whose settings there is an
+    option for."""
 
     def decorate(command: Command) -> Command:
         @wraps(command)
@@ -163,20 +160,14 @@ def call_options(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunOptions(CallOptions):
-    """Of what a command scores, how much, at what cost, into which folder.
-
-    Attributes:
-        out: the run's folder.
-        limit: how many responses or prompts are used, from the first on; all where it is None.
-    """
+    """Of what a command scores, how much, at what cost, into which folder. `out`: the run's folder;
+    `limit`: how many responses or prompts are used, from the first on; all where it is None."""
 
     out: RunOutput
     limit: int | None
 
     def with_inputs(
-        self,
-        files: Sequence[tuple[str | None, Mapping[str, str]]],
-        names: Sequence[str | None],
+        self, files: Sequence[tuple[str | None, Mapping[str, str]]], names: Sequence[str | None]
     ) -> RunOptions:
         """The same with the inputs that the run's folder records: these files, each with the
         mapping of its columns, and those of the names that are files and not, for instance,
@@ -188,11 +179,8 @@ class RunOptions(CallOptions):
 
 
 def run_options(texts: str) -> Callable[[Command], Command]:
-    """Options of a command that runs a panel; the command is given them as `options`.
-
-    Args:
-        texts: what the command takes, such as "responses".
-    """
+    """Options of a command that runs a panel; the command is given them as `options`. `texts`: what
+    the command takes, such as "responses"."""
 
     def decorate(command: Command) -> Command:
         @run_folder_option
@@ -201,12 +189,7 @@ def run_options(texts: str) -> Callable[[Command], Command]:
         @caps
         @wraps(command)
         def with_options(
-            *args: Any,
-            out: RunOutput,
-            limit: int | None,
-            dry_run: bool,
-            caps: Caps,
-            **others: Any,
+            *args: Any, out: RunOutput, limit: int | None, dry_run: bool, caps: Caps, **others: Any
         ) -> Any:
             options = RunOptions(out=out, limit=limit, dry_run=dry_run, caps=caps)
             return command(*args, options=options, **others)
@@ -221,13 +204,9 @@ _DEFAULT = click.core.ParameterSource.DEFAULT
 
 @dataclass(frozen=True, slots=True)
 class AnswerOptions:
-    """Settings of requests that are answered elsewhere.
-
-    Attributes:
-        by_batches: by batches of the models' providers.
-        to: a folder that requests are written to, and no run is made.
-        answers: a folder with answers.
-    """
+    """Settings of requests that are answered elsewhere. `by_batches`: by batches of the models'
+    providers; `to`: a folder that requests are written to, and no run is made; `answers`: a folder
+    with answers."""
 
     by_batches: bool = False
     to: Path | None = None

@@ -29,8 +29,7 @@ _SEEN = ("framed", "baseline")
 
 
 @click.command(
-    cls=PanelCommand,
-    example="prompts.jsonl --target openai:gpt-5-mini --out runs/sweep",
+    cls=PanelCommand, example="prompts.jsonl --target openai:gpt-5-mini --out runs/sweep"
 )
 @click.argument("prompts", metavar="[PROMPTS]", required=False)
 @column_mapping("PROMPTS", "prompt=question", needs="PROMPTS")

@@ -77,13 +77,10 @@ class LeaseServer:
     """Answers the letters of workers, by the limits, the budget and the cache of a caller.
 
     Two workers that ask for the same reply at once have one call made. A worker that is lost has
-    its slots given to others; what its calls in flight may have cost counts as spent. Its claims
-    go to others once a new worker has taken over the journals on its machine, where replies may
-    be that it had not sent yet, or after `TAKE_OVER_S`.
-
-    Attributes:
-        failure: has an exception once the run cannot go on, and never a result.
-    """
+    its slots given to others; what its calls in flight may have cost counts as spent. Its claims go
+    to others once a new worker has taken over the journals on its machine, where replies may be
+    that it had not sent yet, or after `TAKE_OVER_S`. `failure`: has an exception once the run
+    cannot go on, and never a result."""
 
     def __init__(self, caller: Caller, mailbox: Mailbox) -> None:
         self._caller = caller
@@ -371,10 +368,7 @@ def add_counts(counts: CallCounts, more: CallCounts) -> None:
     counts.taken_back += more.taken_back
     counts.faults.update(more.faults)
     counts.estimated.calls += more.estimated.calls
-    for into, usage in (
-        (counts.spent, more.spent),
-        (counts.estimated.usage, more.estimated.usage),
-    ):
+    for into, usage in ((counts.spent, more.spent), (counts.estimated.usage, more.estimated.usage)):
         for model, used in usage.items():
             into[model] = into.get(model, NOTHING) + used
     for model, odd in more.odd.items():

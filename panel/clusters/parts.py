@@ -52,12 +52,8 @@ class JudgedPart:
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The data that a worker needs before the first part.
-
-    Attributes:
-        name: of the worker, that no other has had.
-        cache: where the driver's cache is, for messages.
-    """
+    """The data that a worker needs before the first part. `name`: of the worker, that no other has
+    had; `cache`: where the driver's cache is, for messages."""
 
     name: str
     plan: PanelPlan
@@ -218,11 +214,8 @@ async def verdicts_by_workers(
 
 
 class _PartsToDo:
-    """Units in parts, taken by several workers; what one has lost, another takes first.
-
-    Attributes:
-        finished: whether all are judged.
-    """
+    """Units in parts, taken by several workers; what one has lost, another takes first. `finished`:
+    whether all are judged."""
 
     def __init__(self, units: AsyncIterator[tuple[Response, ...]], size: int) -> None:
         self._units = units

@@ -168,14 +168,8 @@ def opened(
 ) -> Iterator[RayEngine]:
     """Open the engine on the cluster at an address, and close it at the end of the block. None: the
     cluster that Ray finds, or a new one, whose ports only this machine reaches. A connection that
-    is there already is used, and left open.
-
-    Args:
-        options: what each worker takes, in place of a CPU; see `engines.ray.check`.
-
-    Raises:
-        ConfigurationError: the cluster does not answer.
-    """
+    is there already is used, and left open. `options`: what each worker takes, in place of a CPU;
+    see `engines.ray.check`. Raises ConfigurationError: the cluster does not answer."""
     was_there = ray.is_initialized()
     _require_answer(address)
     if not was_there:
@@ -307,11 +301,8 @@ class _Actor:
 
 @dataclass(frozen=True, slots=True)
 class RayEngine:
-    """Judges by at most `workers` actors, as many as the cluster has room for.
-
-    Attributes:
-        needs: what each takes of the cluster, as the options of an actor.
-    """
+    """Judges by at most `workers` actors, as many as the cluster has room for. `needs`: what each
+    takes of the cluster, as the options of an actor."""
 
     workers: int
     needs: Mapping[str, Any]

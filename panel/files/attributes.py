@@ -50,12 +50,8 @@ ConditionTest = Callable[[AttributeValues], bool | None]
 
 
 class WrongCondition(ValueError):
-    """A condition that cannot be read.
-
-    Attributes:
-        problem: what is wrong.
-        expected: what would be right.
-    """
+    """A condition that cannot be read. `problem`: what is wrong; `expected`: what would be
+    right."""
 
     def __init__(self, problem: str, expected: str) -> None:
         super().__init__(f"{problem}; {expected}")
@@ -359,14 +355,9 @@ def meeting(
 ) -> list[bool | None]:
     """Return for each rater or item whether a condition holds; None where it cannot be known.
 
-    Each attribute is taken from the first table that has it.
-
-    Args:
-        where: what the condition is of, for faults: the file, and the field in it.
-
-    Raises:
-        InputError: no table has an attribute, or a value of it is no number where one is needed.
-    """
+    Each attribute is taken from the first table that has it. `where`: what the condition is of, for
+    faults: the file, and the field in it. Raises InputError: no table has an attribute, or a value
+    of it is no number where one is needed."""
     table_of = {}
     faults = []
     for name in condition.attributes:

@@ -22,13 +22,7 @@ from yaml.reader import ReaderError
 
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.limits import content_of
-from persona_panel.files.wording import (
-    did_you_mean,
-    explain,
-    printable,
-    undecodable,
-    unreadable,
-)
+from persona_panel.files.wording import did_you_mean, explain, printable, undecodable, unreadable
 
 M = TypeVar("M", bound=BaseModel)
 

@@ -9,11 +9,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, field_validator, model_validator
 
-from persona_panel.files.attributes import (
-    AttributeCondition,
-    WrongCondition,
-    parse_condition,
-)
+from persona_panel.files.attributes import AttributeCondition, WrongCondition, parse_condition
 from persona_panel.files.definitions import load_definition
 from persona_panel.files.wording import did_you_mean
 from persona_panel.statistics.core.display import ALL
@@ -39,13 +35,9 @@ def _condition(text: str) -> str:
 
 
 class HumanGroup(BaseModel):
-    """A group of people, and the personas that stand for it.
-
-    Attributes:
-        condition: on people's attributes; see `persona_panel.files.attributes`.
-        personas: their ids in a run, or raters of a file of ratings; none where people alone are
-            looked at.
-    """
+    """A group of people, and the personas that stand for it. `condition`: on people's attributes;
+    see `persona_panel.files.attributes`; `personas`: their ids in a run, or raters of a file of
+    ratings; none where people alone are looked at."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -61,13 +53,9 @@ class HumanGroup(BaseModel):
 
 
 class GroupContrast(BaseModel):
-    """A contrast of two groups, A − B.
-
-    Attributes:
-        contrast: `A - B`, two groups of the file.
-        within: a condition on items: those of a stratum only.
-        against: another, whose difference is subtracted: an interaction.
-    """
+    """A contrast of two groups, A − B. `contrast`: `A - B`, two groups of the file; `within`: a
+    condition on items: those of a stratum only; `against`: another, whose difference is subtracted:
+    an interaction."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 

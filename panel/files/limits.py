@@ -47,11 +47,8 @@ class TooDeep(ValueError):
 
 
 class LineTooLong(ValueError):
-    """A line, or a row of a table of text, that is longer than is read.
-
-    Attributes:
-        line: its number, from 1.
-    """
+    """A line, or a row of a table of text, that is longer than is read. `line`: its number, from
+    1."""
 
     def __init__(self, line: int, longest: int) -> None:
         super().__init__(f"a line of more than {longest:,} bytes")
@@ -137,15 +134,9 @@ def lines_of(path: Path) -> Iterator[bytes]:
 
 
 class RowLines:
-    """The lines of a table of text.
-
-    Raises:
-        LineTooLong: those of a row are longer together than is read, as they are behind a quote
-            that is never closed.
-
-    Attributes:
-        length: of the row so far; whoever reads rows sets it to 0 after each.
-    """
+    """The lines of a table of text. `length`: of the row so far; whoever reads rows sets it to 0
+    after each. Raises LineTooLong: those of a row are longer together than is read, as they are
+    behind a quote that is never closed."""
 
     def __init__(self, lines: Iterable[str]) -> None:
         self._lines = lines

@@ -77,14 +77,8 @@ def with_lower_scheme(address: str) -> str:
 
 
 def file_system(address: str, expected: str) -> tuple[Any, str]:
-    """Return fsspec's file system for an address, and the place's name in it.
-
-    Args:
-        expected: for the fault.
-
-    Raises:
-        InputError: a package for it is not installed, or nothing knows such addresses.
-    """
+    """Return fsspec's file system for an address, and the place's name in it. `expected`: for the
+    fault. Raises InputError: a package for it is not installed, or nothing knows such addresses."""
     try:
         import fsspec
     except ImportError:
@@ -164,14 +158,8 @@ def untold(address: str) -> Iterator[None]:
 
 class RemoteFolder:
     """The files of a folder at an address, without those of folders in it; names that begin with a
-    dot are not among them.
-
-    Attributes:
-        address: where it is, as it is shown: without passwords and tokens.
-
-    Raises:
-        InputError: the package for such an address is not installed, or it is none.
-    """
+    dot are not among them. `address`: where it is, as it is shown: without passwords and tokens.
+    Raises InputError: the package for such an address is not installed, or it is none."""
 
     def __init__(self, address: str) -> None:
         shown = without_credentials(with_lower_scheme(address))

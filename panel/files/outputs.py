@@ -289,17 +289,10 @@ def require_ending(output: str | Path, ending: str) -> None:
 
 
 def refuse_as_output(option: str, output: str | Path, others: Iterable[str | Path]) -> None:
-    """Refuse a file as an output.
-
-    Args:
-        option: which names it, for the message.
-        others: the files and folders that the command is given besides; what is neither, such as
-            the name of a model, is no matter.
-
-    Raises:
-        ConfigurationError: it is one of these files, by whatever name, or a file of a run's folder:
-            one that has a run.json, or is among the others; or it is at an address.
-    """
+    """Refuse a file as an output. `option`: which names it, for the message; `others`: the files
+    and folders that the command is given besides; what is neither, such as the name of a model, is
+    no matter. Raises ConfigurationError: it is one of these files, by whatever name, or a file of a
+    run's folder: one that has a run.json, or is among the others; or it is at an address."""
     if is_meant_as_address(output):
         raise ConfigurationError(
             f"{option} {output}: found an address; expected a place on this machine, from where it "
@@ -321,13 +314,8 @@ def refuse_as_output(option: str, output: str | Path, others: Iterable[str | Pat
 
 def write_new(path: Path, content: bytes, expected: str) -> None:
     """Write a file that is not there yet; one that has the same content already stays as it is.
-
-    Args:
-        expected: what to do where another file is there.
-
-    Raises:
-        InputError: there is another file, or it cannot be written.
-    """
+    `expected`: what to do where another file is there. Raises InputError: there is another file, or
+    it cannot be written."""
     try:
         if path.exists() and path.read_bytes() != content:
             raise InputError([Fault(str(path), "a file that is there already", expected)])

@@ -25,11 +25,8 @@ def templates(
     package: str, folder: str, shown: Callable[[Any], Any], *others: tuple[str, str]
 ) -> Environment:
     """Return the templates in a package's folder: every value is escaped, after `shown` made what
-    is invisible in it visible; an unknown name is an error.
-
-    Args:
-        others: packages and folders whose templates these may import.
-    """
+    is invisible in it visible; an unknown name is an error. `others`: packages and folders whose
+    templates these may import."""
     return Environment(
         loader=ChoiceLoader([PackageLoader(*each) for each in ((package, folder), *others)]),
         bytecode_cache=_compiled(files(package).joinpath(folder)),

@@ -80,13 +80,8 @@ def off_scale(
     items: Iterable[str] | None = None,
 ) -> list[Fault]:
     """Return a fault for each rating outside its scale, with its line, rater and item; at most 20,
-    then one with their number.
-
-    Args:
-        scales: by dimension of these ratings.
-        which: what the scale is, for the faults.
-        items: what the items are called in the file, in their order.
-    """
+    then one with their number. `scales`: by dimension of these ratings; `which`: what the scale is,
+    for the faults; `items`: what the items are called in the file, in their order."""
     lines = ratings.origin.lines if ratings.origin is not None else {}
     names = tuple(items or ratings.items)
     numeric = [name for name in ratings.dimensions if name not in ratings.categories]
@@ -189,14 +184,9 @@ def check_calibration(panel: Ratings, humans: Ratings, panel_name: str, humans_n
 
 
 def check_groups(source: str, ratings: Ratings, *taken: str) -> None:
-    """Refuse groups of raters whose names would be taken for something else.
-
-    Args:
-        taken: names that no group may have, besides `all` where there are several.
-
-    Raises:
-        InputError: there is such a group.
-    """
+    """Refuse groups of raters whose names would be taken for something else. `taken`: names that no
+    group may have, besides `all` where there are several. Raises InputError: there is such a
+    group."""
     groups = dict.fromkeys(ratings.groups)
     reserved = (*taken, "all") if len(groups) > 1 else taken
     if faults := [
@@ -331,9 +321,7 @@ def _of_file(source: Source, min_raters: int, mapping: ColumnMapping | None) -> 
     return replace(ratings, origin=origin)
 
 
-def _without_raters(
-    mapping: ColumnMapping | None,
-) -> tuple[ColumnMapping | None, list[str] | None]:
+def _without_raters(mapping: ColumnMapping | None) -> tuple[ColumnMapping | None, list[str] | None]:
     """Split a mapping into the mapping of fields and the columns of raters; None where it names
     none."""
     if not mapping or not isinstance(mapping.get(_RATERS), str):

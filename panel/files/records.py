@@ -138,11 +138,8 @@ in this file: `{"response": "answer"}`."""
 
 
 class GivenMapping(dict[str, str]):
-    """A column mapping as a command was given it, perhaps empty.
-
-    Attributes:
-        option: the command's option for it, which faults advise.
-    """
+    """A column mapping as a command was given it, perhaps empty. `option`: the command's option for
+    it, which faults advise."""
 
     def __init__(self, columns: ColumnMapping, option: str) -> None:
         super().__init__(columns)

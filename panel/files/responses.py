@@ -184,10 +184,7 @@ def _is_small(file: str | Path) -> bool:
 
 
 def load_responses(
-    source: Source | DataTable,
-    *,
-    limit: int | None = None,
-    mapping: ColumnMapping | None = None,
+    source: Source | DataTable, *, limit: int | None = None, mapping: ColumnMapping | None = None
 ) -> list[Response]:
     """Read responses into memory; `source`, `limit`, `mapping` and errors are those of
     `ResponseFile`."""

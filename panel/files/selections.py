@@ -42,15 +42,10 @@ def read_inclusion(
     source: str, *, needed: bool, mapping: ColumnMapping | None = None
 ) -> dict[str, float] | None:
     """Read the probability with which people were asked for each item; None where the file has no
-    such column, and it is not needed.
-
-    Args:
-        source: what `select` wrote, or people's ratings with a column `inclusion_probability`.
-        mapping: of a file of ratings; its columns of other fields do not matter here.
-
-    Raises:
-        InputError: anything is wrong with it; lists every fault, with its line.
-    """
+    such column, and it is not needed. `source`: what `select` wrote, or people's ratings with a
+    column `inclusion_probability`; `mapping`: of a file of ratings; its columns of other fields do
+    not matter here. Raises InputError: anything is wrong with it; lists every fault, with its
+    line."""
     fields = Fields(
         (("item", ("item",)), (PROBABILITY, (PROBABILITY,))),
         frozenset() if needed else frozenset({PROBABILITY}),

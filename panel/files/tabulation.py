@@ -221,19 +221,11 @@ class Tabulation:
         return {key: rating.line for key, rating in self._cells.items()}
 
     def finish(
-        self,
-        *,
-        ranks: bool,
-        min_raters: int,
-        categories: Mapping[str, tuple[str, ...]],
+        self, *, ranks: bool, min_raters: int, categories: Mapping[str, tuple[str, ...]]
     ) -> Ratings | None:
-        """Return all ratings as a table, or None where a fault was reported.
-
-        Args:
-            ranks: whether the scores are ranks, 1 the best.
-            min_raters: fewer who rated anything are a fault.
-            categories: for each dimension whose scores are codes of categories, their names.
-        """
+        """Return all ratings as a table, or None where a fault was reported. `ranks`: whether the
+        scores are ranks, 1 the best; `min_raters`: fewer who rated anything are a fault;
+        `categories`: for each dimension whose scores are codes of categories, their names."""
         if set(self._dimensions) != {ALL}:
             for line in self._without_dimension:
                 self._report.add(
@@ -419,12 +411,9 @@ def wide_cells(
     is_csv: bool,
     option: str,
 ) -> RatingCells:
-    """Read the ratings of a file with a line for each item and a column for each rater.
-
-    Args:
-        raters: the columns of raters; None: all but those of the fields of items.
-        option: which maps columns, as remedies name it.
-    """
+    """Read the ratings of a file with a line for each item and a column for each rater. `raters`:
+    the columns of raters; None: all but those of the fields of items; `option`: which maps columns,
+    as remedies name it."""
     rows: list[tuple[Record, Mapping[str, str | None]]] = []
     columns: dict[str, list[Any]] = {}
     first: dict[tuple[str | None, str | None], int] = {}

@@ -142,12 +142,9 @@ class NotToldYet(Exception):
 
 
 class BatchAnswer(NamedTuple):
-    """The outcome of one request: an answer, or why there is none.
-
-    Attributes:
-        custom_id: of the request; None where nobody can read it.
-        model: who answered, in the answer's own words; None where it does not say.
-    """
+    """The outcome of one request: an answer, or why there is none. `custom_id`: of the request;
+    None where nobody can read it; `model`: who answered, in the answer's own words; None where it
+    does not say."""
 
     custom_id: Any
     answer: ModelResponse | CallError
@@ -171,9 +168,7 @@ def unreadable_answer() -> CallError:
 
 
 def answers_in(
-    file: Path,
-    read: Callable[[bytes], BatchAnswer | None],
-    plain_name: Callable[[str], str] = str,
+    file: Path, read: Callable[[bytes], BatchAnswer | None], plain_name: Callable[[str], str] = str
 ) -> Iterator[BatchAnswer]:
     """Yield the answers in a provider's file of results.
 

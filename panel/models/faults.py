@@ -25,16 +25,10 @@ _EXCERPT = 300
 
 
 async def reached(exchange: Awaitable[HttpResponse], at: str, timeout_s: float) -> HttpResponse:
-    """Return what an exchange of an `HttpConnection` brings, whatever its status.
-
-    Args:
-        at: the address, as messages name it; without credentials.
-        timeout_s: of the connection, for the message.
-
-    Raises:
-        CallError: no answer came; `transient`, or `permanent` where no other try can fare better.
-        TimeoutError: none came in time.
-    """
+    """Return what an exchange of an `HttpConnection` brings, whatever its status. `at`: the
+    address, as messages name it; without credentials; `timeout_s`: of the connection, for the
+    message. Raises CallError: no answer came; `transient`, or `permanent` where no other try can
+    fare better; TimeoutError: none came in time."""
     # When first called: libcurl is nothing that a run from the cache needs.
     from persona_panel.models.http_transfer import NoHttpResponse
 
@@ -62,12 +56,8 @@ def fault_of(answer: HttpResponse, at: str) -> CallError:
     Its kind goes by the status, and by what providers are known to call a bad key, an empty account
     or a text that is too long. `retry_after` is what the answer says. `used` is what it says as
     OpenAI's servers do; else nothing where the call was refused, and None, unknown, where a success
-    holds no reply.
-
-    Args:
-        answer: any that is no success, or a success without what was asked for.
-        at: the address, as the message names it; without credentials.
-    """
+    holds no reply. `answer`: any that is no success, or a success without what was asked for; `at`:
+    the address, as the message names it; without credentials."""
     if not answer.whole and answer.status < 300:
         return too_long(at)
     content = parsed(answer)

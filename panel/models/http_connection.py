@@ -115,11 +115,7 @@ class HttpConnection:
             pool.sockets.distrust()
 
     def _transfer(
-        self,
-        pool: _Pool,
-        url: str,
-        kind: str = "application/json",
-        timeout_s: float | None = None,
+        self, pool: _Pool, url: str, kind: str = "application/json", timeout_s: float | None = None
     ) -> Transfer:
         """Return a way to send requests to an address, as `exchange_at`."""
         address = _in_ascii(url)
@@ -186,11 +182,8 @@ class HttpConnection:
 class _Pool:
     """A loop's connections, and the generator that closes them when it is closed. A block in it is
     an exchange: a while after the last, or at once where descriptors are lacking, all are closed.
-
-    Attributes:
-        options: libcurl's, for each transfer.
-        idle: transfers to the endpoint that can be used again.
-    """
+    `options`: libcurl's, for each transfer; `idle`: transfers to the endpoint that can be used
+    again."""
 
     def __init__(
         self,

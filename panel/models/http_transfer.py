@@ -59,12 +59,8 @@ _BESIDE = f"{_UNASKED}, next to another: neither is used"
 
 
 class NoHttpResponse(Exception):
-    """The reason why no answer came, without credentials.
-
-    Attributes:
-        is_unsent: there was no connection; else the request may have been read and worked on.
-        is_final: no other try can fare better.
-    """
+    """The reason why no answer came, without credentials. `is_unsent`: there was no connection;
+    else the request may have been read and worked on; `is_final`: no other try can fare better."""
 
     def __init__(self, reason: str, *, is_unsent: bool = False, is_final: bool = False) -> None:
         super().__init__(reason)

@@ -59,11 +59,8 @@ class _Template(NamedTuple):
 
 
 class RequestTemplates:
-    """A maker of requests' bodies from templates.
-
-    Args:
-        make: how the package makes one; raises what it raises.
-    """
+    """A maker of requests' bodies from templates. `make`: how the package makes one; raises what it
+    raises."""
 
     def __init__(self, make: Callable[[ModelRequest], SentRequest]) -> None:
         self._make = make

@@ -140,9 +140,7 @@ def _of_google(
 
 
 def _of_older_protocol(
-    tokens: Sequence[str],
-    tops: Sequence[Mapping[str, float] | None],
-    own: Sequence[float | None],
+    tokens: Sequence[str], tops: Sequence[Mapping[str, float] | None], own: Sequence[float | None]
 ) -> Iterator[Position]:
     """Yield the positions of OpenAI's first protocol, which Together and Fireworks keep."""
     for token, top, logprob in zip(tokens, tops, own, strict=True):

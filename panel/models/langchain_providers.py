@@ -98,11 +98,7 @@ class LangChainProvider:
     ) -> ModelClient:
         from langchain.chat_models import init_chat_model
 
-        from persona_panel.models.langchain import (
-            LangChainClient,
-            hint_on_options,
-            refuse_unknown,
-        )
+        from persona_panel.models.langchain import LangChainClient, hint_on_options, refuse_unknown
         from persona_panel.models.langchain_batches import BatchedClient
 
         options: dict[str, Any] = {"temperature": config.temperature, "base_url": config.base_url}

@@ -42,10 +42,7 @@ def availability_result(today: date) -> Result:
     rows = sorted((row for name in provider_names() for row in _rows(name)), key=_is_unusable)
     providers = Table(
         "models",
-        (
-            Key("state", "state"),
-            Key("model", "model"),
-        ),
+        (Key("state", "state"), Key("model", "model")),
         (Column("shown", "text", "found, or missing"), Column("detail", "text")),
         rows,
         "Models",

@@ -22,13 +22,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, SecretStr, field_validator
 
 from persona_panel.models.batches import BatchApi
-from persona_panel.models.client import (
-    CallError,
-    Capabilities,
-    not_too_long,
-    note_sent,
-    usage_in,
-)
+from persona_panel.models.client import CallError, Capabilities, not_too_long, note_sent, usage_in
 from persona_panel.models.completions import (
     BROKEN,
     Complaint,

@@ -38,12 +38,9 @@ _LOOKS = 4
 
 
 class TakenAnswer:
-    """An answer that a request is about to take, or has taken.
-
-    Attributes:
-        doubt: why it may be another request's; None where nothing says so.
-        connection: which it came on; None where that cannot be seen.
-    """
+    """An answer that a request is about to take, or has taken. `doubt`: why it may be another
+    request's; None where nothing says so; `connection`: which it came on; None where that cannot be
+    seen."""
 
     __slots__ = ("_callback", "_what", "connection", "doubt")
 
@@ -97,11 +94,8 @@ def being_taken() -> TakenAnswer | None:
 
 
 class TakenAnswers:
-    """The answers that came on one connection since it was opened.
-
-    Attributes:
-        doubt: why any of them may be another request's; None where nothing says so.
-    """
+    """The answers that came on one connection since it was opened. `doubt`: why any of them may be
+    another request's; None where nothing says so."""
 
     __slots__ = ("_taken", "doubt")
 
@@ -135,10 +129,7 @@ class TakenAnswers:
 @dataclass(slots=True)
 class AnswerTimes:
     """The times in which a server answers, which say when an answer too many would have come.
-
-    Attributes:
-        has_strays: it has sent answers that no request asked for.
-    """
+    `has_strays`: it has sent answers that no request asked for."""
 
     has_strays: bool = False
     last_at: float | None = field(default=None, init=False)
@@ -172,11 +163,8 @@ class AnswerTimes:
 
 
 class Watcher(Protocol):
-    """Connections that can be looked at, all of one event loop.
-
-    Attributes:
-        times: how their servers answer.
-    """
+    """Connections that can be looked at, all of one event loop. `times`: how their servers
+    answer."""
 
     @property
     def times(self) -> AnswerTimes: ...

@@ -406,9 +406,7 @@ def _bind(
     return bound
 
 
-def _configured(
-    model: AnyModel,
-) -> tuple[ModelConfig, GivenModel | None]:
+def _configured(model: AnyModel) -> tuple[ModelConfig, GivenModel | None]:
     if isinstance(model, str):
         model = config_of(model)
     if isinstance(model, ModelConfig):

@@ -103,14 +103,9 @@ def configured(
     patience: float | None = None,
 ) -> ModelConfig:
     """Return a model with these options in place of its own options of the same names.
-    `temperature`, which is a field of its own in a panel file, may be among them.
-
-    Args:
-        patience: in seconds, in place of the model's own.
-
-    Raises:
-        ConfigurationError: it is no `provider:name`, or one is no option; shows no value.
-    """
+    `temperature`, which is a field of its own in a panel file, may be among them. `patience`: in
+    seconds, in place of the model's own. Raises ConfigurationError: it is no `provider:name`, or
+    one is no option; shows no value."""
     config = config_of(model) if isinstance(model, str) else model
     changes = dict(options or {})
     fields = {name: changes.pop(name) for name in ("temperature",) if name in changes}

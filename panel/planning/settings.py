@@ -203,13 +203,8 @@ class PanelOverrides(PanelKeywords, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """A setting as commands and the documentation show it.
-
-    Attributes:
-        path: its name, behind that of the setting whose part it is.
-        field: its declaration.
-        option: how a command calls it.
-    """
+    """A setting as commands and the documentation show it. `path`: its name, behind that of the
+    setting whose part it is; `field`: its declaration; `option`: how a command calls it."""
 
     path: tuple[str, ...]
     field: FieldInfo

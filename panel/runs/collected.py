@@ -25,18 +25,11 @@ from persona_panel.rubrics.comparison import Outcome
 from persona_panel.runs.scale_limits import composite_limits, composite_terms
 from persona_panel.statistics.core.arrays import Array, Random, Reason, mean_there
 from persona_panel.statistics.core.display import ends
-from persona_panel.statistics.core.ranking import (
-    JudgeSample,
-    Leaderboard,
-    SystemRank,
-    rank_systems,
-)
+from persona_panel.statistics.core.ranking import JudgeSample, Leaderboard, SystemRank, rank_systems
 from persona_panel.statistics.core.table import Coverage, Ratings, with_several_levels
 
 if TYPE_CHECKING:
-    from persona_panel.statistics.core.strengths import (
-        Strengths,
-    )
+    from persona_panel.statistics.core.strengths import Strengths
 
 STATUSES: tuple[Status, ...] = get_args(Status)
 STATUS_CODE = {status: code for code, status in enumerate(STATUSES)}

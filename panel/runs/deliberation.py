@@ -201,17 +201,10 @@ def deliberation_of(
     revised: CollectedRatings, seed: int, humans: Ratings | None = None
 ) -> DeliberationReport:
     """Measure the effect of deliberation on a run's ratings by number: a category has no mean to
-    move to.
-
-    Args:
-        revised: the ratings before and after.
-        seed: of the resampling behind intervals.
-        humans: what people say of the responses, under names that `align_ratings` takes.
-
-    Raises:
-        ValueError: nobody deliberated.
-        InputError: `humans` shares no response or no dimension with the run.
-    """
+    move to. `revised`: the ratings before and after; `seed`: of the resampling behind intervals;
+    `humans`: what people say of the responses, under names that `align_ratings` takes. Raises
+    ValueError: nobody deliberated; InputError: `humans` shares no response or no dimension with the
+    run."""
     if revised.before is None:
         raise ValueError("a panel that does not deliberate has no ratings from before")
     rubric, judges, items = revised.rubric, revised.judges, revised.items
@@ -286,12 +279,7 @@ def _ratings(
 
 
 def _toward(
-    sides: tuple[Ratings, ...],
-    human: Ratings,
-    revisions: Revisions,
-    *,
-    rubric: Rubric,
-    seed: int,
+    sides: tuple[Ratings, ...], human: Ratings, revisions: Revisions, *, rubric: Rubric, seed: int
 ) -> tuple[dict[str, TowardHumans], RatingsOrigin | None]:
     # Only where people have rated.
     from persona_panel.files.aligned_ratings import align_ratings

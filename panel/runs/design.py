@@ -150,18 +150,12 @@ def design_report(
     human_scale: GivenScale | None = None,
     allow_unmatched: bool = False,
 ) -> DesignReport:
-    """Report on a run's folder, or a file of ratings as `load_ratings` reads it.
-
-    Args:
-        target: what a design is to reach.
-        human: people's ratings of the same responses, of which the same is said.
-        human_mapping, human_scale, allow_unmatched: of people's ratings; see
-            `load_aligned_ratings`.
-
-    Raises:
-        InputError: anything is wrong with it, nothing is rated by numbers, or a target is given and
-            systems and prompts are not known or cannot be distinguished.
-    """
+    """Report on a run's folder, or a file of ratings as `load_ratings` reads it. `target`: what a
+    design is to reach; `human`: people's ratings of the same responses, of which the same is said;
+    `human_mapping`, `human_scale`, `allow_unmatched`: of people's ratings; see
+    `load_aligned_ratings`. Raises InputError: anything is wrong with it, nothing is rated by
+    numbers, or a target is given and systems and prompts are not known or cannot be
+    distinguished."""
     ratings = load_ratings(source, min_raters=2)
     run = load_run(source) if Path(source).is_dir() else None
     composites = None if run is None else judge_composites(run, ratings)

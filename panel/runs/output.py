@@ -264,28 +264,17 @@ _ORIGINAL = TypeAdapter(Original)
 
 @contextmanager
 def written_here(
-    output: RunOutput,
-    *,
-    dry: bool = False,
-    stays: bool = False,
-    telling: Telling = untold,
+    output: RunOutput, *, dry: bool = False, stays: bool = False, telling: Telling = untold
 ) -> Iterator[RunOutput]:
     """Open the place where a run for an output is written: for one at an address a folder of this
-    machine, which is as what is there and is sent at the end; any other is given back.
-
-    Args:
-        dry: whether nothing is to be written there or kept here: the folder is one to read.
-        stays: whether what was sent is read here until the process ends.
-        telling: given the address, what goes on while the run is sent.
-
-    Raises:
-        InputError: a package for such an address is not installed, or it is none, or a file's; or
-            what is meant as one has one slash.
-        RunFolderError: what is there cannot be read or written or is no run's folder; or the folder
-            of this machine cannot be written; or another run writes there, or has since this one
-            began.
-        RunStopped: it cannot be sent; says where it is.
-    """
+    machine, which is as what is there and is sent at the end; any other is given back. `dry`:
+    whether nothing is to be written there or kept here: the folder is one to read; `stays`: whether
+    what was sent is read here until the process ends; `telling`: given the address, what goes on
+    while the run is sent. Raises InputError: a package for such an address is not installed, or it
+    is none, or a file's; or what is meant as one has one slash; RunFolderError: what is there
+    cannot be read or written or is no run's folder; or the folder of this machine cannot be
+    written; or another run writes there, or has since this one began; RunStopped: it cannot be
+    sent; says where it is."""
     refuse_one_slash(output.path)
     if not is_address(output.path):
         yield output
@@ -315,9 +304,7 @@ def written_here(
             kept.remove()
 
 
-def sent_to_address(
-    work: Callable[P, Awaitable[T]],
-) -> Callable[P, Coroutine[Any, Any, T]]:
+def sent_to_address(work: Callable[P, Awaitable[T]]) -> Callable[P, Coroutine[Any, Any, T]]:
     """Let a function that writes a run to `out` take an address, too."""
 
     @wraps(work)

@@ -28,11 +28,7 @@ from persona_panel.personas import Persona
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.results.conclusions.score import Judged
 from persona_panel.rubrics import Rubric, Status, Usage
-from persona_panel.runs.collected import (
-    CollectedRatings,
-    judge_sample,
-    judgment_of_row,
-)
+from persona_panel.runs.collected import CollectedRatings, judge_sample, judgment_of_row
 from persona_panel.runs.judgment_lines import JudgmentFile, usage_document
 from persona_panel.runs.kept import kept_responses
 from persona_panel.runs.scale_limits import composite_limits, mean_limits, unit_of

@@ -70,17 +70,10 @@ def votes_of(
     humans: Ratings | None = None,
     names: tuple[str, str] = ("the run", "the human ratings"),
 ) -> VotesReport:
-    """Report on a run that was read.
-
-    Args:
-        ratings: those of its folder.
-        humans: people's ratings of its responses.
-        names: what both are called in faults.
-
-    Raises:
-        InputError: people's ratings do not match the run's, nothing is rated by numbers, or no two
-            judges of the run differ in persona, model or replicate alone.
-    """
+    """Report on a run that was read. `ratings`: those of its folder; `humans`: people's ratings of
+    its responses; `names`: what both are called in faults. Raises InputError: people's ratings do
+    not match the run's, nothing is rated by numbers, or no two judges of the run differ in persona,
+    model or replicate alone."""
     sources = _sources({judge.id: judge for judge in run.judges}, ratings)
     if not any(len(item) > 1 for sets in sources.values() for item in sets):
         raise InputError(

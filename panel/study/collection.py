@@ -337,9 +337,7 @@ def _progress_of(
     )  # fmt: skip
 
 
-def _by_id(
-    answers: StudyAnswers,
-) -> tuple[dict[str, GivenRanking], dict[str, GivenScores]]:
+def _by_id(answers: StudyAnswers) -> tuple[dict[str, GivenRanking], dict[str, GivenScores]]:
     return (
         {ranking.set: ranking for ranking in answers.rankings},
         {rating.text: rating for rating in answers.ratings},

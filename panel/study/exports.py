@@ -255,9 +255,7 @@ def write_potato(study: Study, folder: Path) -> list[Path]:
     return _write(study, folder, files_of, _CONFIG)
 
 
-def potato_projects(
-    packet: Packet,
-) -> Iterator[tuple[str, dict[str, Any], list[dict[str, str]]]]:
+def potato_projects(packet: Packet) -> Iterator[tuple[str, dict[str, Any], list[dict[str, str]]]]:
     """Yield the projects of a packet: a name, the configuration and the items."""
     if packet.ranking is not None:
         for size in sorted({len(text_set.texts) for text_set in packet.sets}):

@@ -250,9 +250,7 @@ def _require_on_scale(judgment: ParsedJudgment, rubric: Rubric) -> None:
 
 
 def _lead(
-    elicitation: Elicitation,
-    question: Question,
-    answer: Callable[[ModelRequest], ModelResponse],
+    elicitation: Elicitation, question: Question, answer: Callable[[ModelRequest], ModelResponse]
 ) -> tuple[ParsedJudgment, int]:
     """Lead a dialogue to its end; returns the judgment, and how many requests it took."""
     dialogue = elicitation.dialogue(question)

@@ -137,9 +137,7 @@ def _check_row(row: Row, what: str) -> None:
     require(row.ci_reason not in _REFUSED, f"{where} has no interval, as {row.ci_reason}")
 
 
-def check_executor(
-    score: Callable[[PanelPlan, Sequence[Response], Path], Sequence[Path]],
-) -> None:
+def check_executor(score: Callable[[PanelPlan, Sequence[Response], Path], Sequence[Path]]) -> None:
     """Check that an executor has a plan's judges read every response once, with the same ratings as
     in one process, and leaves run folders that `load_run` reads.
 

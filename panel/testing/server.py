@@ -291,11 +291,7 @@ class ScriptedServer:
 
 @contextmanager
 def serving(
-    script: Script | None = None,
-    *,
-    latency_s: float = 0.0,
-    port: int = 0,
-    path: str | None = None,
+    script: Script | None = None, *, latency_s: float = 0.0, port: int = 0, path: str | None = None
 ) -> Iterator[ScriptedServer]:
     """Run the server in a thread with its own loop, for as long as the block lasts.
 

@@ -112,11 +112,7 @@ _DEEPEST = 4
 
 
 class RunFolders:
-    """The run folders below a folder.
-
-    Attributes:
-        root: the folder, which is there.
-    """
+    """The run folders below a folder. `root`: the folder, which is there."""
 
     def __init__(self, root: Path) -> None:
         self.root = root

@@ -120,15 +120,8 @@ _NOT_THERE = "There is no such run, or it has gone."
 
 
 class ViewServer(ThreadingHTTPServer):
-    """The server of the runs below a folder, listening from its making on.
-
-    Args:
-        root: the folder, which is there.
-        port: 0: a free one.
-
-    Raises:
-        OSError: the port cannot be had.
-    """
+    """The server of the runs below a folder, listening from its making on. `root`: the folder,
+    which is there; `port`: 0: a free one. Raises OSError: the port cannot be had."""
 
     daemon_threads = True
     block_on_close = False

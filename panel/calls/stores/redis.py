@@ -77,11 +77,8 @@ def without_password(address: str) -> str:
 
 
 class OutageReport:
-    """A log of a server's outages, as the threads that ask it notice them.
-
-    Args:
-        name: the server in a message; no password, no key.
-    """
+    """A log of a server's outages, as the threads that ask it notice them. `name`: the server in a
+    message; no password, no key."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -116,12 +113,9 @@ _APPEND = "Set `appendonly yes` in its configuration"
 
 
 def possible_losses(info: Mapping[str, Any], save: str | None) -> Iterator[str]:
-    """Yield what may be lost and the remedy, in words that follow the server's name.
-
-    Args:
-        info: what INFO answers.
-        save: when it takes snapshots, as CONFIG GET says; None where it does not say.
-    """
+    """Yield what may be lost and the remedy, in words that follow the server's name. `info`: what
+    INFO answers; `save`: when it takes snapshots, as CONFIG GET says; None where it does not
+    say."""
     if not info.get("aof_enabled"):
         if save:
             yield f"loses in a crash what came since its last snapshot (appendonly no). {_APPEND}"

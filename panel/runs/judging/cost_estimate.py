@@ -231,10 +231,7 @@ class ModelEstimate:
         """Take in further calls; `usage` is what all that are reckoned with take together."""
         mine = self.calls
         self.calls = Calls(
-            mine.fewest + calls.fewest,
-            mine.most + calls.most,
-            mine.reckoned + calls.reckoned,
-            0,
+            mine.fewest + calls.fewest, mine.most + calls.most, mine.reckoned + calls.reckoned, 0
         )
         self.usage += usage
 
