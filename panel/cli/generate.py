@@ -13,7 +13,13 @@ from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import NextStep, gathered, refusals, say_failures, status_of
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out
-from persona_panel.cli.options import caps_of_a_file, column_mapping, limit_option, model_in
+from persona_panel.cli.options import (
+    caps_of_a_file,
+    column_mapping,
+    limit_option,
+    model_in,
+    whole_number,
+)
 from persona_panel.cli.run_options import AnswerOptions, CallOptions, batch_options, call_options
 from persona_panel.files.secrets.visible import say, visible
 
@@ -35,17 +41,14 @@ if TYPE_CHECKING:
     "that a panel file has for a model.",
 )
 @click.option("--words", metavar="N", type=click.IntRange(min=1), help="Ask for about N words.")
-@click.option(
+@whole_number(
     "--max-words",
-    metavar="N",
-    type=click.IntRange(min=1),
     help="Cut responses of more than N words. At the end of the last sentence within them; the "
     "field trimmed says so.",
 )
-@click.option(
+@whole_number(
     "--samples",
     metavar="K",
-    type=click.IntRange(min=1),
     default=1,
     help="Responses of each target to each prompt. More than one needs a temperature above 0.  "
     "[default: 1]",

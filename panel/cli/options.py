@@ -38,12 +38,17 @@ def with_parameters(*parameters: click.Parameter) -> Callable[[Command], Command
     return declared
 
 
+def whole_number(
+    *names: str, least: int = 1, metavar: str = "N", **settings: Any
+) -> Callable[[Command], Command]:
+    """Declare an option for a whole number, `least` or more."""
+    return option(*names, metavar=metavar, type=click.IntRange(min=least), **settings)
+
+
 def limit_option(texts: str) -> Callable[[Command], Command]:
     """The option to use a part; the command is given it as `limit`, None where it is left out.
     `texts`: what a part is used of, such as "responses"."""
-    return option(
-        "--limit", metavar="N", type=click.IntRange(min=1), help=f"Use the first N {texts} only."
-    )
+    return whole_number("--limit", help=f"Use the first N {texts} only.")
 
 
 def json_option(command: Command) -> Command:
@@ -150,18 +155,14 @@ def _caps(command: Command, where: str) -> Command:
         "whose usage is unknown, for instance after a timeout, is counted at the most that it may "
         "have cost.",
     )
-    @option(
+    @whole_number(
         "--max-calls",
         hidden=True,
-        metavar="N",
-        type=click.IntRange(min=1),
         help=f"Stop before more than N calls are made {where}; retries count.",
     )
-    @option(
+    @whole_number(
         "--max-tokens",
         hidden=True,
-        metavar="N",
-        type=click.IntRange(min=1),
         help=f"Stop before more than N tokens, input and output, are used {where}.",
     )
     @wraps(command)

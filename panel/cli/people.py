@@ -12,7 +12,7 @@ from persona_panel.analyses import parameters
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import COMPLETE, INCOMPLETE, NextStep, refusals_without_calls
 from persona_panel.cli.help import PanelCommand
-from persona_panel.cli.options import column_mapping, json_option, with_parameters
+from persona_panel.cli.options import column_mapping, json_option, whole_number, with_parameters
 from persona_panel.files.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
@@ -38,10 +38,8 @@ _NAMING_SHOWN = 5
     required=True,
     help="How many people rate.",
 )
-@click.option(
+@whole_number(
     "--per-rater",
-    metavar="N",
-    type=click.IntRange(min=1),
     required=True,
     help="How many texts each rater sees, besides calibration, repeats and attention checks.",
 )
@@ -53,26 +51,24 @@ _NAMING_SHOWN = 5
     help="What is done with each set of texts to a prompt: rank them, rate each on the rubric's "
     "dimensions, or both; each with reasons.",
 )
-@click.option(
+@whole_number(
     "--calibration",
-    metavar="N",
-    type=click.IntRange(min=0),
+    least=0,
     default=0,
     show_default=True,
     help="How many prompts, with their texts, all raters see, before the others.",
 )
-@click.option(
+@whole_number(
     "--repeats",
-    metavar="N",
-    type=click.IntRange(min=0),
+    least=0,
     default=0,
     show_default=True,
     help="How many sets each rater sees a second time, at the end.",
 )
-@click.option(
+@whole_number(
     "--attention",
+    least=0,
     metavar="K",
-    type=click.IntRange(min=0),
     default=0,
     show_default=True,
     help="How many sets each rater sees whose two texts say how they are to be answered.",
@@ -348,17 +344,11 @@ _TEXTS, _RUBRIC = "RESPONSES", "RUBRIC"
 
 @click.command(cls=PanelCommand, example="runs/first --n 60 --out items.csv")
 @with_parameters(*parameters.ratings("run"))
-@click.option(
-    "--n",
-    type=click.IntRange(min=1),
-    required=True,
-    metavar="N",
-    help="How many items people are to rate.",
-)
-@click.option(
+@whole_number("--n", required=True, help="How many items people are to rate.")
+@whole_number(
     "--seed",
+    least=0,
     hidden=True,
-    type=click.IntRange(min=0),
     default=0,
     show_default=True,
     help="Seed of what is drawn at random.",

@@ -21,7 +21,7 @@ from persona_panel.cli.failures import (
 )
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out, dialogues_counted
-from persona_panel.cli.options import caps_of_a_command, column_mapping
+from persona_panel.cli.options import caps_of_a_command, column_mapping, whole_number
 from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets.visible import say, say_json
 
@@ -34,10 +34,9 @@ if TYPE_CHECKING:
 @click.option(
     "--model", "spec", metavar="SPEC", required=True, help="Model that asks, provider:name."
 )
-@click.option(
+@whole_number(
     "--runs",
     metavar="K",
-    type=click.IntRange(min=1),
     default=1,
     help="Ask K times; each question then has a field run, and `questions match` reports the "
     "mean and standard deviation over runs. Needs a temperature above 0.  [default: 1]",

@@ -22,6 +22,7 @@ from persona_panel.cli.options import (
     human_options,
     option,
     options_by_name,
+    whole_number,
     with_parameters,
 )
 from persona_panel.cli.panel_options import PanelOptions, panel_options
@@ -72,12 +73,10 @@ def engine_options(command: Command) -> Command:
         "or the one that $RAY_ADDRESS names or that runs on this machine, or else a new one here.  "
         "[default: judge in this process]",
     )
-    @option(
+    @whole_number(
         "--workers",
         needs="--engine",
         hidden=True,
-        metavar="N",
-        type=click.IntRange(min=1),
         help="Number of workers; only with --engine.  [default: as many as the cluster has room "
         "for, 8 at most]",
     )

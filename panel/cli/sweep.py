@@ -13,7 +13,7 @@ from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import gathered, refusals, status_of
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out
-from persona_panel.cli.options import column_mapping, model_in
+from persona_panel.cli.options import column_mapping, model_in, whole_number
 from persona_panel.cli.panel_options import PanelOptions, panel_options
 from persona_panel.cli.report import place_of, report_at_the_end, report_option
 from persona_panel.cli.run_options import AnswerOptions, RunOptions, batch_options, run_options
@@ -81,13 +81,7 @@ _SEEN = ("framed", "baseline")
     help="The prompt that judges see with a response: the framed one, which the response "
     "answers, or the baseline.",
 )
-@click.option(
-    "--words",
-    hidden=True,
-    metavar="N",
-    type=click.IntRange(min=1),
-    help="Ask targets for about N words.",
-)
+@whole_number("--words", hidden=True, help="Ask targets for about N words.")
 @click.option(
     "--temperature",
     hidden=True,
