@@ -93,9 +93,8 @@ def timed_command() -> None:
     # What intervals load is loaded at the end of any run.
     import scipy.special  # noqa: F401
 
-    from persona_panel.cli.board import Board
     from persona_panel.cli.main import main as command
-    from persona_panel.cli.progress import ScoreProgress
+    from persona_panel.cli.progress import Board, ScoreProgress
 
     took = {"ranking": 0.0, "display": 0.0}
 

@@ -36,7 +36,7 @@ from persona_panel.calls.endpoint import (
     sleep_until,
 )
 from persona_panel.calls.rate_limiter import CallsState, call_under_way, waiting_for_a_server
-from persona_panel.files.descriptors import is_lack_of_descriptors
+from persona_panel.files.limits import is_lack_of_descriptors
 from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs import Judge, Response
 from persona_panel.graphs.context import Abort, Answered, Unanswered

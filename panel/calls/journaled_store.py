@@ -43,8 +43,8 @@ from persona_panel.calls.journal import (
     one_at_a_time,
     taken_over,
 )
-from persona_panel.files.descriptors import is_lack_of_descriptors, spare_descriptor
 from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.limits import is_lack_of_descriptors, spare_descriptor
 from persona_panel.files.outputs import is_lack_of_room, make_private_folder
 from persona_panel.rubrics import ModelResponse
 

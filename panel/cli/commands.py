@@ -118,7 +118,7 @@ _QUESTIONS = LazyGroup(
 )
 SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "Start": {
-        "demo": ("cli.demo", "Score a small example batch, without a key, in a minute."),
+        "demo": ("cli.init", "Score a small example batch, without a key, in a minute."),
         "init": ("cli.init", "Write a panel file for a file of responses."),
         "score": ("cli.score", "Score a batch of responses with a panel of judges, and rank them."),
         "report": ("cli.report", "Write a page of a run, to look at in a browser."),
@@ -140,10 +140,10 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
         "audit": ("cli.audit", "Measure a panel's biases and its resistance to prompt injection."),
     },
     "Texts": {
-        "generate": ("cli.generate", "Have models write the responses that are to be scored."),
-        "prompts": ("cli.prompts", "Build a set of prompts, or read pairs of prompts."),
+        "generate": ("cli.texts", "Have models write the responses that are to be scored."),
+        "prompts": ("cli.texts", "Build a set of prompts, or read pairs of prompts."),
         "questions": _QUESTIONS,
-        "keypoints": ("cli.keypoints", "Sum up and count the reasons that judges give."),
+        "keypoints": ("cli.texts", "Sum up and count the reasons that judges give."),
     },
     "Housekeeping": {
         "cache": ("cli.cache", "Count, move or remove the answers in the cache."),

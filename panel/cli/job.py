@@ -20,8 +20,7 @@ from persona_panel.rubrics import Usage
 
 if TYPE_CHECKING:
     from persona_panel.calls.budget import Caps, Spending
-    from persona_panel.cli.board import RankingSoFar
-    from persona_panel.cli.progress import ScoreProgress
+    from persona_panel.cli.progress import RankingSoFar, ScoreProgress
     from persona_panel.models.config import Price
     from persona_panel.planning.bound_models import BoundModel
     from persona_panel.results.requirements.figures import Figure

@@ -7,7 +7,8 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import Any
 
-from persona_panel.files.descriptors import is_lack_of_descriptors
+from persona_panel.files.limits import is_lack_of_descriptors
+
 from persona_panel.files.secrets import scrub
 from persona_panel.models.client import NOTHING, CallError, FaultKind, usage_in
 from persona_panel.models.completions import (

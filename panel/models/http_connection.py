@@ -18,7 +18,7 @@ from urllib.request import getproxies, proxy_bypass
 import pycurl
 from pydantic import SecretStr
 
-from persona_panel.files.descriptors import is_lack_of_descriptors
+from persona_panel.files.limits import is_lack_of_descriptors
 from persona_panel.files.secrets import SECRETS
 from persona_panel.models.http_responses import HttpResponse
 from persona_panel.models.http_transfer import NoHttpResponse, Transfer, no_descriptor

@@ -25,7 +25,7 @@ from langchain_core import exceptions as langchain
 from langchain_core.language_models import BaseChatModel
 from pydantic import BaseModel
 
-from persona_panel.files.descriptors import is_lack_of_descriptors
+from persona_panel.files.limits import is_lack_of_descriptors
 from persona_panel.files.outputs import mended
 from persona_panel.files.secrets import scrub
 from persona_panel.models.client import NOTHING, CallError, FaultKind, note_sent

@@ -37,8 +37,8 @@ from persona_panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable, Co
 from persona_panel.calls.journal import Changes, JournalEntry, JournalReader, decoded, is_among
 from persona_panel.calls.journaled_store import JournaledStore, Pages, with_descriptors
 from persona_panel.calls.rate_limiter import waiting_for_a_server
-from persona_panel.files.descriptors import is_lack_of_descriptors
 from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.limits import is_lack_of_descriptors
 from persona_panel.files.outputs import PRIVATE_FILE, make_private_folder, open_private
 from persona_panel.rubrics import ModelResponse
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any, cast
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.calls.caller import Caller
 from persona_panel.calls.rate_limiter import InFlightLimit
-from persona_panel.calls.tracing import is_traced, traced
 from persona_panel.experiments.sweep.deltas import Cell
 from persona_panel.experiments.sweep.plan import (
     SweepPlan,
@@ -60,7 +59,7 @@ from persona_panel.runs.folder import RunFolder
 from persona_panel.runs.job import at_once, kept_going, predicted_calls
 from persona_panel.runs.judging.cost_estimate import CostEstimate
 from persona_panel.runs.judging.mode import mode_of
-from persona_panel.runs.judging.model_access import graph_context
+from persona_panel.runs.judging.model_access import graph_context, is_traced, traced
 from persona_panel.runs.judgment_lines import usage_document
 from persona_panel.runs.kept import PROMPTS, RESPONSES, KeptTexts
 from persona_panel.runs.output import AppendedFile, RunOutput

@@ -1,17 +1,24 @@
 """The way from a plan's models to their providers: an endpoint for each, and what the graphs need
-to call them."""
+to call them.
+
+LangGraph traces a graph and its nodes to LangSmith, or through it to OpenTelemetry, once
+`LANGSMITH_TRACING` is set. The calls of a model that is not LangChain's it does not see: they are
+told here. A run holds the texts of its call, without keys that this process knows.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import logging
 import math
+import os
+import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 import orjson
 
@@ -20,8 +27,8 @@ from persona_panel.calls.cache import RemoteReplyStore, ReplyStore, open_reply_s
 from persona_panel.calls.caller import Caller, CallerFactory
 from persona_panel.calls.endpoint import PATIENCE_S, Endpoint
 from persona_panel.calls.rate_limiter import MAX_CONCURRENCY, shared_rate_limiter
-from persona_panel.calls.tracing import is_traced, may_be_traced, traced
-from persona_panel.files.descriptors import left_for_calls, shared_out
+from persona_panel.files.limits import left_for_calls, shared_out
+from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs import Judge, Judgment, Response
 from persona_panel.graphs.context import Answered, GraphContext, ReplyLookup, ShowPeers
 from persona_panel.models.config import with_batches
@@ -29,6 +36,74 @@ from persona_panel.planning.bound_models import BoundModel, texts_at_once
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.rubrics import ModelRequest, ModelResponse
 from persona_panel.runs.judging.cost_estimate import context_of
+
+_TRACING = tuple(
+    f"{name}_TRACING{version}" for name in ("LANGSMITH", "LANGCHAIN") for version in ("", "_V2")
+)
+"""The environment's variables by which LangSmith traces."""
+
+
+def is_traced() -> bool:
+    """Return whether the current work belongs to a run that is traced."""
+    # A graph that is traced has imported it.
+    helpers = sys.modules.get("langsmith.run_helpers")
+    return helpers is not None and helpers.get_current_run_tree() is not None
+
+
+def may_be_traced() -> bool:
+    """Return whether a graph that begins now may be traced, or is told of to a run of LangChain's
+    that it is part of; imports nothing."""
+    utils, config = (
+        sys.modules.get(name) for name in ("langsmith.utils", "langchain_core.runnables.config")
+    )
+    if config is not None and config.var_child_runnable_config.get() is not None:
+        return True
+    if utils is not None:
+        return bool(utils.tracing_is_enabled())
+    return any(os.environ.get(name) for name in _TRACING)
+
+
+async def traced(
+    name: str,
+    model: str,
+    request: ModelRequest,
+    call: Coroutine[Any, Any, ModelResponse],
+    *,
+    traces_calls: bool = False,
+) -> ModelResponse:
+    """Await `call` and return its reply, traced as a run of this name under the current one.
+    `model`: `provider:name`; `traces_calls`: the model's client traces its calls, tokens and all:
+    the run only holds them."""
+    provider, _, model_name = model.partition(":")
+    about = {"ls_provider": provider, "ls_model_name": model_name}
+    from langsmith.run_helpers import trace
+
+    kind: Literal["chain", "llm"] = "chain" if traces_calls else "llm"
+    async with trace(name, kind, inputs={"messages": _messages(request)}, metadata=about) as run:
+        reply = await call
+        run.metadata["cached"] = reply.cached
+        outputs: dict[str, Any] = {"messages": [{"role": "assistant", "content": reply.text}]}
+        # What a kept reply took was paid for by another run.
+        if not (traces_calls or reply.cached):
+            read, written = reply.usage.input, reply.usage.output
+            outputs["usage_metadata"] = {
+                "input_tokens": read,
+                "output_tokens": written,
+                "total_tokens": read + written,
+            }
+        run.end(outputs=outputs)
+    return reply
+
+
+def _messages(request: ModelRequest) -> list[dict[str, str]]:
+    said = [("system", request.system)] if request.system else []
+    said.append(("user", "".join(request.blocks)))
+    for answered, asked in request.exchange:
+        said += [("assistant", answered), ("user", asked)]
+    if request.prefill:
+        said.append(("assistant", request.prefill))
+    return [{"role": role, "content": SECRETS.scrub(content)} for role, content in said]
+
 
 logger = logging.getLogger(__name__)
 

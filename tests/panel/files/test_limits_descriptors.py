@@ -1,4 +1,4 @@
-"""Few files may be open: `persona_panel.files.descriptors`, and runs, calls and caches under a
+"""Few files may be open: `persona_panel.files.limits`, and runs, calls and caches under a
 limit."""
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from persona_panel.calls.caller import Caller
 from persona_panel.calls.endpoint import Endpoint
 from persona_panel.calls.rate_limiter import RateLimiter
 from persona_panel.calls.stores.disk import DiskReplyStore
-from persona_panel.files.descriptors import is_lack_of_descriptors, left_for_calls, shared_out
+from persona_panel.files.limits import is_lack_of_descriptors, left_for_calls, shared_out
 from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.rubrics import ModelRequest, ModelResponse
 from persona_panel.testing import serving

@@ -20,7 +20,7 @@ from rich.cells import cell_len
 
 from persona_panel import Run
 from persona_panel.analyses.score import score_result_so_far
-from persona_panel.cli.board import Board, board_lines
+from persona_panel.cli.progress import Board, board_lines
 from persona_panel.graphs import Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.results.result import format_names, load_format
