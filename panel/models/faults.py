@@ -8,7 +8,6 @@ from collections.abc import Awaitable
 from typing import Any
 
 from persona_panel.files.limits import is_lack_of_descriptors
-
 from persona_panel.files.secrets import scrub
 from persona_panel.models.client import NOTHING, CallError, FaultKind, usage_in
 from persona_panel.models.completions import (
