@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from persona_panel import Dimension, ModelConfig, Panel, Persona, Response, Rubric, Scale
+from persona_panel import ModelConfig, Panel, Persona, Response
 from persona_panel.experiments.questions.asking import asking_questions, asking_which
 from persona_panel.experiments.sweep.plan import framings_of
 from persona_panel.graphs.deliberation import Deliberation
@@ -31,26 +31,13 @@ from persona_panel.rubrics.elicitation import load_comparing, load_elicitation
 from persona_panel.rubrics.replies import Unreadable
 from persona_panel.rubrics.wording import Peer, ask_why, peer_feedback
 from persona_panel.testing import Answer, ok, serving
+from tests.helpers.plain_rubric import plain_rubric
 from tests.sycophant import world
 
 CANARY = "Zilpzalp"
 UNSEEN = "Rohrdommel"
 _FENCED = re.compile(r"<([^<>\n]+) (\w{8,})>\n.*?\n</\1 \2>", re.DOTALL)
-RUBRIC = Rubric(
-    id="own",
-    label="Own",
-    question="How plain is it?",
-    dimensions=tuple(
-        Dimension(
-            id=name,
-            label=name.title(),
-            definition="How it is.",
-            guiding_question="Is it?",
-            scale=Scale(min=1, max=5, low="not", high="very"),
-        )
-        for name in ("clarity", "depth")
-    ),
-)
+RUBRIC = plain_rubric("clarity", "depth", id="own", most=5)
 READERS = [
     Persona(id=name, label=name.title(), axis="own", description="You read closely.")
     for name in ("first", "second")

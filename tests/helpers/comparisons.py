@@ -2,22 +2,10 @@
 
 from __future__ import annotations
 
-from persona_panel.rubrics import Comparison, Dimension, Rubric, Scale
+from persona_panel.rubrics import Comparison
+from tests.helpers.plain_rubric import plain_rubric
 
-RUBRIC = Rubric(
-    id="plain",
-    label="Plain",
-    question="How plain is it?",
-    dimensions=(
-        Dimension(
-            id="clarity",
-            label="Clarity",
-            definition="How it is.",
-            guiding_question="Is it?",
-            scale=Scale(min=1, max=10, low="not", high="very"),
-        ),
-    ),
-)
+RUBRIC = plain_rubric("clarity")
 
 
 def a_comparison(*texts: str, contexts: tuple[str | None, ...] | None = None) -> Comparison:

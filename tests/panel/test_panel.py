@@ -23,7 +23,6 @@ import persona_panel as public
 from persona_panel import (
     Caps,
     ConfigurationError,
-    Dimension,
     InputError,
     Judgment,
     ModelConfig,
@@ -32,33 +31,18 @@ from persona_panel import (
     Persona,
     PersonaSet,
     Response,
-    Rubric,
     RunFolderError,
     RunOutput,
-    Scale,
 )
 from persona_panel.analyses.run_summary import run_summary
 from persona_panel.files.outputs import prompt_id_of
 from persona_panel.testing import Answer, Script, ScriptedServer, always, ok, raw, serving, status
+from tests.helpers.plain_rubric import plain_rubric
 
 LIBRARIAN = Persona(id="librarian", label="Librarian", axis="own", description="You keep books.")
 CRITIC = Persona(id="critic", label="Critic", axis="own", description="You doubt.")
 TWO = [LIBRARIAN, CRITIC]
-PLAIN = Rubric(
-    id="plain",
-    label="Plain",
-    question="How plain is it?",
-    dimensions=tuple(
-        Dimension(
-            id=name,
-            label=name.title(),
-            definition="How it is.",
-            guiding_question="Is it?",
-            scale=Scale(min=1, max=10, low="not", high="very"),
-        )
-        for name in ("clarity", "depth")
-    ),
-)
+PLAIN = plain_rubric("clarity", "depth")
 GOOD = '{"clarity": 7, "depth": 5}'
 RESPONSES = [
     Response(id=f"r{i}", prompt=f"Question {i // 2}?", text=f"Text {i}.", system=f"s{i % 2}")

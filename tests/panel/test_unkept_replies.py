@@ -9,33 +9,18 @@ from typing import Any
 import pytest
 
 from persona_panel import (
-    Dimension,
     Judgment,
     ModelConfig,
     Panel,
     Persona,
     Response,
-    Rubric,
     Run,
-    Scale,
 )
 from persona_panel.testing import Answer, ScriptedServer, ok, raw, serving
+from tests.helpers.plain_rubric import plain_rubric
 
 READER = [Persona(id="librarian", label="Librarian", axis="own", description="You keep books.")]
-RUBRIC = Rubric(
-    id="plain",
-    label="Plain",
-    question="How plain is it?",
-    dimensions=(
-        Dimension(
-            id="clarity",
-            label="Clarity",
-            definition="How it is.",
-            guiding_question="Is it?",
-            scale=Scale(min=1, max=9, low="not", high="very"),
-        ),
-    ),
-)
+RUBRIC = plain_rubric("clarity", most=9)
 ODD, EVEN = (
     Response(id=name, prompt="What is a library?", text=f"It is {name}.", system="s")
     for name in ("odd", "even")
