@@ -15,10 +15,8 @@ from __future__ import annotations
 
 import json
 import re
-from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
-from hashlib import sha256
 from html import escape
 from html.parser import HTMLParser
 from importlib.resources import files
@@ -34,6 +32,7 @@ from pydantic import ValidationError
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.limits import content_of
 from persona_panel.files.outputs import make_private_folder, replace_file, writing
+from persona_panel.files.pages import content_source
 from persona_panel.files.wording import unreadable
 from persona_panel.study.design import Task
 from persona_panel.study.kit import PACKETS, Study
@@ -60,8 +59,8 @@ def packet_page(packet: Packet) -> str:
         trim_blocks=True, lstrip_blocks=True,
     )  # fmt: skip
     policy = [
-        "default-src 'none'", f"script-src {_allowed('packet.js')}",
-        f"style-src {_allowed('packet.css')}", "base-uri 'none'", "form-action 'none'",
+        "default-src 'none'", f"script-src {content_source(_part('packet.js'))}",
+        f"style-src {content_source(_part('packet.css'))}", "base-uri 'none'", "form-action 'none'",
     ]  # fmt: skip
     return made.get_template("packet.html.jinja").render(
         policy="; ".join(policy),
@@ -112,10 +111,6 @@ class _DataReader(HTMLParser):
 def _part(name: str) -> str:
     """Return the style sheet or the script as it is inlined."""
     return files(_PACKAGE).joinpath("templates", name).read_text("utf-8").strip()
-
-
-def _allowed(name: str) -> str:
-    return f"'sha256-{b64encode(sha256(_part(name).encode()).digest()).decode()}'"
 
 
 def _write(
