@@ -78,11 +78,8 @@ def resolve_rubric(spec: str | Path | Rubric) -> Rubric:
 
 
 def with_template(rubric: Rubric, prompt: str | Path | JudgePrompt | None) -> Rubric:
-    """Return a rubric that is asked for in the words of a prompt, if there is one.
-
-    Raises:
-        InputError: the file cannot be read, or its rule does not read its own example.
-    """
+    """Return a rubric that is asked for in the words of a prompt, if there is one. Raises
+    InputError: the file cannot be read, or its rule does not read its own example."""
     if prompt is None:
         return rubric
     if isinstance(prompt, JudgePrompt):

@@ -171,11 +171,8 @@ def _rates_each_dimension(elicitation: str, rubric: Rubric) -> bool:
 def refuse_unseen(
     template: JudgePrompt | None, models: Sequence[BoundModel], personas: Sequence[Persona]
 ) -> None:
-    """Refuse a prompt in whose words nobody is asked, and personas that it does not show.
-
-    Raises:
-        ConfigurationError: every judge would be asked otherwise, or all the same.
-    """
+    """Refuse a prompt in whose words nobody is asked, and personas that it does not show. Raises
+    ConfigurationError: every judge would be asked otherwise, or all the same."""
     if template is None:
         return
     if all(bound.elicitation != VERBATIM for bound in models):
