@@ -384,8 +384,7 @@ class BatchRounds:
             self._lose(self._journal.batches[batch.token], gone)
 
     async def _settled_or_gone(self, batch: BatchRecord) -> None:
-        """Wait for a batch and put its answers into the cache. Raises _Gone: its provider does not
-        know it, and batches are to be ended."""
+        """Wait for a batch and put its answers into the cache."""
         if batch.id is None:
             sent = await self._found(batch, batch.prepared_at)
             if sent is None:

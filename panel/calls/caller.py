@@ -224,8 +224,7 @@ class Caller:
         return reply
 
     async def _answered(self, call: _Call, plain: ModelRequest) -> ModelResponse:
-        """Return the reply to a call; `plain` is the same request without room for thinking. Raises
-        Unanswered: there is none."""
+        """Return the reply to a call; `plain` is the same request without room for thinking."""
         endpoint = call.endpoint
         try:
             try:

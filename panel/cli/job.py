@@ -94,8 +94,7 @@ def _foresee(
     answering: AnswerOptions | None,
     foreseen: Callable[[Sequence[CostEstimate]], Result] | None,
 ) -> None:
-    """Print what a job would take, and say what is done of it, which caps would stop it, which keys
-    it lacks, and what it costs by batches."""
+    """Print what a job would take, and say what is done of it."""
     from persona_panel.calls.budget import NOTHING_SPENT
     from persona_panel.models.availability import missing_keys
     from persona_panel.runs.judging.cost_estimate import cost_result
@@ -120,8 +119,7 @@ def _run(
     watch: Callable[[ScoreProgress], Callable[[Any], None]] | None,
     ranking: RankingSoFar,
 ) -> T:
-    """Return what a job comes to, with its progress on standard error from its beginning on: of one
-    that is refused nothing is shown but why. Raises as `carried_out`."""
+    """Return what a job comes to, with its progress on standard error from its beginning on."""
     from persona_panel.cli.progress import ScoreProgress
     from persona_panel.files.named_files import shown_folder
     from persona_panel.runs.execution import masked_command
@@ -153,8 +151,7 @@ def _run(
 def _at_batch_prices(
     estimates: Sequence[CostEstimate], models: Mapping[str, BoundModel]
 ) -> list[CostEstimate]:
-    """The estimates at what batches cost, where a model has such at a known price. `models`: by the
-    names that the estimates have for them."""
+    """The estimates at what batches cost, where a model has such at a known price."""
     return [
         replace(estimate, usd=_batch_usd(estimate, models[estimate.model]))
         for estimate in estimates

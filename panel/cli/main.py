@@ -66,8 +66,7 @@ class _Process(LazyGroup):
 
 @contextmanager
 def _masked() -> Iterator[None]:
-    """Return click's message on wrong arguments, which may be addresses, without passwords, tokens
-    and control characters."""
+    """Return click's message on wrong arguments."""
     try:
         yield
     except click.ClickException as error:

@@ -170,8 +170,7 @@ def panel_options(
 def _value(
     setting: Setting, values: Mapping[tuple[str, ...], Any], options: Sequence[SettingOption]
 ) -> Any:
-    """A setting as its options say it, None where none of them is there. Raises UsageError: a part
-    is there without the one that all others are of."""
+    """A setting as its options say it, None where none of them is there."""
     if not setting.parts:
         return values.get(setting.path)
     parts = {

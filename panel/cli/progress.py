@@ -518,8 +518,7 @@ class ScoreProgress:
         return parts
 
     def _cost_in_all(self, state: CallsState) -> float | None:
-        """Return the expected cost of the run: what each model has left, at what its judgments cost
-        so far that took a call; None before there are any."""
+        """Return the expected cost of the run."""
         in_all = 0.0
         for model, usd in state.usd.items():
             if usd is None:

@@ -334,8 +334,7 @@ class _Team:
                 )
 
     async def _tell_of_waiting(self) -> None:
-        """Warn where no worker has begun for long, and say what is lacking. Raises RunStopped:
-        there is room for no worker."""
+        """Warn where no worker has begun for long, and say what is lacking."""
         await asyncio.sleep(_START_S)
         if not self._has_begun:
             logger.warning(

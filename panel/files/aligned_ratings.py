@@ -161,8 +161,7 @@ def align_ratings(
 def _match(
     ours: Ratings, theirs: Ratings, names_in_file: tuple[str, ...], panel_name: str
 ) -> ItemMatch:
-    """Return which of the items that people rated the panel has; `names_in_file` are people's names
-    of them as the file has them."""
+    """Return which of the items that people rated the panel has."""
     known = set(ours.items)
     rated = [bool(scores.any()) for scores in ~np.isnan(theirs.scores)]
     unmatched = [
@@ -245,8 +244,7 @@ def _with_remarks(theirs: Ratings, remarks: Sequence[str]) -> Ratings:
 
 
 def _rescaled(ratings: Ratings, file: str) -> list[str]:
-    """Return a remark on dimensions that are rescaled before their mean is taken; none where all
-    have one scale."""
+    """Return a remark on dimensions that are rescaled before their mean is taken."""
     if ratings.comparable_dimensions().scales == ratings.numeric().scales:
         return []
     return [
@@ -336,8 +334,7 @@ def _with_categories(ours: Ratings, theirs: Ratings, dimension: str) -> tuple[Ra
 
 
 def _namings(ours: Ratings, theirs: Ratings) -> Iterator[tuple[Ratings, Ratings]]:
-    """Yield both sides by their own names, then with only the ids of one of them; names that differ
-    only in spaces are the same."""
+    """Yield both sides by their own names, then with only the ids of one of them."""
     ours, theirs = _spaced(ours), _spaced(theirs)
     yield ours, theirs
     for name, short in (("ours", _ids(ours)), ("theirs", _ids(theirs))):
@@ -360,8 +357,7 @@ def _n_shared(sides: tuple[Ratings, Ratings]) -> int:
 
 
 def _ids(ratings: Ratings) -> tuple[str, ...] | None:
-    """Return the items' names without those of their prompts; None unless all have a prompt and the
-    ids differ."""
+    """Return the items' names without those of their prompts."""
     if ratings.prompts is None:
         return None
     pairs = list(zip(ratings.items, ratings.prompts, strict=True))

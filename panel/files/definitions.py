@@ -336,9 +336,7 @@ def _alternatives(annotation: Any) -> list[Any]:
 
 
 def _is_named(kind: Any, step: int | str) -> bool:
-    """Return whether a step of pydantic's path names this alternative: by its class, or by its
-    tag.
-    """
+    """Return whether a step of pydantic's path names this alternative."""
     if not _is_model(kind):
         return False
     tags = (

@@ -171,9 +171,7 @@ def _json(stream: Iterable[bytes], known: Collection[str], add: AddFault) -> Ite
 
 
 def _json_list(text: str, at: int, add: AddFault) -> Iterator[FileRow]:
-    """Yield the objects of a list, each with the line on which it begins; stops at a syntax
-    error.
-    """
+    """Yield the objects of a list, each with the line on which it begins."""
     # Counted on from object to object.
     line, counted = 1, 0
     while True:
@@ -302,8 +300,7 @@ def _csv(
 
 
 def _delimiter_of(header: str, known: Collection[str], usual: str) -> str:
-    """Return the delimiter of a header line: the one that gives most `known` names, then most
-    cells, then the `usual` one."""
+    """Return the delimiter of a header line."""
 
     def fit(delimiter: str) -> tuple[int, int, bool]:
         try:
@@ -390,8 +387,7 @@ def _parquet(stream: IO[bytes], known: Collection[str], add: AddFault) -> Iterat
 
 
 def _require_readable(metadata: Any, n_bytes: int) -> None:
-    """Refuse a Parquet file that would unpack to too much. Raises TooMuchUnpacked: the pages of a
-    file of so many bytes, or its cells, unpack to more than they may."""
+    """Refuse a Parquet file that would unpack to too much."""
     groups = [metadata.row_group(number) for number in range(metadata.num_row_groups)]
     pages = sum(group.total_byte_size for group in groups)
     cells = metadata.num_rows * metadata.num_columns * _CELL_BYTES
@@ -414,9 +410,7 @@ def arrow_rows(header: Sequence[str], batches: Iterable[Any]) -> Iterator[FilePa
 
 
 def _arrow_values(column: Any) -> list[Any]:
-    """Return a column as Python values, with dates and decimals, which JSON lacks, as their
-    text.
-    """
+    """Return a column as Python values, with dates and decimals as their text."""
     import pyarrow as pa
 
     if pa.types.is_temporal(column.type) or pa.types.is_decimal(column.type):

@@ -209,8 +209,7 @@ def _scores(
 
 
 def _code(name: str, record: Record, categories: tuple[str, ...], report: Report) -> float:
-    """Return the place of the category that a judgment names on a dimension; NaN where it names
-    none."""
+    """Return the place of the category that a judgment names on a dimension."""
     labels = record.cells.get("labels")
     label = labels.get(name) if isinstance(labels, Mapping) else None
     if label is None:
@@ -225,8 +224,7 @@ def _code(name: str, record: Record, categories: tuple[str, ...], report: Report
 def _rubric(
     path: Path, report: Report
 ) -> tuple[Mapping[str, Any], dict[str, Mapping[str, Any]], Mapping[str, Any] | None]:
-    """Return the document of run.json; the rubric's dimensions by their ids, in its order; and the
-    rule of its composite, None where there is none."""
+    """Return the document of run.json."""
     if not path.is_file():
         report.faults.append(
             Fault(str(path), unreadable(path), "a run's folder, which contains it")
@@ -248,8 +246,7 @@ def _rubric(
 
 
 def _mean_of(rule: Mapping[str, Any] | None) -> tuple[str, ...] | None:
-    """Return the dimensions whose mean the composite is: None if all, empty if it follows another
-    rule."""
+    """Return the dimensions whose mean the composite is."""
     if rule is None:
         return None
     return () if rule.get("reliable_where") else tuple(map(str, rule.get("mean_of") or ()))

@@ -322,8 +322,7 @@ def _of_file(source: Source, min_raters: int, mapping: ColumnMapping | None) -> 
 
 
 def _without_raters(mapping: ColumnMapping | None) -> tuple[ColumnMapping | None, list[str] | None]:
-    """Split a mapping into the mapping of fields and the columns of raters; None where it names
-    none."""
+    """Split a mapping into the mapping of fields and the columns of raters."""
     if not mapping or not isinstance(mapping.get(_RATERS), str):
         return mapping, None
     rest = {name: column for name, column in mapping.items() if name != _RATERS}

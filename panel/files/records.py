@@ -116,8 +116,7 @@ def _frame_rows(frame: ArrowTable | InterchangeTable, add: AddFault) -> Iterator
 
 
 def _plain(value: Any) -> Any:
-    """Return a value as a file would have it: numpy's numbers as Python's, and dates and decimals,
-    which JSON lacks, as text."""
+    """Return a value as a file would have it."""
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, datetime.date | datetime.time | decimal.Decimal):
@@ -358,8 +357,7 @@ def _no_such_column(mapped: tuple[str, str], present: tuple[str, ...]) -> tuple[
 
 
 def _similar(accepted: Iterable[str], present: Iterable[str], taken: Iterable[str]) -> str | None:
-    """Return the column that differs from a field's name only in case, spaces and signs; None if
-    none does."""
+    """Return the column that differs from a field's name only in case, spaces and signs."""
     wanted = {_letters(name) for name in accepted}
     return next((name for name in present if name not in taken and _letters(name) in wanted), None)
 

@@ -344,8 +344,7 @@ class _Intake:
 
 
 def _value(field: str, value: Any) -> Any:
-    """Return a cell in the form that the model takes: blank as empty, a number that is a label as
-    its text."""
+    """Return a cell in the form that the model takes."""
     if isinstance(value, str) and not value.strip():
         return None if field in ("prompt_id", "context") else ""
     return label_of(value) if field in _LABELS else value

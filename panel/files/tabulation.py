@@ -531,8 +531,7 @@ def _is_score(value: Any) -> bool:
 
 
 def _share_labels(columns: Mapping[str, Sequence[Any]]) -> bool:
-    """Return whether the columns hold labels of raters: each shares a label with another, and all
-    together have few."""
+    """Return whether the columns hold labels of raters."""
     sets = [
         {folded(value) for value in values if isinstance(value, str) and not is_gap(value)}
         for values in columns.values()

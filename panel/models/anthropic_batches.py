@@ -210,8 +210,7 @@ class AnthropicBatches:
                 file.write(part)
 
     async def _has_token(self, status: BatchStatus, token: str) -> bool:
-        """Return whether the requests of an ended batch were sent under a token. Raises CallError:
-        that is not known any more."""
+        """Return whether the requests of an ended batch were sent under a token."""
 
         async def first() -> bytes:
             said = b""
@@ -286,8 +285,7 @@ def _may_be(batch: dict[str, Any], sought: BatchSought) -> bool:
 
 
 def _status(batch: Any) -> BatchStatus:
-    """Return the status of a batch, as the provider describes it. Raises CallError: it is no
-    batch."""
+    """Return the status of a batch, as the provider describes it."""
     if not isinstance(batch, dict) or not isinstance(id_ := batch.get("id"), str) or not id_:
         raise CallError("the server gives the batch no id", kind="transient", status=502)
     said = batch.get("request_counts")

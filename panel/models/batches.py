@@ -442,8 +442,7 @@ class OpenAIBatches:
         kind: str = "application/json",
         timeout_s: float | None = None,
     ) -> tuple[dict[str, Any], float | None]:
-        """Call the server; returns its answer, and how long it asks to wait, in seconds. Raises
-        CallError, TimeoutError: it does not say it."""
+        """Call the server; returns its answer, and how long it asks to wait, in seconds."""
         answer = await self._model.exchange_at(method, path, data, kind, timeout_s)
         content = parsed(answer)
         if answer.status >= 300 or not isinstance(content, dict):

@@ -209,8 +209,7 @@ def _with_logprobs(reply: ModelResponse, response: dict[Any, Any]) -> ModelRespo
 
 
 def _status(job: BatchJob) -> BatchStatus:
-    """Return the status of a batch, as the provider describes it. Raises CallError: it is no
-    batch."""
+    """Return the status of a batch, as the provider describes it."""
     if not job.name:
         raise CallError("the server gives the batch no name", kind="transient", status=502)
     word = job.state.value.removeprefix("JOB_STATE_").lower() if job.state else "unknown"

@@ -188,8 +188,7 @@ _reader = json.JSONDecoder(parse_int=_whole, parse_constant=_constant, strict=Fa
 
 
 def _first_in(text: str) -> Any:
-    """Return the JSON that a text begins with. Raises ValueError: there is none, or more than one;
-    RecursionError: it is nested too deeply."""
+    """Return the JSON that a text begins with."""
     value, end = _reader.raw_decode(text)
     if "{" in text[end:]:
         raise ValueError("it contains two answers that differ")

@@ -315,8 +315,7 @@ class Transfer:
             raise NoHttpResponse(f"{_UNASKED}: it began before the request was sent")
 
     def _require_alone(self) -> None:
-        """Refuse an answer behind which another has come by now. Raises NoHttpResponse: another has
-        come."""
+        """Refuse an answer behind which another has come by now."""
         if (kept := self._kept) is not None and not self._is_ended_by_tls(kept):
             waiting = self._sockets.unread(kept, self._number)
             if waiting and is_answer(waiting, is_tls=self._is_tls):

@@ -441,8 +441,7 @@ class LangChainClient:
         return not_too_long(as_reply(message, time.monotonic() - started))
 
     def _require_own(self, request: ModelRequest, message: BaseMessage) -> None:
-        """Refuse a message that may be the answer to another request. Raises CallError: it may
-        be."""
+        """Refuse a message that may be the answer to another request."""
         asked = hash((request.system, request.blocks, repr(request.exchange), request.prefill))
         meta = message.response_metadata
         # LangChain gives a message an id of its own where the provider has none.

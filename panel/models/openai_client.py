@@ -289,8 +289,7 @@ class OpenAIClient(BaseModel):
             self._remember(blamed)
 
     def _require_own(self, completion: Mapping[str, Any], asked: int, said: int) -> None:
-        """Refuse a completion that may be the answer to another request. Raises CallError: it may
-        be."""
+        """Refuse a completion that may be the answer to another request."""
         id_, model = completion.get("id"), completion.get("model")
         if (doubt := self._strays.doubt(asked, said, id_, model)) is not None:
             self._wire.distrust()

@@ -369,8 +369,7 @@ def _refuse_all(wrong: Sequence[str]) -> None:
 
 
 def _refuse_the_same(models: Sequence[BoundModel]) -> None:
-    """Refuse entries whose answers cannot be distinguished. Raises ConfigurationError: two are
-    alike."""
+    """Refuse entries whose answers cannot be distinguished."""
     for place, model in enumerate(models):
         for other in models[:place]:
             alike = model.user_model is None and other.user_model is None

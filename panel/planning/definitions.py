@@ -157,8 +157,7 @@ def overriding(path: Path, file: PanelFile, overrides: PanelOverrides) -> dict[s
 
 
 def _model(spec: str, path: Path, file: PanelFile) -> ModelConfig:
-    """Return the file's model of this name, or the model that a spec names. Raises
-    ConfigurationError: it is neither."""
+    """Return the file's model of this name, or the model that a spec names."""
     own = {config.id: config for config in file.models}
     if spec in own:
         return own[spec]

@@ -226,8 +226,7 @@ def _reaching(
 
 
 def _of_the_same_systems(people: Ratings, ours: Ratings) -> Ratings:
-    """Return people's ratings of what the panel rated, with the systems and prompts that it
-    knows."""
+    """Return people's ratings of what the panel rated."""
     place = {name: i for i, name in enumerate(ours.items)}
     kept = [i for i, name in enumerate(people.items) if name in place]
     raters = [j for j in range(len(people.raters)) if not np.isnan(people.scores[kept][:, j]).all()]

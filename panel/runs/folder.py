@@ -181,8 +181,7 @@ def _result(line: Mapping[str, Any]) -> Hashable | None:
 
 @contextmanager
 def _writing(path: Path) -> Iterator[None]:
-    """Raise an error that names the folder where writing it fails. Raises RunFolderError: writing
-    fails."""
+    """Raise an error that names the folder where writing it fails."""
     try:
         yield
     except OSError as error:
@@ -232,8 +231,7 @@ def _is_left(entry: Path) -> bool:
 
 
 def _other_mapping(kept: Mapping[str, Any], output: RunOutput) -> str | None:
-    """Say that columns of the inputs were mapped otherwise at the last start; None if they were
-    not."""
+    """Say that columns of the inputs were mapped otherwise at the last start."""
     starts = kept.get("starts") or [{}]
     then = [start["mapping"] for start in starts[-1].get("inputs", ()) if start.get("mapping")]
     now = [dict(mapping) for mapping in output.mappings.values()]
@@ -248,8 +246,7 @@ def _mapped(mappings: Sequence[Mapping[str, str]]) -> str:
 
 
 def _kept(path: Path) -> dict[str, Any] | None:
-    """Read the run.json of a folder; return None where there is none. Raises RunFolderError: there
-    is one, and it is not ours; OSError: it cannot be read."""
+    """Read the run.json of a folder; return None where there is none."""
     try:
         kept = json_of(path / "run.json")
     except FileNotFoundError:
@@ -281,8 +278,7 @@ def _refuse_unwritable(path: Path) -> None:
 
 
 def _verdicts(run: Run, batch: Batch, metadata: Sequence[str]) -> bytes:
-    """Return verdicts.csv: one response a line, in the order of the input, with the columns of
-    `verdict_columns`, the number of words, and these columns of its metadata."""
+    """Return verdicts.csv: one response a line, in the order of the input."""
     columns = verdict_columns(run)
     header = [column.name for column in columns]
     place = header.index("abstain_share") + 1

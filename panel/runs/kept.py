@@ -391,8 +391,7 @@ def _in_order(
 
 
 def _reader(folder: Path) -> Callable[[Mapping[str, Any]], Response]:
-    """Return the function that reads a line of this folder's responses: a sweep's are answers to
-    variants."""
+    """Return the function that reads a line of this folder's responses."""
     try:
         sweep = json_of(folder / "run.json").get("sweep")
     except (OSError, *_UNREADABLE):

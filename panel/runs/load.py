@@ -175,8 +175,7 @@ def _fill(run: Run, judgments: JudgmentFile, verdicts: Path) -> None:
 
 
 def _concluded(path: Path) -> set[tuple[str, str]] | None:
-    """Read which responses have verdicts from verdicts.csv; return None where there is no such
-    file."""
+    """Read which responses have verdicts from verdicts.csv."""
     try:
         return {(text_of(row["prompt_id"]), text_of(row["id"])) for row in own_rows(path)}
     except FileNotFoundError:

@@ -379,8 +379,7 @@ class _KeptRun:
                 shutil.rmtree(self._below, ignore_errors=True)
 
     def _unsent(self) -> Original | None:
-        """Return what was there when the run that is kept began; None where none is, or nothing has
-        been done since."""
+        """Return what was there when the run that is kept began."""
         try:
             original = _ORIGINAL.validate_json(self._original_file.read_bytes())
         except FileNotFoundError:

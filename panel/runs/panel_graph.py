@@ -131,8 +131,7 @@ def _required(state: Mapping[str, Any], name: str) -> Any:
 
 
 def _response(value: Any) -> Response:
-    """Return a response of a graph's input, which may be JSON's. Raises InputError: it is none;
-    lists every fault."""
+    """Return a response of a graph's input, which may be JSON's."""
     try:
         return Response.model_validate(value)
     except ValidationError as error:

@@ -193,8 +193,7 @@ class ByBatches:
 
 
 async def _settled(rounds: BatchRounds) -> None:
-    """Wait for the open batches. Raises RunStopped: one was cancelled, so that what it left is not
-    wanted; Others: as `BatchRounds.settle`."""
+    """Wait for the open batches."""
     await rounds.settle()
     if rounds.cancelled:
         raise RunStopped(

@@ -217,8 +217,7 @@ _SENTENCES = {
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes | None]]:
-    """Yield the lines of a file with their numbers, from 1; None for one that is too long to be
-    read. Raises InputError: it cannot be read."""
+    """Yield the lines of a file with their numbers, from 1."""
     try:
         with path.open("rb") as raw:
             file = unpacked_file(raw) if path.suffix == ".gz" else raw

@@ -156,8 +156,7 @@ def composite_told(rubric: Rubric) -> str:
 
 
 def _scale(rubric: Rubric) -> str:
-    """Say from where to where the composite goes, with what the ends mean where that is one
-    thing."""
+    """Say from where to where the composite goes."""
     low, high = (general(end) for end in composite_limits(rubric))
     rule = composite_rule(rubric)
     ends = {

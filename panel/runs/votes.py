@@ -182,8 +182,7 @@ def _scores(ratings: Ratings, composites: Array | None) -> dict[str, Array]:
 
 
 def _shared_scores(ratings: Ratings, people: Ratings) -> dict[str, Array]:
-    """Return the scores on the dimensions that people rated, too, and on their mean, as
-    `_scores`."""
+    """Return the scores on the dimensions that people rated, too, and on their mean."""
     return {
         name: each
         for name, each in _scores(_on_shared(ratings, people), None).items()

@@ -455,8 +455,7 @@ def _csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
 def _with_inclusion(
     key: StudyKey, columns: Sequence[str], rows: Sequence[Sequence[Any]]
 ) -> tuple[Sequence[str], list[Sequence[Any]]]:
-    """Return a table with the probability of each row's item, where items were drawn; the item
-    stands first."""
+    """Return a table with the probability of each row's item, where items were drawn."""
     if key.inclusion is None:
         return columns, list(rows)
     known = key.inclusion

@@ -304,8 +304,7 @@ def design_study(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
 def _would_do(
     sizes: Sequence[int], settings: StudySettings
 ) -> Iterator[tuple[str, int, StudyDesign]]:
-    """Yield larger numbers with which nothing is lacking: the option, the number, and the
-    design."""
+    """Yield larger numbers with which nothing is lacking."""
     for name, most in (("per_rater", _most_per_rater(sizes, settings)), ("raters", _MOST_RATERS)):
         changed = partial(_with, settings, name)
         larger = _enough(sizes, changed, getattr(settings, name) + 1, most)
@@ -362,8 +361,7 @@ def _drawn(sizes: Sequence[int], settings: StudySettings) -> tuple[list[int], li
 def _enough(
     sizes: Sequence[int], changed: Callable[[int], StudySettings], first: int, most: int
 ) -> StudyDesign | None:
-    """Return a design by a number from `first` to `most` that lacks nothing, by a small one; None
-    where a few tries find none."""
+    """Return a design by a number from `first` to `most` that lacks nothing, by a small one."""
     n = next((n for n in range(first, most + 1) if _could_do(sizes, changed(n))), most + 1)
     for tried in range(_MOST_TRIES):
         if n > most:

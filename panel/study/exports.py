@@ -116,8 +116,7 @@ def _part(name: str) -> str:
 def _write(
     study: Study, folder: Path, files_of: Callable[[Packet], Iterable[tuple[str, str]]], listed: str
 ) -> list[Path]:
-    """Write the files of each packet, by what follows the rater's name; return those with the
-    ending `listed`."""
+    """Write the files of each packet, by what follows the rater's name."""
     below = folder / PACKETS
     written = []
     with writing(below):

@@ -125,8 +125,7 @@ _Value = Callable[[TextRating], float | str | None]
 
 
 def _questions(rubric: Rubric) -> list[tuple[str, str, _Value]]:
-    """Return each question on a text: its name, the kind of its answers, and a function that reads
-    an answer."""
+    """Return each question on a text."""
     questions: list[tuple[str, str, _Value]] = [(RANK, "rank", lambda rating: rating.rank)]
     for dimension in rubric.dimensions:
         value = partial(lambda name, rating: rating.scores.get(name), dimension.id)

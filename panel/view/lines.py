@@ -324,8 +324,7 @@ def _summary(folder: Path, began: datetime) -> dict[str, Any] | None:
 
 
 def _answer(summary: Mapping[str, Any]) -> str:
-    """Return the answer to which system is best; of what has no answers, such as a sweep or a run
-    of an earlier version, the first sentence of its conclusion."""
+    """Return the answer to which system is best."""
     if (best := _answer_to("best", summary)) is not None:
         return str(best["sentence"])
     return str((summary.get("conclusion") or [""])[0])

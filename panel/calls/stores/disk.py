@@ -329,8 +329,7 @@ class DiskReplyStore(JournaledStore):
         return ReplyClaim(self._claims, page, key, self._look_up)
 
     async def _look_up(self, page: str, key: bytes) -> ModelResponse | None:
-        """Return a reply as other processes have it, who may have put it a moment ago. Raises
-        CacheUnreachable: the cache cannot be read."""
+        """Return a reply as other processes have it, who may have put it a moment ago."""
         newer = self._unwritten(page)
         kept, theirs = await self._questions.answer(page)
         stored = self._remember(page, kept, *theirs, newer).get(key)

@@ -422,8 +422,7 @@ class RedisReplyStore(JournaledStore):
     # The server
 
     def _patiently(self, work: Callable[[], T]) -> T:
-        """Try until the server answers, or the patience ends. Raises CacheUnreachable: it has not
-        answered, or refuses."""
+        """Try until the server answers, or the patience ends."""
 
         def is_lost(state: RetryCallState) -> bool:
             return (state.seconds_since_start or 0.0) + state.upcoming_sleep > self._longest_s

@@ -349,10 +349,7 @@ class Comparative:
 
 
 def _by_prompt(batch: Batch) -> Iterator[tuple[Response, ...]]:
-    """Yield all responses to a prompt at a time, as soon as the last of them has come.
-
-    None is held longer than that.
-    """
+    """Yield all responses to a prompt at a time, as soon as the last of them has come."""
     sizes = Counter(item.prompt_id for item in batch.items)
     held: dict[str, list[Response]] = {}
     for response in batch:

@@ -276,8 +276,7 @@ def _endpoint(
 
 
 def _account(model: BoundModel) -> Hashable:
-    """Return the account whose limits a model's calls count toward: that of one model at one
-    address with one key, whatever its settings."""
+    """Return the account whose limits a model's calls count toward."""
     if model.user_model is not None:
         return orjson.dumps(model.client.parameters, option=orjson.OPT_SORT_KEYS)
     return model.config.model, model.config.base_url, model.config.key_env
