@@ -30,7 +30,7 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Judged:
-    """What a conclusion has to know of a run besides its ranking.
+    """The facts that a conclusion takes of a run besides its ranking.
 
     Attributes:
         expected, scored, abstained: numbers of judgments; the others are `missing`, by status.
@@ -50,34 +50,34 @@ class Judged:
 
 
 def nothing_judged(judged: Judged) -> str | None:
-    """Why nothing was scored, and that it was not; None where something was."""
+    """Say why nothing was scored, and that it was not; None where something was."""
     if judged.scored or not judged.expected:
         return None
     # What is skipped is so for what went wrong with another.
     why = {name: why for name, why in judged.reasons.items() if name != "skipped"}
-    told = "; ".join(dict.fromkeys((why or judged.reasons).values())).rstrip(".")
+    reasons = "; ".join(dict.fromkeys((why or judged.reasons).values())).rstrip(".")
     counts = [f"{n:,} {status}" for status, n in judged.missing.items()]
     if judged.abstained:
         counts.append(f"{judged.abstained:,} judged as abstentions")
     # Reasons begin with the name of a model or a server, which is no beginning of a sentence.
     return (
-        f"{f'Nothing could be scored: {told}. ' if told else ''}None of {judged.expected:,} "
+        f"{f'Nothing could be scored: {reasons}. ' if reasons else ''}None of {judged.expected:,} "
         f"judgments was scored{in_brackets(*counts)}: nothing can be concluded."
     )
 
 
 def declining(board: Leaderboard) -> list[str]:
-    """Which systems are not ranked, as most judges found that their responses decline to answer."""
-    found = [entry for entry in board.systems if entry.declines]
-    if len(found) > _LEADERS_SHOWN:
+    """Name the systems that are not ranked, as most judges see them decline to answer."""
+    unranked = [entry for entry in board.systems if entry.declines]
+    if len(unranked) > _LEADERS_SHOWN:
         return [
-            f"{len(found):,} systems are not ranked: more than half of the judgments of each are "
-            "abstentions (the response declines to answer)."
+            f"{len(unranked):,} systems are not ranked: more than half of the judgments of each "
+            "are abstentions (the response declines to answer)."
         ]
     said = []
-    for entry in found:
+    for entry in unranked:
         rest = entry.n_judged - entry.n_abstained
-        told = (
+        sentence = (
             f"{entry.system} is not ranked: {entry.n_abstained:,} of its {entry.n_judged:,} "
             "judgments are abstentions (the response declines to answer)"
         )
@@ -86,7 +86,7 @@ def declining(board: Leaderboard) -> list[str]:
             if isnan(entry.composite)
             else f"; its mean of {number(entry.composite)} rests on {rest:,}"
         )
-        said.append(f"{told}{mean}.")
+        said.append(f"{sentence}{mean}.")
     return said
 
 
@@ -102,12 +102,12 @@ def limits(judged: Judged) -> list[str]:
 
 
 def few_judged(judged: Judged, figures: str) -> list[str]:
-    """How many judgments are missing, where it is many, and that figures are without them."""
+    """Say how many judgments are missing, where it is many, and that figures are without them."""
     missing = sum(judged.missing.values())
     if missing < MUCH_MISSING * judged.expected or not missing:
         return []
-    told = missing_judgments(missing, judged.expected, by_status=judged.missing)
-    return [f"{told}: {figures} are means of those that are there."]
+    sentence = missing_judgments(missing, judged.expected, by_status=judged.missing)
+    return [f"{sentence}: {figures} are means of those that are there."]
 
 
 _TESTS = 10
