@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from persona_panel.cli.models import models
 
+from persona_panel.cli.library import models
 from persona_panel.models.availability import (
     OLD,
     PriceDifference,
@@ -121,7 +121,7 @@ def test_an_old_table_is_said_to_be_old(monkeypatch: pytest.MonkeyPatch) -> None
         def today(cls) -> Clock:
             return cls.fromordinal(then.toordinal() + 1)
 
-    monkeypatch.setattr("persona_panel.cli.models.date", Clock)
+    monkeypatch.setattr("persona_panel.cli.library.date", Clock)
     assert "181 days old" in " ".join(CliRunner().invoke(models).output.split())
     monkeypatch.setattr("persona_panel.models.availability.OLD", timedelta(days=181))
     monkeypatch.setattr("persona_panel.models.local_servers.OLD", timedelta(days=181))
