@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from persona_panel.results.conclusions.wording import counted, listed
 from persona_panel.runs.collected import ratings_of
 from persona_panel.runs.run import Run
+from persona_panel.runs.run_remarks import unfenced_notice
 from persona_panel.statistics.core.display import general, percent
 from persona_panel.statistics.core.table import on_composite
 
@@ -84,7 +85,7 @@ def _judges(run: Run) -> str:
     deliberated = "" if run.before is None else " and deliberated"
     return (
         f"{who} spoke through {listed(models, 'models')}; they were asked by the elicitation "
-        f"{listed(elicitations)}{deliberated}."
+        f"{' '.join([f'{listed(elicitations)}{deliberated}.', *unfenced_notice(run)])}"
     )
 
 

@@ -76,6 +76,7 @@ def test_on_the_command_line(command: Command, tmp_path: Path) -> None:
     assert other.returncode == 2
     assert "rubric" in other.stderr
     assert "no marks set a response apart" in " ".join(done.stdout.split())
+    assert "no marks set a response apart" in (tmp_path / "run" / "report.html").read_text("utf-8")
     manifest = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))
     assert manifest["rubric"]["template"]["prompt"] == TEMPLATE["prompt"]
     assert manifest["models"][0]["elicitation"] == "verbatim"

@@ -33,6 +33,7 @@ from persona_panel.results.page_text import sentence, shown
 from persona_panel.results.result import Result
 from persona_panel.runs.kept import object_if_there
 from persona_panel.runs.run import Run
+from persona_panel.runs.run_remarks import unfenced_notice
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.table import Coverage, Ratings
 
@@ -186,7 +187,7 @@ def _first_screen(
         row.get("established") for each in contested for table in each.tables for row in table.rows
     )
     return {
-        "answer": first.sentence, "also": (), "means": means,
+        "answer": first.sentence, "also": unfenced_notice(run), "means": means,
         "picture": picture(systems, "systems", first.command),
         "lines": others, "sections_there": of,
         "means_title": "Dimensions" + (", by the panel alone" if people_lead else ""),
