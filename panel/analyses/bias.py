@@ -30,7 +30,6 @@ from persona_panel.statistics.core.arrays import (
     as_scores,
     difference_of,
     divide,
-    has_ratings,
     mean_of,
     paired_scores,
     row_means,
@@ -39,7 +38,7 @@ from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.jackknife import resampled_mean
 from persona_panel.statistics.core.registry import BlockResult, rows_of
 from persona_panel.statistics.core.table import Ratings, Row
-from persona_panel.statistics.designs import ComponentName, resampled_variance_share, variance_share
+from persona_panel.statistics.designs import ComponentName, variance_share
 from persona_panel.statistics.scores import (
     correlation_within,
     mode_share,
@@ -405,7 +404,4 @@ def _of_personas(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
         personas = [(ratings.personas or ())[place] for place in columns]
         own = scores[:, columns]
         for name, part in wanted.items():
-            share = variance_share(own, personas, part)
-            shares = resampled_variance_share(own, personas, part)
-            result = BlockResult(share, shares, limits=(0, 1), counted=has_ratings(own))
-            yield model, name, result
+            yield model, name, BlockResult.of(variance_share(own, personas, part))

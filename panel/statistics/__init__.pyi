@@ -113,9 +113,6 @@ from persona_panel.statistics.designs import DesignResult as DesignResult
 from persona_panel.statistics.designs import DesignStudy as DesignStudy
 from persona_panel.statistics.designs import design_name as design_name
 from persona_panel.statistics.designs import design_studies as design_studies
-from persona_panel.statistics.designs import (
-    resampled_variance_share as resampled_variance_share,
-)
 from persona_panel.statistics.designs import variance_share as variance_share
 from persona_panel.statistics.generalizability import DStudy as DStudy
 from persona_panel.statistics.generalizability import VarianceComponents as VarianceComponents

@@ -18,11 +18,11 @@ from persona_panel.statistics.core.arrays import (
     Array,
     Labels,
     Reason,
-    Resampled,
     Statistic,
     as_ratings,
     divide,
     encode_labels,
+    has_ratings,
     means_by,
     row_means,
 )
@@ -409,33 +409,22 @@ def variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> S
     labels = encode_labels(raters, array.shape[1])[1]
     items = np.broadcast_to(np.arange(len(array))[:, None], array.shape).ravel()
     columns = np.broadcast_to(labels, array.shape).ravel()
-    rated = ~np.isnan(array)
-    counts = int(rated.any(axis=1).sum()), len(np.unique(columns[rated.ravel()]))
-    reason = None
-    if counts[1] < 2:
-        reason = Reason.FEW_RATERS
-    elif counts[0] < 2:
-        reason = Reason.FEW_ITEMS
-    if reason:
-        return Statistic.undefined(reason, n_items=counts[0], n_raters=counts[1])
+    counted = has_ratings(array)
+    n_raters = len(np.unique(columns[~np.isnan(array).ravel()]))
     components = variance_components(array.ravel(), {"item": items, "rater": columns})
-    if components.reason:
-        return Statistic.undefined(components.reason, n_items=counts[0], n_raters=counts[1])
-    share = components.shares[part]
+    share, reason = components.shares[part], components.reason
     if part == RESIDUAL:
         # Of its own where raters were asked repeatedly; nothing else is left out.
         share = 1 - components.shares["item"] - components.shares["rater"]
-    return Statistic(share, *counts)
+    if n_raters < 2:
+        reason = Reason.FEW_RATERS
+    elif counted.sum() < 2:
+        reason = Reason.FEW_ITEMS
 
-
-def resampled_variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> Resampled:
-    """Return the share as a function of resampling weights, whole numbers; args as for
-    `variance_share`. A drawn item is an item of its own as often as it was drawn."""
-    array = as_ratings(ratings)
-    items = np.arange(len(array))
-
-    def statistic(weights: Array) -> Array:
-        drawn = (array[items.repeat(row.astype(np.intp))] for row in weights)
+    def resampled(weights: Array) -> Array:
+        # A drawn item is an item of its own as often as it was drawn.
+        drawn = (array[np.repeat(np.arange(len(array)), row.astype(np.intp))] for row in weights)
         return np.array([variance_share(those, raters, part).value for those in drawn])
 
-    return statistic
+    whole = Statistic(nan if reason else share, int(counted.sum()), n_raters, reason=reason)
+    return whole.with_weights(resampled, counted, limits=(0.0, 1.0))

@@ -7,7 +7,6 @@ import pytest
 
 from persona_panel.statistics import (
     Reason,
-    resampled_variance_share,
     variance_components,
     variance_share,
 )
@@ -34,7 +33,7 @@ def test_a_resample_is_the_statistic_of_its_items(gaps: float) -> None:
     ratings[rng.random(ratings.shape) < gaps] = np.nan
     weights = rng.multinomial(15, np.full(15, 1 / 15), size=6).astype(float)
     for part in PARTS:
-        drawn = resampled_variance_share(ratings, raters, part)(weights)
+        drawn = variance_share(ratings, raters, part).resampled(weights)
         for row, value in zip(weights, drawn, strict=True):
             again = np.repeat(ratings, row.astype(int), axis=0)
             items = np.repeat(np.arange(len(again)), 5)
@@ -44,7 +43,7 @@ def test_a_resample_is_the_statistic_of_its_items(gaps: float) -> None:
             shares = {name: 0 if np.isnan(share) else share for name, share in found.shares.items()}
             shares["residual"] += shares["item:rater"]
             assert value == pytest.approx(shares[part], abs=1e-9)
-        plain = resampled_variance_share(ratings, raters, part)(np.ones((1, 15)))[0]
+        plain = variance_share(ratings, raters, part).resampled(np.ones((1, 15)))[0]
         assert variance_share(ratings, raters, part).value == pytest.approx(plain)
 
 
@@ -64,7 +63,7 @@ def test_undefined(ratings: list[list[float]], raters: str, reason: Reason) -> N
     assert np.isnan(found.value)
     assert found.reason == reason
     assert np.isnan(
-        resampled_variance_share(ratings, list(raters), "rater")(np.ones((1, len(ratings))))
+        variance_share(ratings, list(raters), "rater").resampled(np.ones((1, len(ratings))))
     )
 
 
