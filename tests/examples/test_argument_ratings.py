@@ -48,7 +48,7 @@ def test_a_panel_beside_people_without_a_call(
 def test_texts_and_ratings_are_those_of_the_source() -> None:
     """Each rating is the public file's; each text differs by its marks of line breaks alone."""
     public = {row["arg"]: row for row in json.loads(SOURCE.read_text())}
-    texts = [json.loads(line) for line in (FOLDER / "arguments.jsonl").open()]
+    texts = [json.loads(line) for line in (FOLDER / "arguments.jsonl").read_text().splitlines()]
     assert len(texts) == 48
     for row in texts:
         words = re.sub(r"<br/?>", " ", public[row["id"]]["text"]).split()
