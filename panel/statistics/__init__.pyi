@@ -199,9 +199,6 @@ from persona_panel.statistics.selection import systematic_sample as systematic_s
 from persona_panel.statistics.sources import Preferences as Preferences
 from persona_panel.statistics.sources import SourceMeans as SourceMeans
 from persona_panel.statistics.sources import preferences as preferences
-from persona_panel.statistics.sources import (
-    resampled_preferences as resampled_preferences,
-)
 from persona_panel.statistics.sources import source_means as source_means
 from persona_panel.statistics.strata import Strata as Strata
 from persona_panel.statistics.subsets import EnsembleDistance as EnsembleDistance

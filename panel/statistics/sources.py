@@ -12,7 +12,7 @@ Sources: the SCRuB paper, sections 6 and 14.1; the debate-speeches paper, sectio
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import nan
@@ -58,7 +58,8 @@ class Preferences:
 
     `win_rate` is over comparisons with other sources, `n_comparisons` of them;
     `against[a, b]` is the win rate of a over b; `first_place` is the share of the
-    `n_rankings` in which the source took part that it came first in.
+    `n_rankings` in which the source took part that it came first in. `resampled` has, by these two
+    names, each source's figure as a function of resampling weights; prompts are drawn whole.
     """
 
     sources: tuple[Hashable, ...]
@@ -67,6 +68,7 @@ class Preferences:
     against: Array
     first_place: Array
     n_rankings: IntArray
+    resampled: Mapping[str, tuple[Resampled, ...]]
 
 
 def preferences(ratings: ArrayLike, sources: Labels, prompts: Labels | None = None) -> Preferences:
@@ -86,30 +88,15 @@ def preferences(ratings: ArrayLike, sources: Labels, prompts: Labels | None = No
         sources: who wrote each item.
         prompts: a label an item; all items are one prompt if None.
 
-    >>> found = preferences([[3, 3], [1, 2], [1, 1], [2, 2]], "abab", "ppqq")
-    >>> found.sources, found.win_rate.tolist(), found.first_place.tolist()
+    >>> result = preferences([[3, 3], [1, 2], [1, 1], [2, 2]], "abab", "ppqq")
+    >>> result.sources, result.win_rate.tolist(), result.first_place.tolist()
     (('a', 'b'), [0.5, 0.5], [0.5, 0.5])
     """
-    names, tallies = _tallies(ratings, sources, prompts)
-    wins, comparisons, firsts, rankings = (tally.sum(axis=0) for tally in tallies)
-    return Preferences(
-        names,
-        divide(wins.sum(axis=1), comparisons.sum(axis=1)),
-        comparisons.sum(axis=1).astype(np.intp),
-        divide(wins, comparisons),
-        divide(firsts, rankings),
-        rankings.astype(np.intp),
-    )
-
-
-def resampled_preferences(
-    ratings: ArrayLike, sources: Labels, prompts: Labels
-) -> dict[Hashable, tuple[Resampled, Resampled]]:
-    """Return each source's win rate and first-place share as functions of resampling weights.
-
-    Prompts are drawn whole. Args and errors as for `preferences`.
-    """
     names, (wins, comparisons, firsts, rankings) = _tallies(ratings, sources, prompts)
+    by_prompt = {
+        "win_rate": (wins.sum(axis=2), comparisons.sum(axis=2)),
+        "first_place": (firsts, rankings),
+    }
     codes = encode_labels(prompts, len(sources))[1]
 
     def ratio(numerator: Array, denominator: Array) -> Resampled:
@@ -119,13 +106,18 @@ def resampled_preferences(
 
         return statistic
 
-    return {
-        name: (
-            ratio(wins[:, place].sum(axis=1), comparisons[:, place].sum(axis=1)),
-            ratio(firsts[:, place], rankings[:, place]),
-        )
-        for place, name in enumerate(names)
-    }
+    return Preferences(
+        names,
+        divide(wins.sum(axis=(0, 2)), comparisons.sum(axis=(0, 2))),
+        comparisons.sum(axis=(0, 2)).astype(np.intp),
+        divide(wins.sum(axis=0), comparisons.sum(axis=0)),
+        divide(firsts.sum(axis=0), rankings.sum(axis=0)),
+        rankings.sum(axis=0).astype(np.intp),
+        {
+            name: tuple(ratio(*sides) for sides in zip(won.T, of.T, strict=True))
+            for name, (won, of) in by_prompt.items()
+        },
+    )
 
 
 def _tallies(
@@ -181,8 +173,8 @@ def source_means(panel: ArrayLike, humans: ArrayLike, sources: Labels) -> Source
         humans: `(items, raters)`, NaN where missing.
         sources: who wrote each item.
 
-    >>> found = source_means([1, 3, 5, 7], [[2], [4], [4], [6]], "aabb")
-    >>> found.sources, found.panel.tolist(), found.humans.tolist()
+    >>> result = source_means([1, 3, 5, 7], [[2], [4], [4], [6]], "aabb")
+    >>> result.sources, result.panel.tolist(), result.humans.tolist()
     (('a', 'b'), [2.0, 6.0], [3.0, 5.0])
     """
     ours, theirs, both = paired_scores(panel, row_means(as_ratings(humans)))

@@ -47,7 +47,6 @@ from persona_panel.statistics.scores import CUSTOM_DIMENSIONS, Loss, custom_loss
 from persona_panel.statistics.sources import (
     Preferences,
     preferences,
-    resampled_preferences,
     source_means,
 )
 from persona_panel.statistics.votes import (
@@ -407,10 +406,10 @@ def _register_tally(
         name, heading, table=BY_SOURCE, needs=("sources",), side="both", order=order
     )
     def tally(block: ComparisonBlock) -> Iterator[BlockResult]:
-        tallies, resampled = _preferences(block), _resampled(block)
+        tallies = _preferences(block)
         for place, source in enumerate(tallies.sources):
             value = float(getattr(tallies, name)[place])
-            own = resampled[source][name == "first_place"] if resampled else None
+            own = tallies.resampled[name][place] if block.prompts else None
             n = getattr(tallies, f"n_{counted}")[place]
             yield _of_source(block, source, value, own, f"{n} {counted}")
 
@@ -427,12 +426,6 @@ def _ratings(block: ComparisonBlock) -> Array:
 @lru_cache(maxsize=1)  # the same comparisons give wins and first places
 def _preferences(block: ComparisonBlock) -> Preferences:
     return preferences(_ratings(block), block.sources or [], block.prompts)
-
-
-def _resampled(block: ComparisonBlock) -> dict[Hashable, tuple[Resampled, Resampled]]:
-    if block.prompts is None:
-        return {}
-    return resampled_preferences(_ratings(block), block.sources or [], block.prompts)
 
 
 def _own(block: ComparisonBlock, source: Hashable, values: Array) -> Array:

@@ -13,7 +13,6 @@ from hypothesis.extra.numpy import arrays
 from persona_panel.statistics import (
     Reason,
     preferences,
-    resampled_preferences,
     score_distributions,
     source_means,
 )
@@ -71,14 +70,14 @@ def test_preferences_are_resampled_by_prompt() -> None:
     expected = preferences(
         ratings[items], [sources[i] for i in items], np.repeat([0, 1, 2], 3).tolist()
     )
-    found = resampled_preferences(ratings, sources, prompts)
+    found = preferences(ratings, sources, prompts).resampled
     weights = drawn[prompts][None].astype(float)
-    for place, source in enumerate(expected.sources):
-        wins, firsts = (function(weights)[0] for function in found[source])
+    for place in range(len(expected.sources)):
+        wins, firsts = (found[name][place](weights)[0] for name in ("win_rate", "first_place"))
         assert wins == pytest.approx(expected.win_rate[place])
         assert firsts == pytest.approx(expected.first_place[place])
     with pytest.raises(ValueError, match="by whole prompts"):
-        found["a"][0](np.arange(9.0)[None])
+        found["win_rate"][0](np.arange(9.0)[None])
 
 
 def test_one_source_has_nothing_to_win() -> None:
