@@ -171,3 +171,18 @@ def test_one_person_has_nobody_to_agree_with() -> None:
         rows = correlate(judges, labelled(people, "p"), QUICK)
         for name in ("human_label_kappa", "human_label_agreement"):
             assert only(rows, name, "humans", "use").reason is Reason.FEW_PEOPLE
+
+
+def test_a_source_without_ratings_and_one_without_others_have_their_own_reasons() -> None:
+    """People rated one source's items alone: it has a mean and nobody to win against, and the
+    other has no ratings."""
+    items, sources = ("i0", "i1", "i2"), ("h", "h", "m")
+    panel = Ratings(np.ones((3, 1, 1)), items, ("j",), ("d",), ("model",), sources=sources)
+    people = np.array([[1.0], [2.0], [nan]])[:, :, None]
+    humans = Ratings(people, items, ("p",), ("d",), ("human",), sources=sources)
+    rows = correlate(panel, humans, QUICK, only=["source_mean", "win_rate"])
+    of_people = {(row.statistic, row.by_value): row for row in rows if row.group == "humans"}
+    assert of_people["source_mean", "h"].value == 1.5
+    assert of_people["source_mean", "m"].reason is Reason.NO_RATINGS
+    assert of_people["win_rate", "h"].reason is Reason.FEW_SOURCES
+    assert of_people["win_rate", "m"].reason is Reason.NO_RATINGS
