@@ -51,9 +51,8 @@ from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.core.table import Ratings, on_composite
 
 LEAST_OFF = 3
-"""The fewest rated prompts that have to lie off the straight line on which most prompts have
-people's ratings and the panel's: see the simulations of labels in
-docs/explanation/statistics.md."""
+"""The fewest rated prompts that have to lie off the straight line of most prompts' ratings by
+people and panel: see the simulations of labels in docs/explanation/statistics.md."""
 SAME = 1e-9
 """Differences up to here are those of floating-point numbers."""
 
@@ -584,8 +583,7 @@ def _scores(
         theirs = rows_of(rated, humans.items, panel.items)
         labels = panel.categories.get(dimension)
         if labels is None:
-            limits = _limits(panel, humans, dimension)
-            yield dimension, row_means(ours), row_means(theirs), limits
+            yield dimension, row_means(ours), row_means(theirs), _limits(panel, humans, dimension)
             continue
         for code, label in enumerate(labels):
             shares = [
