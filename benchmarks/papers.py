@@ -15,6 +15,7 @@ import re
 import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -37,9 +38,12 @@ def printed(command: str, data: Path, names: dict[str, str]) -> list[str]:
     words = [str(data / names[word]) if word in names else word for word in shlex.split(command)]
     words[0] = sys.executable if words[0] == "python" else words[0]
     wide = os.environ | {"COLUMNS": "200"}
-    done = subprocess.run(
-        words, cwd=ROOT, env=wide, capture_output=True, text=True, check=False, timeout=600
-    )
+    # What a command writes does not stay.
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "examples").symlink_to(ROOT / "examples")
+        done = subprocess.run(
+            words, cwd=folder, env=wide, capture_output=True, text=True, check=False, timeout=600
+        )
     if done.returncode:
         raise SystemExit(f"{command}\n{done.stderr}")
     return done.stdout.splitlines()
