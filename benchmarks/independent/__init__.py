@@ -31,17 +31,14 @@ class Row(NamedTuple):
         """Return the line: the least and the largest, with the simulation error of the latter."""
         own = sorted(self.errors)
         error = 1.96 * (own[-1] * (1 - own[-1]) / self.runs) ** 0.5
-        power, best = (_ends(each) for each in zip(*self.powers, strict=True)) if self.powers else (
-            "–", "–",
-        )  # fmt: skip
-        cells = (self.figure, self.where, f"{_ends(own)} (± {error:.3f})", power, best)
-        return f"| {' | '.join(cells)} |"
+        powers = [_ends(each) for each in zip(*self.powers, strict=True)] or ["–", "–"]
+        return "|".join(["", self.figure, self.where, f"{_ends(own)} ± {error:.3f}", *powers, ""])
 
 
-HEAD = """| claim or interval | data | false claims, or coverage | power | best valid test |
+HEAD = """|claim or interval|data|false claims or coverage|power|best valid test|
 |---|---|---|---|---|"""
 
 
 def _ends(values: Iterable[float]) -> str:
     own = sorted(values)
-    return f"{own[0]:.3f}" if own[0] == own[-1] else f"{own[0]:.3f} to {own[-1]:.3f}"
+    return f"{own[0]:.3f}" if own[0] == own[-1] else f"{own[0]:.3f}–{own[-1]:.3f}"

@@ -104,14 +104,20 @@ class Panel:
         return np.where(self.reads(rng, ratings), ratings, np.nan)
 
 
+def means_of(ratings: Ratings) -> Ratings:
+    """Return the means over whoever read; NaN where nobody did."""
+    with np.errstate(invalid="ignore"):
+        total: Ratings = np.nansum(ratings, axis=2) / (~np.isnan(ratings)).sum(axis=2)
+    return total
+
+
 def shares(panel: Panel, runs: int, seed: int = 0) -> dict[str, tuple[float, float]]:
     """The share of runs in which each claim is made as it is true, and falsely."""
     rng = np.random.default_rng([seed, panel.prompts, panel.judges, len(panel.reads.__name__)])
     means, total = np.array(panel.means), dict[str, np.ndarray]()
     for _ in range(runs):
         ratings = panel.drawn(rng)
-        with np.errstate(all="ignore"):
-            scores = np.nanmean(ratings, axis=2)
+        scores = means_of(ratings)
         terms = ratings.reshape(-1, panel.judges)[:, :, None]
         sides = {"": JudgeSample(terms, {}), "unpaired ": None}
         for name, judges in sides.items():
@@ -164,8 +170,7 @@ def missing(panel: Panel, runs: int) -> NDArray[np.float64]:
     for _ in range(runs):
         ratings = panel.drawn(rng)
         terms = ratings.reshape(-1, panel.judges)[:, :, None]
-        with np.errstate(all="ignore"):
-            board = board_of(np.nanmean(ratings, axis=2), JudgeSample(terms, {}))
+        board = board_of(means_of(ratings), JudgeSample(terms, {}))
         pairs = [each for each in board.differences if {each.a, each.b} == {"s00", "s01"}]
         found = missing_ratings(terms, systems, prompts, pairs, (1, 10))
         if found is not None:

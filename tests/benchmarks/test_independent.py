@@ -1,12 +1,15 @@
-"""The simulations of the best system and of the first screen, small."""
+"""The independent simulations, small."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from benchmarks.independent import Row
 from benchmarks.independent.first_screen import KINDS
 from benchmarks.independent.first_screen import shares as shares_of_screens
+from benchmarks.independent.judges import Panel, missing, one_side, two_lack
+from benchmarks.independent.judges import shares as shares_of_panels
 from benchmarks.independent.winner import (
     Case,
     board_of,
@@ -58,3 +61,26 @@ def test_claims_are_judged_by_the_true_means() -> None:
 def test_the_first_screen_seldom_shows_what_is_not_there(people: bool) -> None:
     """More than 5 of 30 runs with a false claim come with a probability of 0.3 %, if it is 5 %."""
     assert shares_of_screens(KINDS["noise"], 5, 30, people=people)["any"] <= 5 / 30
+
+
+def test_severity_alone_makes_no_claim() -> None:
+    """One judge lacks the first system and another the second: of 150 runs in which these are tied,
+    more than 15 with a false claim come with a probability of 0.3 % where it is 5 %; by the means
+    of whoever read there are far more."""
+    found = shares_of_panels(Panel(tied(4), 12, 3, two_lack), 150)
+    assert found["pairs"][1] <= 15 / 150
+    assert found["unpaired pairs"][1] > 30 / 150
+
+
+def test_what_is_missing_of_one_system_is_found_and_holds_nothing_that_is_not_so() -> None:
+    """Half of the lower ratings of one of four equal systems are missing, on thirty prompts."""
+    by_system, _, holds = missing(Panel((0.0,) * 4, 30, 3, one_side, ordinal=True), 8)
+    assert by_system == 1
+    assert holds == 0
+
+
+def test_a_row_has_the_least_and_the_largest_with_the_simulation_error() -> None:
+    """1.96 standard errors of a share of 0.1 of 100 runs are 0.0588."""
+    row = Row("a claim", "some data", (0.1, 0.02, 0.05), 100, ((0.3, 0.4), (0.5, 0.6)))
+    assert row.text() == "|a claim|some data|0.020–0.100 ± 0.059|0.300–0.500|0.400–0.600|"
+    assert Row("a", "b", (0.0,), 10).text() == "|a|b|0.000 ± 0.000|–|–|"
