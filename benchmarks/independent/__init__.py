@@ -7,6 +7,7 @@ python -m benchmarks.independent [winner] [judges] [missing] [intervals] [screen
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import isnan
 from typing import NamedTuple
 
 
@@ -41,4 +42,6 @@ HEAD = """|claim or interval|data|false claims or coverage|power|best valid test
 
 def _ends(values: Iterable[float]) -> str:
     own = sorted(values)
+    if isnan(own[0]):
+        return "–"
     return f"{own[0]:.3f}" if own[0] == own[-1] else f"{own[0]:.3f}–{own[-1]:.3f}"

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import stats
 
 from benchmarks.independent import Row
 from benchmarks.independent.winner import board_of, claims_of, lead, tied
@@ -147,15 +148,15 @@ def rows(runs: int) -> Iterator[Row]:
 
 
 def missing_rows(runs: int) -> Iterator[Row]:
-    """Yield how often what is missing is said to depend on something when it does not, with the
-    power where it does; and how often a difference that is not there holds however it was."""
+    """Yield how often what is missing is said to depend on something when it does not, and when it
+    does, beside Friedman's test; and how often a difference that is not there is said to hold."""
     depends = [missing(Panel((0,) * 4, *size, one_side, True), runs) for size in SIZES]
     weak = [missing(Panel((0,) * 4, *size, weak_texts, True), runs) for size in SIZES]
     chance = [missing(Panel((0,) * 4, *size, at_random, True), runs) for size in SIZES]
     for place, (what, where) in enumerate(
         (("missing by system", depends), ("missing by score", weak))
     ):
-        powers = tuple((own[place], own[place]) for own in where)
+        powers = tuple((own[place], own[3] if place == 0 else np.nan) for own in where)
         yield Row(what, "missing at random", tuple(own[place] for own in chance), runs, powers)
     holds = tuple(own[2] for own in (*depends, *weak, *chance))
     yield Row("holds however the missing were", "equal systems, (not) at random", holds, runs)
@@ -163,8 +164,9 @@ def missing_rows(runs: int) -> Iterator[Row]:
 
 def missing(panel: Panel, runs: int) -> NDArray[np.float64]:
     """Return in which share of runs ratings are shown to be missing by system and by score, at 5 %,
-    and in which the difference of the first two systems is said to hold."""
-    rng, total = np.random.default_rng([panel.prompts, panel.judges]), np.zeros(3)
+    in which the difference of the first two systems is said to hold, and in which they are missing
+    by system according to Friedman's test."""
+    rng, total = np.random.default_rng([panel.prompts, panel.judges]), np.zeros(4)
     systems = [f"s{i:02}" for i in range(len(panel.means))] * panel.prompts
     prompts = [f"p{i:04}" for i in range(panel.prompts) for _ in panel.means]
     for _ in range(runs):
@@ -175,5 +177,6 @@ def missing(panel: Panel, runs: int) -> NDArray[np.float64]:
         found = missing_ratings(terms, systems, prompts, pairs, (1, 10))
         if found is not None:
             holds = any(each.holds for each in found.bounds)
-            total += (found.p_system < 0.05, found.p_scores < 0.05, holds)
+            friedman = stats.friedmanchisquare(*np.isnan(ratings).sum(axis=2).T).pvalue
+            total += (found.p_system < 0.05, found.p_scores < 0.05, holds, friedman < 0.05)
     return total / runs
