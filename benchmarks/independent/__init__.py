@@ -29,9 +29,9 @@ class Row(NamedTuple):
     powers: tuple[tuple[float, float], ...] = ()
 
     def text(self) -> str:
-        """Return the line: the least and the largest, with the simulation error of the latter."""
+        """Return the line: the least and the largest, with their larger simulation error."""
         own = sorted(self.errors)
-        error = 1.96 * (own[-1] * (1 - own[-1]) / self.runs) ** 0.5
+        error = max(1.96 * (end * (1 - end) / self.runs) ** 0.5 for end in (own[0], own[-1]))
         powers = [_ends(each) for each in zip(*self.powers, strict=True)] or ["–", "–"]
         return "|".join(["", self.figure, self.where, f"{_ends(own)} ± {error:.3f}", *powers, ""])
 
