@@ -50,6 +50,36 @@ def test_no_sentence_of_the_product_has_a_phrase_of_its_own(folder: str) -> None
     assert not found, "\n".join(found)
 
 
+_ANSWERS = {
+    r"is significantly ahead(?! of)|No system is significantly|is the best system": {
+        "ranked_systems.py"
+    },
+    r"Can the panel|panel (?:can|may|should|cannot) (?:not )?be trusted|Judges agree|Not its ": {
+        "answers.py", "answer.py"
+    },
+    r"Do personas add|Personas (?:add nothing|raise|lower|do not significantly change)": {
+        "answers.py", "answer.py"
+    },
+    r"stand in for people|take the place of (?:a person|people)|replace (?:a person|people)": {
+        "answer.py"
+    },
+    r"best is settled|What would settle": {"answers.py", "answer.py"},
+}  # fmt: skip
+"""What answers a question, and the modules whose sentences may: each has one answer."""
+
+
+@pytest.mark.parametrize("pattern", _ANSWERS)
+def test_each_question_is_answered_in_one_place(pattern: str) -> None:
+    """No sentence of another module answers it; the pattern finds the one that does."""
+    found = {
+        path.name: text
+        for path in sorted((ROOT / "panel").rglob("*.py"))
+        for text in _texts(path)
+        if re.search(pattern, text)
+    }
+    assert found.keys() == _ANSWERS[pattern], found
+
+
 def test_no_page_has_one() -> None:
     """The README and the documentation have the same words as the product."""
     pages = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -22,6 +22,7 @@ from persona_panel.results.conclusions.rows import (
 )
 from persona_panel.results.conclusions.strata import range_over, strata_differ
 from persona_panel.results.conclusions.wording import (
+    AVERAGED,
     WITHOUT_PEOPLE,
     all_dimensions,
     as_many,
@@ -193,10 +194,16 @@ def _levels(families: Sequence[_Family]) -> list[str]:
         why = "; ".join(reasons) or "intervals were left out"
         return [f"{_ALPHA}{of} is {text}, but how high it is for other prompts is open: {why}."]
     text = "; by dimension it is ".join(_level(each.alphas, each.ends) for each in families)
-    return [
+    said = (
         f"{_ALPHA}{of} is {text} ({TENTATIVE} is usually asked for tentative conclusions from "
         f"single ratings, {RELIABLE} for firm ones)."
-    ]
+    )
+    whole, *dimensions = (
+        [row.value for row in each.alphas.values() if not row.reason] for each in families
+    )
+    if any(len(own) > 1 and round(max(own), 2) < round(max(whole), 2) for own in dimensions):
+        said += f" The composite's is the highest, as {AVERAGED}."
+    return [said]
 
 
 def _values(alphas: Mapping[str, Row]) -> str:
@@ -279,7 +286,8 @@ def _effective_number(
         text += " on the composite"
         text += f" and {from_to(parts, 1)} by dimension" if parts else ""
     return [
-        f"The effective number of {word}s is {text}, which says nothing of shared errors. "
+        f"The effective number of {word}s is {text}: so many independent ones have as noisy a "
+        "mean. It says nothing of shared errors. "
         f"{WITHOUT_PEOPLE.format(word)}"
     ]
 

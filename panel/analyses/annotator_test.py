@@ -62,7 +62,7 @@ def annotator_test_conclusion(
         if how == _NEAR:
             figures += (
                 ". No correlation with people is significant, and one score for every item may "
-                "be as near: that the panel may take the place of a person is not shown"
+                "be as near: that the panel is as good as a person is not shown"
             )
         said.append(f"By the alternative annotator test the panel {how}{on}: {figures}.")
         if how == _FAILED and name in correlated:
@@ -88,7 +88,7 @@ _HIGHER = (
     "People's errors average out in their composite, so its bar is higher than that of each "
     "dimension; the composite is the primary result."
 )
-_FIT = "may take the place of a person"
+_FIT = "is shown to be as good as a person"
 _NEAR = "is as near to the others as a person is"
 _FAILED = "is not shown to be as good as a person"
 

@@ -8,17 +8,19 @@ from dataclasses import replace
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
-from persona_panel.analyses.addressed_judges import addresses_a_judge
 from persona_panel.analyses.ranked_systems import (
     Ranked,
+    alone_sentence,
     best_sentence,
     by_panel,
     by_people,
+    reversed_by,
     untested,
 )
-from persona_panel.files.errors import InputError, RunFolderError
+from persona_panel.analyses.signs_of_bias import signs_of_bias
+from persona_panel.files.errors import InputError
 from persona_panel.files.named_files import shown_folder
-from persona_panel.files.wording import command_line, some
+from persona_panel.files.wording import command_line
 from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.rows import adjusted_ends, sign_of
 from persona_panel.results.conclusions.score import (
@@ -29,6 +31,7 @@ from persona_panel.results.conclusions.score import (
     nothing_judged,
 )
 from persona_panel.results.conclusions.wording import (
+    AVERAGED,
     as_many,
     counted,
     in_brackets,
@@ -99,7 +102,7 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[RunAnswer, ...]:
             *(RunAnswer(each, f"Not known: {why.reason}.", why) for each in others),
         )
     ranked = ranking_of(run, people)
-    reversed_pairs = [] if people is None else _reversed(by_panel(run.leaderboard()), ranked)
+    reversed_pairs = [] if people is None else reversed_by(by_panel(run.leaderboard()), ranked)
     personas = do_personas_add(run, people)
     stand_in = may_stand_in(run, people, reversed_pairs)
     return (
@@ -118,18 +121,6 @@ def _with_open(settle: RunAnswer, *others: RunAnswer) -> RunAnswer:
     """Return the answer with the other questions that are open beside its verdict."""
     names = [_OPEN[each.question] for each in others if not each.is_known]
     return replace(settle, limits=[f"Also open: {' and '.join(names)}."]) if names else settle
-
-
-def _reversed(panel: Ranked, people: Ranked) -> list[str]:
-    """Return the pairs of systems that the panel puts significantly in one order, and people's
-    ratings in the other."""
-    signs = {(each.a, each.b): each.sign for each in panel.differences if each.shown}
-    return [
-        f"{each.a} and {each.b}"
-        for each in people.differences
-        if each.shown
-        and each.sign * (signs.get((each.a, each.b), 0) - signs.get((each.b, each.a), 0)) < 0
-    ]
 
 
 def _reversal(pairs: Sequence[str]) -> str:
@@ -158,20 +149,34 @@ def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
     to tell, with the p-value that decides (`persona_panel.statistics.core.ranking.winner_among`).
     """
     command = command_on(run, "report", people=bool(ranked.basis))
+    estimate, measure = Estimate(nan), ""
     if not ranked.systems:
         why = f"systems cannot be ranked: {ranked.unranked}"
-        return RunAnswer("best", f"S{why[1:]}.", Estimate(nan, reason=why), command)
-    if len(ranked.systems) < 2:
-        why = "fewer than two systems are ranked"
-        return RunAnswer("best", _alone(run, ranked), Estimate(nan, reason=why), command)
-    if (decisive := ranked.decisive) is None:
-        estimate = Estimate(nan, reason=untested(ranked))
-        return RunAnswer("best", best_sentence(ranked, run), estimate, command)
-    sentence = " ".join([best_sentence(ranked, run), *_not_ranked(run)])
-    if ranked.winner is None and is_ahead(decisive):
+        sentence = f"S{why[1:]}."
+    elif len(ranked.systems) < 2:
+        why, sentence = "fewer than two systems are ranked", alone_sentence(ranked, run)
+    elif (decisive := ranked.decisive) is None:
+        why, sentence = untested(ranked), best_sentence(ranked, run)
+    else:
+        sentence = " ".join([best_sentence(ranked, run), *_not_ranked(run)])
         why = "the first system is not tested against every other"
-        return RunAnswer("best", sentence, Estimate(nan, reason=why), command)
-    return RunAnswer("best", sentence, decisive, command, "difference")
+        if ranked.winner is not None or not is_ahead(decisive):
+            estimate, measure, why = decisive, "difference", ""
+    if why:
+        estimate = Estimate(nan, reason=why)
+    return RunAnswer("best", " ".join([*_stopped(run), sentence]), estimate, command, measure)
+
+
+def _stopped(run: Run) -> Iterator[str]:
+    """Yield what significance in a run that was stopped before its end rests on."""
+    if run.whole.all():
+        return
+    coverage = run.coverage
+    n_there = coverage.scored + coverage.abstained
+    yield (
+        f"Incomplete: {n_there:,} of {coverage.expected:,} judgments are there. Significance holds "
+        "only if the run was not stopped because of what it showed."
+    )
 
 
 def _not_ranked(run: Run) -> Iterator[str]:
@@ -181,21 +186,6 @@ def _not_ranked(run: Run) -> Iterator[str]:
     names = [each.system for each in board.systems if each.rank is None and not each.declines]
     if names:
         yield f"Not ranked, as nothing of theirs was scored: {listed(names, 'systems')}."
-
-
-def _alone(run: Run, ranked: Ranked) -> str:
-    ((name, mean),) = ranked.systems
-    board = run.leaderboard()
-    entry = next(each for each in board.systems if each.system == name)
-    facts = in_brackets(
-        Estimate(mean, entry.ci_low, entry.ci_high).interval(), counted(entry.n_prompts, "prompt")
-    )
-    other = (
-        "no other system is ranked"
-        if any(each.declines for each in board.systems)
-        else "there is no other system with a composite"
-    )
-    return f"{name} has a composite of {number(mean)}{facts}; {other} to compare it with."
 
 
 def can_be_trusted(
@@ -213,7 +203,7 @@ def can_be_trusted(
     """
     command, judged = command_on(run, "agree"), judged_in(run)
     limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
-    signs = list(_signs_of_bias(run)) if systems else []
+    signs = list(signs_of_bias(run)) if systems else []
     if systems:
         signs += can_be_reversed(run.missing_ratings(), run.leaderboard())
     if demonstration_notice(*(judge.model for judge in run.judges)):
@@ -226,34 +216,6 @@ def can_be_trusted(
         verdict, reversal = ["Not its ranking."], [_reversal(reversed_pairs)]
     whole = " ".join([*verdict, *reversal, sentence, *limiting, *signs])
     return RunAnswer("trust", whole, estimate, command, "α", marks, [*reversal, *signs])
-
-
-def _signs_of_bias(run: Run) -> Iterator[str]:
-    """Yield a sentence for each significant bias of the panel, and on responses that address a
-    judge, where the run's folder has its texts."""
-    try:
-        texts = [response.text for response in run.responses()]
-    except (InputError, RunFolderError):
-        if run.folder is not None:
-            yield "The folder has no texts, so bias by length and injection were not looked for."
-        return
-    from persona_panel.analyses.bias_result import panel_biases
-
-    # The five answers make their claims together.
-    for bias in panel_biases(run, [len(text.split()) for text in texts], 2 * len(QUESTIONS)):
-        yield f"{bias[0].upper()}{bias[1:]}"
-    tops = dict.fromkeys(float(scale.max) for scale in run.rubric.numeric_scales.values())
-    addressing = [
-        f"{item.prompt_id}/{item.id}"
-        for item, text in zip(run.items, texts, strict=True)
-        if addresses_a_judge(text, *tops)
-    ]
-    if addressing:
-        n = len(addressing)
-        yield (
-            f"{counted(n, 'response')} {'has' if n == 1 else 'have'} words that address a judge, "
-            f"as a prompt injection has: {some(addressing)}."
-        )
 
 
 def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str]:
@@ -272,6 +234,12 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str]:
     estimate = alpha.estimate()
     if isnan(estimate.value):
         return estimate, f"Agreement cannot be measured: {estimate.reason}."
+    options = AnalysisOptions(n_permutations=0, intervals=False)
+    own = [
+        row.value
+        for row in agree(ratings_of(run).numeric(), options, only={"krippendorff_alpha"})
+        if row.group == group and row.dimension != COMPOSITE and not row.reason
+    ]
     parts = [f"{_how_high(estimate)}: Krippendorff's α {_figure(estimate)}"]
     if systems and not isnan(reliability.value):
         n = len(ratings.raters_by_group()[group])
@@ -279,7 +247,11 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str]:
             f"the mean of {counted(n, 'judge')} has a reliability of {number(reliability.value)} "
             "(ICC(2,k))"
         )
-    return estimate, f"{'; '.join(parts)}."
+    sentence = f"{'; '.join(parts)}."
+    if len(own) > 1 and round(estimate.value, 2) > round(max(own), 2):
+        values = f"{number(min(own))} to {number(max(own))}"
+        sentence += f" By dimension α is lower, {values}, as {AVERAGED}."
+    return estimate, sentence
 
 
 def _how_high(alpha: Estimate) -> str:
@@ -316,7 +288,7 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
     ratings = ratings_of(run)
     if not ratings.controls:
         why = "no judge without a persona"
-        sentence = "Not known: no plain judge was asked (--plain-judge)."
+        sentence = "Not known: needs --plain-judge."
         if not any(judge.has_persona for judge in run.judges):
             why = "no judge with a persona"
             sentence = f"Not known: {why}."
@@ -398,12 +370,12 @@ def personas_in_votes(votes: DimensionVotes, command: str = "") -> RunAnswer:
     if pair is None or not pair.has_interval:
         return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
     pair = pair if pair.a == PERSONAS else -pair
-    what = "the effective number of votes over as many calls to a plain judge"
+    what = "the effective number of votes (independent judges) over as many calls to a plain judge"
     sentence = f"{_more(pair, pair.sign, what)}."
     if pair.sign >= 0 and pair.high < NOTHING:
         sentence = (
-            f"Personas add nothing: at most {number(pair.high)} effective votes over as many calls "
-            f"to a plain judge{in_brackets(pair.interval())}."
+            f"Personas add nothing: at most {number(pair.high)} effective votes (independent "
+            f"judges) over as many calls to a plain judge{in_brackets(pair.interval())}."
         )
     return RunAnswer("personas", sentence, pair, command, "effective votes more")
 
@@ -441,23 +413,23 @@ def may_stand_in(
     goes = "" if isnan(tau.value) else f" τ_b with people{where} {_figure(tau)}."
     if not isnan(rate.value):
         passed = rate.value >= PASSED and correlated
-        beats = (
-            f"winning rate ω {number(rate.value)} (alternative annotator test, ε "
+        n, n_people = round(rate.value * rate.n_raters), rate.n_raters
+        near = f"as close to the others as {n:,} of {n_people:,} people are"
+        facts = (
+            f" (winning rate ω {number(rate.value)}, alternative annotator test, ε "
             f"{people.epsilon:g}; {PASSED} needed)"
         )
-        if passed:
-            sentence = f"Yes: {beats}.{goes}"
-        elif rate.value >= PASSED:
-            sentence = (
-                f"Not shown: {beats}, but no significant correlation with people; the same score "
-                f"for every response may pass, too.{goes}"
+        if rate.value >= PASSED and not correlated and not reversed_pairs:
+            facts += (
+                ", but no significant correlation with people; the same score for every response "
+                "may pass, too"
             )
-        else:
-            sentence = f"Not shown: {beats}.{goes}"
-        if reversed_pairs:
-            sentence = f"No: {beats}.{goes}"
-        marks = {"needed": PASSED}
-        return RunAnswer("people", sentence, rate.estimate(), command, "winning rate ω", marks)
+        verdict = "No" if reversed_pairs else "Yes" if passed else "Not shown"
+        sentence = f"{verdict}: {near}{facts}.{goes}"
+        return RunAnswer(
+            "people", sentence, rate.estimate(), command, "winning rate ω", {"needed": PASSED},
+            [f"{near[0].upper()}{near[1:]}."],
+        )  # fmt: skip
     against = _first(
         people, "human_difference_tau_b_within_prompts", "human_difference_tau_b"
     ).estimate()
@@ -493,7 +465,7 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
         why = "which system is best is settled"
         return RunAnswer(
             "settle",
-            "Nothing more is needed to say which system is best.",
+            "Which system is best is settled.",
             Estimate(nan, reason=why),
         )
     if ranked.to_halve:

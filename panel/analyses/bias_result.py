@@ -70,11 +70,10 @@ def load_audited_run(folder: str | Path) -> AuditedRun:
     path = Path(folder)
     require_folder(path, str(folder))
     ratings = load_ratings(path)
-    judges = [rater for rater in ratings.raters if rater not in ratings.controls]
-    ratings, known = ratings.by(judges), _lengths(path / "verdicts.csv")
+    ratings, known = ratings.without_controls(), _lengths(path / "verdicts.csv")
     lengths = np.array([known.get(item, nan) for item in ratings.items], dtype=np.float64)
     compared = read_comparisons(path / "judgments.jsonl")
-    own = [each for each in compared if each.judge in judges]
+    own = [each for each in compared if each.judge in ratings.raters]
     return AuditedRun(ratings, _spans(path / "run.json"), lengths, own)
 
 
@@ -107,8 +106,7 @@ def panel_biases(run: Run, lengths: Sequence[float], n_tests: int) -> list[str]:
         n_tests: for how many claims the intervals are widened; two of them are made here.
     """
     ratings = ratings_of(run)
-    judges = [rater for rater in ratings.raters if rater not in ratings.controls]
-    rows = biases_of_panel(ratings.by(judges), _ranges(run.rubric.dimensions), lengths)
+    rows = biases_of_panel(ratings.without_controls(), _ranges(run.rubric.dimensions), lengths)
     panel = {row.statistic: row for row in rows if not row.reason}
     return list(_significant(panel, n_tests, _unit_of(ratings).after_number))
 

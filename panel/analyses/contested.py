@@ -70,7 +70,7 @@ class Contested:
 
 
 @analysis(
-    "What the panel disagrees about",
+    "Contested responses",
     parameters.run(),
     parameters.Option(
         "--top",
@@ -212,7 +212,7 @@ def contested_result(
             for of, each, figure in zip(names, listed, spreads, strict=True)
             if each.reason is None
         ],
-        f"Responses on which personas differ most (spread in {unit.several})",
+        f"{_title(shown)} (spread in {unit.several})",
         remarks=[f"{headline(each)}: {' '.join(each.why)}" for each in shown],
         programs=False,
     )  # fmt: skip
@@ -229,6 +229,16 @@ def contested_result(
         source=source,
         coverage=run.coverage,
     )
+
+
+def _title(listed: Sequence[Contested]) -> str:
+    """Return what is listed: contested responses, or those with the widest spread, of which so many
+    are contested."""
+    n = sum(each.established for each in listed)
+    if n == len(listed):
+        return "Most contested responses"
+    those = f"{n:,} contested" if n else "none shown to be contested"
+    return f"Responses with the widest spread between personas, {those}"
 
 
 def _widest(run: Run, top: int | None, titles: Mapping[str, str]) -> Table:
@@ -267,19 +277,15 @@ def spreads(run: Run) -> Array:
     NaN where fewer than two judges, or fewer than half of them, rated."""
     import numpy as np
 
-    from persona_panel.graphs.records import controls_among
-
-    controls = controls_among(run.judges)
-    columns = [column for column, judge in enumerate(run.judges) if judge not in controls]
     numeric = [d for d, name in enumerate(run.dimensions) if name not in run.categories]
     if not numeric or not run.items:
         return np.full(len(run.items), np.nan)
-    ratings = run.ratings[np.ix_(range(len(run.items)), columns, numeric)]
+    ratings = run.ratings[np.ix_(range(len(run.items)), run.ranking_columns()[0], numeric)]
     n = (~np.isnan(ratings)).sum(axis=1).astype(np.float64)
     means = np.divide(np.nansum(ratings, axis=1), n, out=np.full(n.shape, np.nan), where=n > 0)
     squares = np.nansum((ratings - means[:, None]) ** 2, axis=1)
     sd = np.sqrt(np.divide(squares, n - 1, out=np.full(n.shape, np.nan), where=n > 1))
-    enough = n.max(axis=1) >= max(2, len(columns) / 2)
+    enough = n.max(axis=1) >= max(2, len(run.ranking_columns()[0]) / 2)
     measured: Array = np.where(enough, sd.mean(axis=1), np.nan)
     return measured
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from persona_panel.results.conclusions.wording import counted, in_brackets, listed, points
 from persona_panel.runs.scale_limits import unit_of
 from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.estimate import Difference
+from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.ranking import (
     Leaderboard,
     Winner,
@@ -99,7 +99,10 @@ def by_people(calibrated: Calibration) -> Ranked | None:
     whose = "1 person" if calibrated.n_people == 1 else f"{calibrated.n_people:,} people"
     basis = f"By the ratings of {whose}"
     if not calibrated.complete:
-        basis = f"Corrected by {whose}'s ratings of {counted(n, 'response')}"
+        weights = sorted(x for each in of_it if not isnan(x := each.mean.tuning))
+        ends = dict.fromkeys(number(x) for x in (*weights[:1], *weights[-1:]))
+        weight = f" (weight of the panel λ {' to '.join(ends)}; 0 is people alone)" if ends else ""
+        basis = f"Corrected by {whose}'s ratings of {counted(n, 'response')}{weight}"
     return Ranked(
         sorted(means, key=lambda each: -each[1]),
         [pair.corrected for pair in pairs],
@@ -108,6 +111,18 @@ def by_people(calibrated: Calibration) -> Ranked | None:
             frozenset((pair.corrected.a, pair.corrected.b)): pair.mean.to_halve for pair in pairs
         },
     )
+
+
+def reversed_by(panel: Ranked, people: Ranked) -> list[str]:
+    """Return the pairs of systems that the panel puts significantly in one order, and people's
+    ratings in the other."""
+    signs = {(each.a, each.b): each.sign for each in panel.differences if each.shown}
+    return [
+        f"{each.a} and {each.b}"
+        for each in people.differences
+        if each.shown
+        and each.sign * (signs.get((each.a, each.b), 0) - signs.get((each.b, each.a), 0)) < 0
+    ]
 
 
 def untested(ranked: Ranked) -> str:
@@ -194,3 +209,19 @@ def _means(ranked: Ranked, of: Difference | None = None) -> str:
     names = (ranked.first, of.b) if of is not None else dict(ranked.systems[:_NAMED])
     means = dict(ranked.systems)
     return ", ".join(f"{name} {number(means[name])}" for name in names)
+
+
+def alone_sentence(ranked: Ranked, run: Run) -> str:
+    """Return the composite of the only system that is ranked."""
+    ((name, mean),) = ranked.systems
+    board = run.leaderboard()
+    entry = next(each for each in board.systems if each.system == name)
+    facts = in_brackets(
+        Estimate(mean, entry.ci_low, entry.ci_high).interval(), counted(entry.n_prompts, "prompt")
+    )
+    other = (
+        "no other system is ranked"
+        if any(each.declines for each in board.systems)
+        else "there is no other system with a composite"
+    )
+    return f"{name} has a composite of {number(mean)}{facts}; {other} to compare it with."

@@ -6,7 +6,7 @@ from importlib.metadata import version
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
-from persona_panel.analyses.answers import answers_of, conclusion_of
+from persona_panel.analyses.answers import answers_of, conclusion_of, ranking_of
 from persona_panel.analyses.on_page import beside_people
 from persona_panel.files.outputs import json_number, record_document
 from persona_panel.models.config import cost
@@ -31,12 +31,12 @@ def run_summary(run: Run) -> dict[str, Any]:
     """Return what summary.json holds of a run."""
     report, people = run.deliberation(), beside_people(run)
     board, controls = run.leaderboard(), run.control_leaderboard()
-    strengths = run.strengths()
+    strengths, winner = run.strengths(), ranking_of(run, people).winner
     return {
         "answers": [answer.document() for answer in answers_of(run, people)],
         "conclusion": conclusion_of(run, people),
         "ranking": systems_document(board),
-        "winner": board.winner and record_document(board.winner),
+        "winner": winner and record_document(winner),
         "differences": [
             difference_document(entry, effect_size=json_number(entry.effect_size))
             for entry in board.differences

@@ -9,7 +9,7 @@ from itertools import combinations
 from math import inf, isnan, nan
 from typing import Any
 
-from persona_panel.analyses.answers import answers_of, conclusion_of
+from persona_panel.analyses.answers import answers_of, conclusion_of, ranking_of
 from persona_panel.analyses.breakdown.groups import labels_of_personas
 from persona_panel.analyses.breakdown.strata import SystemsBy
 from persona_panel.analyses.contested import Contested, contested_result, headline, most_contested
@@ -48,6 +48,8 @@ from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference, SystemRank
 from persona_panel.statistics.core.strengths import Strengths
 
+CORRECTED = "corrected_"
+"""How the names of tables begin that are corrected by people's ratings."""
 _RESPONSES_SHOWN = 12
 """From more responses on their ranks are in the full report, not in the short one."""
 _RESPONSES_IN_FULL = 500
@@ -133,7 +135,7 @@ def score_result(
             answers_table(answers_of(run, people)),
             *coverage_tables(run),
             *missing_table(run.missing_ratings()),
-            _facts(run, board),
+            _facts(run, people),
             *call_tables(run),
         ],
         remarks,
@@ -144,17 +146,6 @@ def score_result(
     )
 
 
-def score_result_so_far(run: Run) -> Result:
-    """Return the result of a run that was stopped before its end; its conclusion says so first."""
-    result, coverage = score_result(run), run.coverage
-    n_there = coverage.scored + coverage.abstained
-    first = (
-        f"Incomplete: {n_there:,} of {coverage.expected:,} judgments are there. Significance holds "
-        "only if the run was not stopped because of what it showed."
-    )
-    return replace(result, conclusion=[first, *result.conclusion])
-
-
 def _corrected(people: RunWithPeople | None) -> Iterator[Table]:
     """Yield the systems' means corrected by people's ratings, beside the panel's."""
     if people is None or people.calibrated is None:
@@ -163,7 +154,7 @@ def _corrected(people: RunWithPeople | None) -> Iterator[Table]:
     from persona_panel.analyses.calibrate import calibrate_result
 
     for table in calibrate_result(people.calibrated, labels=people.dimensions).tables:
-        yield replace(table, name=f"corrected_{table.name}")
+        yield replace(table, name=f"{CORRECTED}{table.name}")
 
 
 def planned_score(plan: PanelPlan, batch: Batch) -> list[Figure]:
@@ -598,16 +589,16 @@ def _cached_tokens(run: Run) -> Iterator[str]:
             yield f"{spent.cached:,} of {spent.input:,} input tokens {whence}"
 
 
-def _facts(run: Run, board: Leaderboard) -> Table:
+def _facts(run: Run, people: RunWithPeople | None) -> Table:
     """What the run was, for programs."""
     columns: tuple[Column, ...] = (
         Column("winner", "text"), Column("winner_p", "number"), Column("random", "text"),
         Column("seed", "whole"), Column("version", "text"), Column("elapsed_s", "number"),
     )  # fmt: skip
-    winner = board.winner
+    winner = ranking_of(run, people).winner
     facts = {
         "winner": winner and winner.system, "winner_p": winner and winner.p,
-        "random": board.random, "seed": run.seed, "version": version("persona-panel"),
+        "random": run.random, "seed": run.seed, "version": version("persona-panel"),
         "elapsed_s": round(run.elapsed_s, 3),
     }  # fmt: skip
     return Table("run", (), columns, [facts])

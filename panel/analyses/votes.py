@@ -240,7 +240,8 @@ def _number_of_votes(of: Votes, judges: str, with_people: bool) -> str:
     return (
         f"{judges} have {of.votes.number()} effective "
         f"{'vote' if of.votes.number() == '1.00' else 'votes'}{in_brackets(of.votes.interval())}: "
-        f"their {shared} correlate by {number(of.correlation)} on average."
+        "their mean is as noisy as that of so many independent judges, since their "
+        f"{shared} correlate by {number(of.correlation)} on average."
     )
 
 

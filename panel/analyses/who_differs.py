@@ -23,7 +23,6 @@ from persona_panel.analyses.contested import (
     most_contested,
     unit_of_departures,
 )
-from persona_panel.graphs.records import controls_among
 from persona_panel.results.conclusions.wording import (
     SAMPLES,
     counted,
@@ -99,7 +98,7 @@ def who_differs_result(run: Run, systems: Sequence[str], titles: Mapping[str, st
             tables += _persona_tables(run, measured, systems, titles)
         for differences in (axis_differences(run), model_differences(run)):
             tables += _group_tables(run, differences)
-    if len(_panel(run)) > 1:
+    if len(run.ranking_columns()[0]) > 1:
         tables.append(_agreement(run))
     said = who_differs(run) if run.rubric.numeric and run.coverage.scored else []
     nobody = [] if tables else ["One judge alone has nobody to differ from."]
@@ -294,15 +293,10 @@ def _group_row(entry: GroupDifference) -> dict[str, Any]:
     return row | {"difference": entry, "verdict": verdict}
 
 
-def _panel(run: Run) -> list[int]:
-    controls = controls_among(run.judges)
-    return [column for column, judge in enumerate(run.judges) if judge not in controls]
-
-
 def _agreement(run: Run) -> Table:
     """Krippendorff's α of the composite, where it is a mean of several dimensions, and of each
     dimension, with that of each model's judges."""
-    columns = _panel(run)
+    columns = run.ranking_columns()[0]
     models = list(dict.fromkeys(run.judges[column].model for column in columns))
     of_model = {
         model: [entry for entry in columns if run.judges[entry].model == model] for model in models

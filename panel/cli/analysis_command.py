@@ -111,7 +111,8 @@ class Gate:
             from persona_panel.results.requirements.markdown import markdown
             from persona_panel.results.shown import first_table
 
-            texts[self.markdown] = markdown(result, of().conclusion, first_table(of()))
+            whole = of()
+            texts[self.markdown] = markdown(result, whole.conclusion, first_table(whole))
         for path, text in texts.items():
             try:
                 path.write_text(text, "utf-8")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from persona_panel.analyses.group_contrasts import GroupContrasts
     from persona_panel.reports.page.report import RunReport
     from persona_panel.results.requirements.figures import Figure
+    from persona_panel.results.result import Result
     from persona_panel.runs.run import Run
     from persona_panel.statistics import Ratings
 
@@ -192,26 +195,29 @@ def report(
         ],
     )
 
+    @cache
+    def result() -> Result:
+        return score_result(loaded, people=page.people)
+
+    @cache
     def figures() -> list[Figure]:
-        return _figures(loaded, page)
+        return _figures(result(), page)
 
     gate.refuse_unknown(figures)
     say_reading(None if page.people is None else page.people.people.origin)
     write_report(page, Path(out) if out is not None else Path(run) / NAME)
-    gate.finish(figures, of=lambda: score_result(loaded, people=page.people))
+    gate.finish(figures, of=result)
 
 
-def _figures(run: Run, page: RunReport) -> list[Figure]:
+def _figures(of_run: Result, page: RunReport) -> list[Figure]:
     """Return the figures that --require may name: the run's, then people's beside the panel."""
-    from persona_panel.analyses.score import score_result
+    from persona_panel.analyses.score import CORRECTED
     from persona_panel.results.requirements.of_result import result_figures
 
-    if page.people is None:
-        return result_figures(score_result(run))
-    led = result_figures(score_result(run, people=page.people))
-    figures = [figure for figure in led if figure.name == "answer"]
-    figures += [each for each in result_figures(score_result(run)) if each.name != "answer"]
-    return figures + [figure for result in page.beside for figure in result_figures(result)]
+    # The correction by people's ratings is among what stands beside.
+    own = [table for table in of_run.tables if not table.name.startswith(CORRECTED)]
+    results = [replace(of_run, tables=own), *page.beside]
+    return [figure for result in results for figure in result_figures(result)]
 
 
 @click.command(cls=PanelCommand, example="runs --open")

@@ -208,9 +208,9 @@ def score(
     except KeyboardInterrupt:
         # Before a response has its verdict there is no answer.
         if job.so_far is not None and job.so_far.coverage.scored and job.so_far.verdicts:
-            from persona_panel.analyses.score import score_result_so_far
+            from persona_panel.analyses.score import score_result
 
-            output.show_stopped(score_result_so_far(job.so_far))
+            output.show_stopped(score_result(job.so_far))
         raise
     if run is None:
         return

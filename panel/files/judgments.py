@@ -107,15 +107,18 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
         },
         _mean_of(rule),
         {name: str(dimension.get("label") or name) for name, dimension in by_id.items()},
-        None if report.faults else counted.coverage(folder, document, last),
+        None if report.faults else counted.coverage(place, document, last),
     )
 
 
 def _places(path: Path) -> dict[str, int]:
-    """Return the places of responses in the order of the input; none where these cannot be read."""
+    """Return the places of responses in the order of the input; none where any cannot be read. A
+    last line that is not whole, as a kill may leave, is left out."""
     places: dict[str, int] = {}
     try:
         for line in lines_of(path):
+            if not line.endswith(b"\n"):
+                break
             response = json_in(line)
             places[f"{response['prompt_id']}/{response['id']}"] = len(places)
     except (OSError, ValueError, TypeError, LookupError):
@@ -140,22 +143,22 @@ class _StatusCounts:
 
     def coverage(
         self,
-        folder: Path,
+        responses: Mapping[str, int],
         document: Mapping[str, Any],
         last: Mapping[tuple[str, str], Sequence[tuple[int, Record]]],
     ) -> Coverage | None:
         """Return the coverage by the last judgments of each response and judge; None where the
-        folder does not say which there should be."""
+        folder does not say which there should be.
+
+        Args:
+            responses: their places; none where their file cannot be read.
+        """
         try:
             judges = {judge.id for judge in judges_in(document)}
-            if document.get("sweep") is None:
-                with (folder / "responses.jsonl").open("rb") as file:
-                    n_items = sum(line.endswith(b"\n") for line in file)
-            else:
-                # Which texts a sweep has is told by those that were judged.
-                n_items = len({item for item, _ in last})
-        except (OSError, LookupError, TypeError, ValueError, AttributeError):
+        except (LookupError, TypeError, ValueError, AttributeError):
             return None
+        # Which texts a sweep has is told by those that were judged.
+        n_items = len(responses if document.get("sweep") is None else {item for item, _ in last})
         n_skipped = n_items * len(judges) - len(last)
         if n_skipped < 0 or not judges.issuperset(judge for _, judge in last):
             return None

@@ -95,6 +95,21 @@ DEFINITIONS: Mapping[str, str] = {
     "Some problems in interval estimation)",
     "Δ": _DELTA,
     "deltas": _DELTA,
+    "correlation with length (within systems)": "Pearson's r of score and number of words, both "
+    "less the mean of their system (G. U. Yule, 1907, On the theory of correlation for any number "
+    "of variables)",
+    "entropy": "−Σ p log₂ p over the shares of the scores (C. E. Shannon, 1948, A mathematical "
+    "theory of communication)",
+    "leniency": f"mean distance from all judges on the same responses{_T}",
+    "own-family bonus": "judges of a family on its responses, less others on these, less the same "
+    f"on other families' responses{_T}",
+    "position bias": "share of pairs, compared in both orders, that the response shown first wins, "
+    f"less that of the second{_T}",
+    "share of the mode": f"share of scores that are the commonest one{_T}",
+    "score_distributions": "share of ratings with each score",
+    "Variance components within a model, as shares of the variance of its scores": "by equating "
+    "sums of squares with their expected values (C. R. Henderson, 1953, Estimation of variance and "
+    "covariance components, method 1)",
     "strength": f"log-odds of being preferred, by maximum likelihood ({_STRENGTH})",
     "win probability": f"1 / (1 + exp(−strength)) ({_STRENGTH})",
 }
@@ -105,4 +120,7 @@ def definitions_of(table: Table, full: bool) -> list[tuple[str, str]]:
     """Return what the figures of a table are called, and how each is computed."""
     heads = [one_line(column.head) for column in table.shown_columns(full)]
     named = [(table.title, DEFINITIONS[table.name])] if table.name in DEFINITIONS else []
-    return [*named, *((head, DEFINITIONS[head]) for head in heads if head in DEFINITIONS)]
+    # A head may have its unit behind it.
+    known = [(head, DEFINITIONS.get(head) or DEFINITIONS.get(head.rpartition(", ")[0]))
+             for head in heads]  # fmt: skip
+    return [*named, *((head, text) for head, text in known if text)]

@@ -303,6 +303,15 @@ def _held(folder: Path, name: str) -> Iterator[tuple[tuple[str, str], bytes]]:
                 ) from None
 
 
+def has_other_texts(folder: Path) -> bool:
+    """Return whether the responses in a run's folder are others than run.json has the digest of."""
+    kept = (object_if_there(folder / "run.json") or {}).get("texts") or {}
+    if kept.get("file") != RESPONSES:
+        return False
+    held = digest_of_all(digest for _, digest in _held(folder, RESPONSES))
+    return held != kept.get("sha256")
+
+
 _KNOWN = frozenset({*LABELS, *TEXTS, *(f"{name}_sha256" for name in TEXTS)})
 
 

@@ -22,7 +22,6 @@ from persona_panel.files.responses import Batch, Item
 from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs import Judge, Judgment, Response, Verdict
 from persona_panel.graphs.aggregate import aggregate
-from persona_panel.graphs.records import controls_among
 from persona_panel.models.config import Price, total_cost
 from persona_panel.personas import Persona
 from persona_panel.planning.panel_plan import PanelPlan
@@ -269,8 +268,7 @@ def run_facts(
 def judged_in(run: CollectedRatings) -> Judged:
     """Return what conclusions have to know of a run's judges, and of its gaps."""
     coverage = run.coverage
-    controls = controls_among(run.judges)
-    judges = [judge for judge in run.judges if judge not in controls]
+    judges = [run.judges[column] for column in run.ranking_columns()[0]]
     reasons = {status: run.commonest_reason(status) for status in coverage.missing}
     return Judged(
         n_judges=len(judges),

@@ -87,7 +87,7 @@ def votes_of(
     if not scores:
         expected = "a dimension that is rated by numbers"
         raise InputError([Fault(names[0], "categories only", expected)])
-    judges = [j for j, name in enumerate(ratings.raters) if name not in ratings.controls]
+    judges = ratings.panel_columns
     return VotesReport(
         tuple(
             _of_dimension(name, each, sources, ratings, people, judges, run.rubric)

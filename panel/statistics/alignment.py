@@ -401,7 +401,7 @@ def align(
     if not dimensions or not set(ours.items) & set(theirs.items):
         what = "item" if dimensions else "dimension that is rated by numbers"
         raise ValueError(f"panel and people share no {what}")
-    judges = [column for column, name in enumerate(ours.raters) if name not in ours.controls]
+    judges = ours.panel_columns
     whole = on_composite(panel, humans)
     parts = [(name, ours, theirs) for name in dimensions]
     if whole is not None:

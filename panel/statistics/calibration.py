@@ -576,7 +576,7 @@ def _scores(
     if (sides := on_composite(panel, humans)) is not None:
         our_own, their_own = sides
         yield from _scores(our_own, their_own, [COMPOSITE])
-    judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
+    judges = panel.panel_columns
     for dimension in dimensions:
         ours = panel.scores[:, judges, panel.dimensions.index(dimension)]
         rated = humans.scores[:, :, humans.dimensions.index(dimension)]

@@ -232,7 +232,7 @@ def design_studies(
     1 rater 0.6
     4 raters 0.857
     """
-    raters = [column for column, name in enumerate(ratings.raters) if name not in ratings.controls]
+    raters = ratings.panel_columns
     grouped = rater_groups(ratings)
     each = len(raters) / len(grouped) if grouped else 1.0
     judges = {GROUP: list(grouped)} if grouped else ratings.judge_facets(raters)

@@ -149,12 +149,12 @@ def select_items(panel: Ratings, n: int, seed: int = 0) -> tuple[SelectedItem, .
 def scored_items(panel: Ratings) -> Mask:
     """Return which items have a rating by a judge who counts `(items,)`: those that can be
     drawn."""
-    judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
+    judges = panel.panel_columns
     return np.asarray((~np.isnan(panel.scores[:, judges])).any(axis=(1, 2)))
 
 
 def _variances(panel: Ratings) -> Array:
-    judges = [column for column, name in enumerate(panel.raters) if name not in panel.controls]
+    judges = panel.panel_columns
     variances = []
     for place, dimension in enumerate(panel.dimensions):
         scores = panel.scores[:, judges, place]

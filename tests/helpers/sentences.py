@@ -207,6 +207,7 @@ def _agreement(found: re.Match[str], beside: Beside) -> bool:
         and close(found["low"], low)
         and close(found["high"], high)
         and (found["judges"] is None or int(found["judges"]) == len(beside.judges))
+        and (found["most"] is None or value(found["most"]) <= alpha["value"])
     )
 
 
@@ -304,7 +305,7 @@ _PERSONAS, _SETTLE = (
     r"Do personas add anything over a plain judge\? ",
     r"What would settle what is open\? ",
 )
-_VOTES = "the effective number of votes over as many calls to a plain judge"
+_VOTES = r"the effective number of votes \(independent judges\) over as many calls to a plain judge"
 _NOTHING_SCORED = (
     r"(?:Nothing could be scored: .+ )?None of (?P<of>[\d,]+) judgments was scored "
     rf"{COUNTS}: nothing can be concluded\."
@@ -329,9 +330,9 @@ RUN: dict[str, Check] = {
         lambda found, beside: beside.estimate("trust")["value"] is None
     ),
     rf"{_TRUST}(?P<how>[^:]+): Krippendorff's α (?P<d>{NUMBER})(?: \({CI}\))?"
-    rf"(?:; the mean of (?P<judges>\d+) judges? has a reliability of {NUMBER} \(ICC\(2,k\)\))?\.": (
-        _agreement
-    ),
+    rf"(?:; the mean of (?P<judges>\d+) judges? has a reliability of {NUMBER} \(ICC\(2,k\)\))?\."
+    rf"(?: By dimension α is lower, (?P<least>{NUMBER}) to (?P<most>{NUMBER}), as averaging over "
+    r"dimensions removes noise\.)?": (_agreement),
     r"(?P<what>Longer responses score (?:higher|lower)|Judges prefer responses of (?:their own|"
     rf"other) model famil(?:y|ies)) \((?:correlation with length|own-family bonus) "
     rf"(?P<d>[+−]{NUMBER}){UNIT}, 95 % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})\)\.": (
@@ -347,7 +348,7 @@ RUN: dict[str, Check] = {
         and {found["a"], found["b"]} <= {row["system"] for row in beside.ranked}
         and int(found["x"]) > int(found["y"])
     ),
-    rf"{_PERSONAS}Not known: no plain judge was asked \(--plain-judge\)\.": (
+    rf"{_PERSONAS}Not known: needs --plain-judge\.": (
         lambda found, beside: beside.estimate("personas")["reason"] == "no judge without a persona"
     ),
     rf"{_PERSONAS}Not known: (?P<why>.+)\.": (
@@ -358,12 +359,12 @@ RUN: dict[str, Check] = {
     ),
     rf"{_PERSONAS}Personas do (?P<how>not) significantly change {_VOTES}: "
     rf"(?P<d>[+−]?{NUMBER}) \({CI}\)\.": _personas,
-    rf"{_PERSONAS}Personas add (?P<how>nothing): at most (?P<most>{NUMBER}) effective votes over "
-    rf"as many calls to a plain judge \({CI}\)\.": _personas,
+    rf"{_PERSONAS}Personas add (?P<how>nothing): at most (?P<most>{NUMBER}) effective votes "
+    rf"\(independent judges\) over as many calls to a plain judge \({CI}\)\.": _personas,
     r"May the panel stand in for people\? Not known: no people's ratings \(--human\)\.": (
         lambda found, beside: beside.estimate("people")["reason"] == "no people's ratings"
     ),
-    rf"{_SETTLE}Nothing more is needed to say which system is best\.": (
+    rf"{_SETTLE}Which system is best is settled\.": (
         lambda found, beside: beside.summary["winner"] is not None
     ),
     rf"{_SETTLE}Not known: (?P<why>[^;]+)(?:; .+)?\.": (

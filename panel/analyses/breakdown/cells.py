@@ -7,7 +7,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from persona_panel.analyses.once import once_per_run
-from persona_panel.graphs.records import controls_among
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_terms, on_one_scale
 from persona_panel.statistics.core.arrays import Array
@@ -39,8 +38,7 @@ class RunCells:
     @once_per_run
     def of(run: Run) -> RunCells:
         """Return the cells of a run."""
-        controls = controls_among(run.judges)
-        columns = [place for place, judge in enumerate(run.judges) if judge not in controls]
+        columns, _ = run.ranking_columns()
         judges = [run.judges[column] for column in columns]
         personas = [judge.persona for judge in judges]
         models = [judge.model for judge in judges]

@@ -236,23 +236,18 @@ def _by_label(run: Run, labels: Sequence[str | None]) -> Iterator[tuple[str, Lea
     for row, label in enumerate(labels):
         if label is not None:
             rows.setdefault(label, []).append(row)
-    judges = _panel(run)
+    judges = run.ranking_columns()[0]
     for stratum, those in rows.items():
         yield stratum, _board(run, those, judges)
 
 
 def _by_dimension(run: Run) -> Iterator[tuple[str, Leaderboard]]:
-    judges = _panel(run)
+    judges = run.ranking_columns()[0]
     names = [dimension.id for dimension in run.rubric.numeric]
     for name, limits in zip(names, mean_limits(run.rubric, names), strict=True):
         terms = run.ratings[:, judges][:, :, [run.dimensions.index(name)]]
         scores, sample = mean_there(terms[:, :, 0], 1), JudgeSample(terms, {})
         yield name, _ranked(run, range(len(run.items)), scores, sample, limits, "prompts")
-
-
-def _panel(run: Run) -> list[int]:
-    controls = controls_among(run.judges)
-    return [place for place, judge in enumerate(run.judges) if judge not in controls]
 
 
 def _board(run: Run, rows: Sequence[int], judges: Sequence[int]) -> Leaderboard:
@@ -289,7 +284,9 @@ def _ranked(
 
 def _composites(run: Run) -> Array:
     """Return the panel's composite of each response; of a rubric without one NaN."""
-    terms = composite_terms(run.ratings[:, _panel(run)], run.rubric, run.dimensions, run.categories)
+    terms = composite_terms(
+        run.ratings[:, run.ranking_columns()[0]], run.rubric, run.dimensions, run.categories
+    )
     return np.full(len(run.items), nan) if terms is None else mean_there(terms, 1).mean(axis=1)
 
 
@@ -298,7 +295,7 @@ def _dimension_scores(run: Run) -> dict[str, Array]:
     scales."""
     if not RunCells.of(run).one_scale:
         return {}
-    judges = _panel(run)
+    judges = run.ranking_columns()[0]
     return {
         item.id: mean_there(run.ratings[:, judges, run.dimensions.index(item.id)], 1)
         for item in run.rubric.numeric

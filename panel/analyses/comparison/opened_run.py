@@ -12,7 +12,6 @@ from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.named_files import local_run, shown_folder
 from persona_panel.files.outputs import TEXTS, sha256_of
 from persona_panel.graphs import Judge
-from persona_panel.graphs.records import controls_among
 from persona_panel.rubrics import is_comparative
 from persona_panel.runs.kept import RESPONSES, kept_lines, metadata_in, object_if_there
 from persona_panel.runs.load import load_run
@@ -109,14 +108,13 @@ def open_run(supplied: Run | str | Path) -> OpenedRun:
                 )
             ]
         )
-    controls = controls_among(run.judges)
     return OpenedRun(
         name,
         run,
         _document(folder),
         {key: texts[key] for key in judged},
         {key: places[key] for key in judged},
-        [column for column, judge in enumerate(run.judges) if judge not in controls],
+        run.ranking_columns()[0],
         (folder / "summary.json").is_file(),
     )
 

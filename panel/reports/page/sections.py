@@ -15,6 +15,7 @@ from persona_panel.analyses.contested import contested_result, most_contested
 from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.analyses.who_differs import who_differs_result
 from persona_panel.reports.page.method import missing_tables
+from persona_panel.reports.page.names import dimension_names
 from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.readings import origin_sentences
 from persona_panel.results.formats.html import section
@@ -89,7 +90,8 @@ def sections_of(
         from persona_panel.analyses.votes import votes_result
         from persona_panel.runs.votes import votes_of
 
-        found["personas"].append(votes_result(votes_of(run, ratings_of(run))))
+        votes = votes_of(run, ratings_of(run))
+        found["personas"].append(votes_result(votes, labels=dimension_names(run.rubric)))
     if not run.coverage.scored:
         found = {"trust": []}
     found["trust"].append(Result("missing", (), [*missing_tables(run)]))
@@ -124,7 +126,7 @@ def sections_of(
             )
     title = "Differences between judges"
     yield PageSection("Differences", title, replace(differs, tables=others), shown)
-    title, command = "What the panel disagrees about", command_on(run, "contested")
+    title, command = ANALYSES["contested"].title, command_on(run, "contested")
     yield PageSection("Contested", title, _contested(run, titles), command, pictured=False)
 
 

@@ -4,7 +4,7 @@ beside the panel's, every prompt's mean, missing judgments, dimensions over prom
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from math import isnan, nan
 from typing import Any
@@ -14,8 +14,6 @@ import numpy as np
 from persona_panel.analyses.answers import ranking_of
 from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.analyses.score import board_tables
-from persona_panel.graphs import Judge
-from persona_panel.graphs.records import controls_among
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Table, one_line
 from persona_panel.runs.run import Run
@@ -121,17 +119,12 @@ def _prompt_means(run: Run) -> Mapping[str, list[float]]:
 
 
 def _missing(run: Run) -> Mapping[str, int]:
-    columns = _panel(run.judges)
     n: dict[str, int] = defaultdict(int)
     for item, row in zip(run.items, run.statuses, strict=True):
-        n[item.system] += sum(row[column] not in ("scored", "abstained") for column in columns)
+        n[item.system] += sum(
+            row[column] not in ("scored", "abstained") for column in run.ranking_columns()[0]
+        )
     return n
-
-
-def _panel(judges: Sequence[Judge]) -> list[int]:
-    """The judges that rankings are of."""
-    controls = controls_among(judges)
-    return [column for column, judge in enumerate(judges) if judge not in controls]
 
 
 def _with_judges(table: Table, run: Run) -> Table:
@@ -157,7 +150,10 @@ def _on_dimension(run: Run, name: str) -> Mapping[str, SystemRank]:
     """The systems on a dimension that is rated by numbers."""
     verdicts = run.verdicts
     rows = {item[:2]: row for row, item in enumerate(run.items)}
-    kept, columns = [rows[entry.prompt_id, entry.id] for entry in verdicts], _panel(run.judges)
+    kept, columns = (
+        [rows[entry.prompt_id, entry.id] for entry in verdicts],
+        run.ranking_columns()[0],
+    )
     labels = {
         "persona": [run.judges[column].persona for column in columns],
         "model": [run.judges[column].model for column in columns],

@@ -32,6 +32,9 @@ WITHOUT_PEOPLE = (
 """How to read an effective number of judges (or raters) or votes that is not of errors against
 people."""
 
+AVERAGED = "averaging over dimensions removes noise"
+"""Why the composite's α may be higher than that of every dimension."""
+
 ONE_PERSON = (
     "There is one human rater: what is said of people is of this person, and how far people agree "
     "with each other is not known."

@@ -4,13 +4,16 @@ the command has ended, the conclusion. In short it fits on a screen."""
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TextIO
 
+from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
+from persona_panel.results.answer import QUESTIONS
 from persona_panel.results.console import ReportTable, output, show_table
 from persona_panel.results.result import Result
 from persona_panel.results.shown import ResultPart, SmallPrint, figure_parts
@@ -20,8 +23,11 @@ LINES = 24
 """How many lines the short report has at most, on a screen of 80 columns."""
 _COLUMNS = 80
 _ROWS = 3
-"""Of the first table so many rows are shown at least, but beside answers to questions, which stand
-whole."""
+"""Of the first table so many rows are shown at least: all answers but the first are shortened for
+it."""
+_NAME = 20
+"""To how many columns names are cut where a report would be longer than a screen."""
+_NEXT_SENTENCE = re.compile(r"(?<=\.) (?=[^\W\d_])")
 
 
 def render(result: Result, to: TextIO, *, full: bool) -> None:
@@ -29,8 +35,8 @@ def render(result: Result, to: TextIO, *, full: bool) -> None:
     of it fits on a screen, the first of each, and that there is more."""
     console = output(to)
     figures = list(figure_parts(result, full))
-    sentences: list[ResultPart] = list(result.conclusion)
-    last: list[ResultPart] = list(filter(None, [result.next_step]))
+    sentences = list(result.conclusion)
+    last = list(filter(None, [result.next_step]))
     if result.page:
         last.append(f"{'Page' if result.page.endswith('.html') else 'Run'}: {result.page}")
     if not full:
@@ -41,25 +47,42 @@ def render(result: Result, to: TextIO, *, full: bool) -> None:
 def _fitting(
     result: Result,
     figures: Sequence[SmallPrint | ReportTable],
-    sentences: Sequence[ResultPart],
-    last: Sequence[ResultPart],
+    sentences: Sequence[str],
+    last: Sequence[str],
     console: Console,
-) -> tuple[list[SmallPrint | ReportTable], list[ResultPart]]:
+) -> tuple[list[SmallPrint | ReportTable], list[str]]:
     """Return the figures and sentences that fit beside what stands last, with the sentence that
     there is more."""
     # What is not read on a terminal has the same content, however wide its lines are.
     width = min(console.width, _COLUMNS) if console.is_terminal else _COLUMNS
     rest: list[SmallPrint | ReportTable] = [SmallPrint("--full has the rest, --json every figure.")]
     table = next((part for part in figures if isinstance(part, ReportTable)), None)
-    reserved = 0 if table is None else _height(_cut(table, 0, width, _ROWS), width)
-    kept = list(sentences[:1])
-    for sentence in sentences[1:]:
-        # The answers to questions are there in any case, and go before the table.
-        is_answer = "? " in str(sentence)
-        if not is_answer and _height([*rest, *kept, sentence, *last], width) + reserved > LINES:
+    least = [] if table is None else _cut(table, 0, width, _ROWS)
+    kept = {n: each for n, each in enumerate(sentences) if not n or _is_answer(each)}
+
+    def is_too_long(*more: str) -> bool:
+        return _height([*least, *rest, *kept.values(), *more, *last], width) > LINES
+
+    names = _short_names(result) if is_too_long() else {}
+    if names:
+        sentences = [_renamed(sentence, names) for sentence in sentences]
+        kept = {n: sentences[n] for n in kept}
+        figures = [_with_names(part, names) for part in figures]
+        table = next((part for part in figures if isinstance(part, ReportTable)), None)
+        least = [] if table is None else _cut(table, 0, width, _ROWS)
+    while is_too_long():
+        shorter = ((n, _shortened(kept[n], width)) for n in reversed(kept) if n)
+        n, text = next((each for each in shorter if each[1]), (0, ""))
+        if not text:
             break
-        kept.append(sentence)
-    left = LINES - _height([*rest, *kept, *last], width)
+        kept[n] = text
+    for n, sentence in enumerate(sentences):
+        if n not in kept:
+            if is_too_long(sentence):
+                break
+            kept[n] = sentence
+    whole, sentences = sentences, [kept[n] for n in sorted(kept)]
+    left = LINES - _height([*rest, *sentences, *last], width)
     shown: list[SmallPrint | ReportTable] = []
     for part in figures:
         # Lines that are more than a screen need not be laid out to know that they do not fit.
@@ -73,8 +96,60 @@ def _fitting(
                 # How to read a table helps nobody without it.
                 break
             shown += cut
-    more = result.has_more or len(kept) < len(sentences) or len(shown) < len(figures)
-    return [*shown, *(rest if more else [])], kept
+    more = result.has_more or sentences != whole or len(shown) < len(figures)
+    return [*shown, *(rest if more else [])], sentences
+
+
+def _is_answer(sentence: str) -> bool:
+    return sentence.startswith(tuple(QUESTIONS.values()))
+
+
+def _shortened(answer: str, width: int) -> str:
+    """Return an answer without its last sentences, on fewer lines; empty where that is all."""
+    sentences = _NEXT_SENTENCE.split(answer.removesuffix(" …"))
+    for n in reversed(range(1, len(sentences))):
+        shorter = f"{' '.join(sentences[:n])} …"
+        if _height([shorter], width) < _height([answer], width):
+            return shorter
+    return ""
+
+
+def _short_names(result: Result) -> dict[str, str]:
+    """Return what stands for the names of a result that are too long, none like another."""
+    names = {
+        name
+        for table in result.tables
+        for key in table.keys
+        for row in table.rows
+        if isinstance(name := row.get(key.name), str)
+    }
+    short: dict[str, str] = {}
+    # A name that is a part of another is replaced after it.
+    for name in sorted((each for each in names if cell_len(each) > _NAME), key=len, reverse=True):
+        half = _NAME // 2 - 1
+        while (cut := f"{name[:half]}…{name[-half:]}") in {*names, *short.values()}:
+            half += 1
+        if len(cut) < len(name):
+            short[name] = cut
+    return short
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    for name, cut in names.items():
+        text = text.replace(name, cut)
+    return text
+
+
+def _with_names(
+    part: SmallPrint | ReportTable, names: Mapping[str, str]
+) -> SmallPrint | ReportTable:
+    if isinstance(part, SmallPrint):
+        return SmallPrint(_renamed(part, names))
+    lines = [
+        replace(line, label=_renamed(line.label, names), heading=_renamed(line.heading, names))
+        for line in part.lines
+    ]
+    return replace(part, columns=[_renamed(head, names) for head in part.columns], lines=lines)
 
 
 def _cut(

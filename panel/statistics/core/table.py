@@ -272,6 +272,15 @@ class Ratings:
         scores = self.scores[rows][:, :, kept or slice(None)]
         return int((~np.isnan(scores)).any(axis=(0, 2)).sum())
 
+    @property
+    def panel_columns(self) -> list[int]:
+        """Return the columns of the raters that are no controls."""
+        return [column for column, name in enumerate(self.raters) if name not in self.controls]
+
+    def without_controls(self) -> Ratings:
+        """Return the ratings by the raters that are no controls."""
+        return self.by([self.raters[column] for column in self.panel_columns])
+
     def by(self, raters: Collection[str]) -> Ratings:
         """Return the ratings by these raters alone."""
         kept = [column for column, name in enumerate(self.raters) if name in raters]

@@ -203,8 +203,9 @@ def test_a_low_effective_number_is_not_called_shared_error() -> None:
     r = np.corrcoef(scores[:, :, 0].T)[0, 1]
     [told] = [one for one in concluded(rated(scores)) if "effective number" in one]
     assert told == (
-        f"The effective number of raters is {2 / (1 + r):.1f} of 2, which says nothing of shared "
-        f"errors. {WITHOUT_PEOPLE.format('rater')}"
+        f"The effective number of raters is {2 / (1 + r):.1f} of 2: so many independent "
+        "ones have as noisy a mean. It says nothing of shared errors. "
+        f"{WITHOUT_PEOPLE.format('rater')}"
     )
     of_a_run = " ".join(concluded(rated(scores, personas=True)))
     assert "The 2 judges agree" in of_a_run
@@ -249,12 +250,13 @@ def test_the_composite_comes_first_as_in_the_table() -> None:
         "Krippendorff α of the composite is 0.90 (95 % interval 0.80 to 0.98, p 0.001), shown to "
         "be at least 0.8; by dimension it is from 0.50 (clarity) to 0.70 (depth): shown to be "
         "below 0.667 on clarity; not shown to be below or above 0.667 on depth (0.667 is usually "
-        "asked for tentative conclusions from single ratings, 0.8 for firm ones).",
+        "asked for tentative conclusions from single ratings, 0.8 for firm ones). The composite's "
+        "is the highest, as averaging over dimensions removes noise.",
     ]
     assert said[2].startswith("If α on depth is as observed (0.70), ")
     assert said[3].startswith(
         "The effective number of raters is 1.2 of 4 on the composite and from 1.5 to 1.9 by "
-        "dimension, which "
+        "dimension: so many independent ones have as noisy a mean. "
     )
     lower = replace(rows[0], ci_low=0.79)
     assert (

@@ -39,7 +39,7 @@ def rows(rate: float, *judges: float) -> list[Row]:
 @pytest.mark.parametrize(
     ("rate", "expected"),
     [
-        (0.5, "the panel may take the place of a person: winning rate ω 0.50 (epsilon 0.2;"),
+        (0.5, "the panel is shown to be as good as a person: winning rate ω 0.50 (epsilon 0.2;"),
         (0.49, "the panel is not shown to be as good as a person: winning rate ω 0.49"),
     ],
 )
@@ -75,8 +75,10 @@ def test_one_score_for_everything_takes_no_place() -> None:
     people = [np.clip(truth + random.integers(-2, 3, 60), 1, 5) for _ in range(4)]
     constant = told_of([3.0] * 60, people)
     assert "is as near to the others as a person is on clarity: winning rate" in constant
-    assert "that the panel may take the place of a person is not shown" in constant
-    assert "the panel may take the place of a person on clarity: winning" in told_of(truth, people)
+    assert "that the panel is as good as a person is not shown" in constant
+    assert "the panel is shown to be as good as a person on clarity: winning" in told_of(
+        truth, people
+    )
 
 
 def test_why_a_panel_that_goes_with_people_does_not_pass() -> None:
@@ -160,8 +162,8 @@ def test_the_composite_comes_first() -> None:
     assert (tau.n_tests, tau.adjusted_over) == (2, "dimensions")
     said = correlate_conclusion(found, panel, humans)
     assert said[0].startswith("The panel's mean correlates with people's mean over all items on")
-    [first] = [one for one in said if "take the place" in one and "on the composite" in one]
-    assert "the panel may take the place of a person on the composite: winning rate" in first
+    [first] = [one for one in said if "as good as a person" in one and "on the composite" in one]
+    assert "the panel is shown to be as good as a person on the composite: winning rate" in first
     left_out = replace(humans, scores=humans.scores[:, :, :1], dimensions=("clear",))
     untested = correlate(panel, humans, replace(options, epsilon=None), only=["tau_b", RATE])
     assert {row.statistic for row in untested} == {"tau_b"}
@@ -199,8 +201,8 @@ def test_the_dimensions_behind_the_composite_are_told_together() -> None:
     composite = [one for one in said if "on the composite" in one]
     assert said[:3] == composite
     assert said[3:] == [
-        "By dimension the panel may take the place of a person on a; it is as near to the others "
-        "as a person is on b (one score for every item may be, too: no correlation is "
+        "By dimension the panel is shown to be as good as a person on a; it is as near to the "
+        "others as a person is on b (one score for every item may be, too: no correlation is "
         "significant); it is not shown to be as good as a person on c and d: winning rate ω from "
         "0.00 to 1.00, advantage ρ 0.80 (epsilon 0.2; tested against 3 people).",
         "Of its 2 judges alone, 0 to 1 pass it, depending on the dimension.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
@@ -14,9 +15,11 @@ from persona_panel import (
     Ratings,
     Run,
     RunWithPeople,
+    agree,
     answers_of,
     check,
     compare,
+    load_run,
     score_result,
 )
 from persona_panel.analyses.answers import personas_beside_people
@@ -88,7 +91,7 @@ def test_a_clear_winner(runs: dict[str, Answered]) -> None:
         r"ash is significantly ahead: (\d\.\d\d) points above birch, the comp", said["best"]
     )
     assert lead is not None and 1.4 < float(lead[1]) < 2.2
-    assert said["settle"] == "Nothing more is needed to say which system is best."
+    assert said["settle"] == "Which system is best is settled."
     assert check(run, "answer[best] > 0").met
     assert not check(run, "answer[best] > 3").met
 
@@ -104,23 +107,89 @@ def test_people_lead_where_the_panel_is_biased(runs: dict[str, Answered]) -> Non
     """The panel prefers birch by what people do not: their ratings put ash first, with the panel's
     own answer beside it; the panel is not to be trusted with it, nor may it stand in for them."""
     run, people = runs["biased"]
+    assert people is not None
     said = sentences(run, people)
-    assert said["best"].startswith("Corrected by 4 people's ratings of 72 responses: ash is signif")
+    calibrated = RunWithPeople.of(run, people).calibrated
+    assert calibrated is not None
+    weights = [each.mean.tuning for each in calibrated.systems if each.dimension == "composite"]
+    assert said["best"].startswith(
+        "Corrected by 4 people's ratings of 72 responses (weight of the panel λ "
+        f"{min(weights):.2f} to {max(weights):.2f}; 0 is people alone): ash is signif"
+    )
     assert said["best"].endswith("By the panel alone, birch is significantly ahead.")
     assert sentences(run)["best"].startswith("birch is significantly ahead: ")
     reversal = "People's ratings significantly reverse its order of ash and birch."
     assert said["trust"].startswith(f"Not its ranking. {reversal} Judges agree enough for ")
-    assert said["people"].startswith("No: winning rate ω 0.00 (alternative annotator test")
+    assert said["people"].startswith(
+        "No: as close to the others as 0 of 4 people are (winning rate ω 0.00, alternative "
+    )
+
+
+def test_the_winner_is_one_wherever_it_stands(tmp_path: Path) -> None:
+    """With people's ratings summary.json and the result name the winner that the first answer
+    names, by people; without them the panel's."""
+    case = CASES["biased"]
+    _, people = answered_run("biased", tmp_path / "alone")
+    for humans, winner in ((None, "birch"), (people, "ash")):
+        folder = tmp_path / f"by-{winner}"
+        run = Panel("disciplinary", model_of(case)).score(
+            responses_of(case), out=folder, humans=humans
+        )
+        summary = json.loads((folder / "summary.json").read_text())
+        assert f"{winner} is significantly ahead: " in summary["answers"][0]["sentence"]
+        assert summary["winner"]["system"] == winner
+        (facts,) = score_result(run)["run"].rows
+        assert facts["winner"] == winner
+        assert facts["winner_p"] == pytest.approx(summary["winner"]["p"], abs=1e-6)
+
+
+def test_a_run_that_was_stopped_says_what_its_significance_rests_on(
+    runs: dict[str, Answered], tmp_path: Path
+) -> None:
+    """Without a tenth of its judgments the first answer of a run begins with the caveat, in the
+    terminal, in the JSON, and on the page's first screen."""
+    whole, _ = runs["winner"]
+    assert whole.folder is not None
+    folder = tmp_path / "run"
+    shutil.copytree(whole.folder, folder)
+    lines = (folder / "judgments.jsonl").read_text().splitlines(keepends=True)
+    (folder / "judgments.jsonl").write_text("".join(lines[:324]))
+    for name in ("summary.json", "verdicts.csv"):
+        (folder / name).unlink()
+    run = load_run(folder)
+    caveat = (
+        "Incomplete: 324 of 360 judgments are there. Significance holds only if the run was not "
+        "stopped because of what it showed."
+    )
+    assert sentences(run)["best"].startswith(f"{caveat} ash is significantly ahead: ")
+    result = score_result(run)
+    assert caveat in " ".join(result.text().split())
+    assert caveat in result.text("json")
+    assert caveat in report_of(run).html.partition('id="systems"')[0]
+    assert "Incomplete" not in sentences(whole)["best"]
+
+
+def test_why_alpha_of_the_composite_may_be_higher_than_of_every_dimension(
+    runs: dict[str, Answered],
+) -> None:
+    """Where it is, trust and `agree` say so; of a rubric with one dimension nothing is said."""
+    run, _ = runs["winner"]
+    rows = {row["dimension"]: row for row in agree(run)["statistics"].rows
+            if row["statistic"] == "krippendorff_alpha"}  # fmt: skip
+    values = {name: row["estimate"].value for name, row in rows.items()}
+    whole = values.pop("composite")
+    assert whole > max(values.values())
+    said = f"lower, {min(values.values()):.2f} to {max(values.values()):.2f}, as averaging over"
+    assert f"By dimension α is {said} dimensions removes noise." in sentences(run)["trust"]
+    higher = "The composite's is the highest, as averaging over dimensions removes noise."
+    assert higher in " ".join(agree(run).conclusion)
 
 
 def test_personas_that_add_nothing(runs: dict[str, Answered]) -> None:
     """Personas that lean nowhere have no more votes than as many calls to a plain judge; without a
     plain judge that is not known."""
     assert sentences(runs["no-personas"][0])["personas"].startswith("Personas add nothing: at most")
-    assert (
-        sentences(runs["winner"][0])["personas"]
-        == "Not known: no plain judge was asked (--plain-judge)."
-    )
+    assert sentences(runs["winner"][0])["personas"] == "Not known: needs --plain-judge."
 
 
 def test_few_prompts(runs: dict[str, Answered]) -> None:
@@ -144,15 +213,45 @@ def test_the_short_report_is_a_screen_with_the_answers_last(
 ) -> None:
     """At most 24 lines of 80 columns, all answers, the ranking before them."""
     monkeypatch.setenv("COLUMNS", "80")
-    for run, _ in runs.values():
-        lines = score_result(run).text().splitlines()
+    for run, people in runs.values():
+        beside = None if people is None else RunWithPeople.of(run, people)
+        lines = score_result(run, people=beside).text().splitlines()
         assert len(lines) <= 24
         assert max(map(len, lines)) <= 80
         if run.coverage.scored:
-            # Beside people's ratings the answers alone may take the screen.
-            assert run.humans is not None or lines[0] == "Systems"
+            assert lines[0].startswith("Systems" if people is None else "Means over prompts, corr")
+            for system in {item.system for item in run.items}:
+                assert re.search(rf"^  {system} ", "\n".join(lines), re.MULTILINE)
             text = " ".join(" ".join(lines).split())
             assert all(question in text for question in QUESTIONS.values())
+
+
+def test_long_names_are_cut_where_the_ranking_would_not_fit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With names of 60 characters that begin alike, the short report has a row for each system,
+    each by another name; the full one has the names whole."""
+    monkeypatch.setenv("COLUMNS", "80")
+    case = CASES["biased"]
+    folder = tmp_path / "run"
+    _, people = answered_run("biased", tmp_path / "short")
+    assert people is not None
+    names = {
+        name: f"{'a-model-of-a-long-name-' * 3}"[:50] + f"-{name:->9}" for name in case.quality
+    }
+    responses = [
+        each.model_copy(update={"system": names[str(each.system)]}) for each in responses_of(case)
+    ]
+    run = Panel("disciplinary", model_of(case)).score(responses, out=folder)
+    sources = people.sources
+    people = replace(people, sources=None if sources is None else [names[s] for s in sources])
+    result = score_result(run, people=RunWithPeople.of(run, people))
+    lines = result.text().splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 80
+    ranked = [line for line in lines if re.search(r"\[.+\].+\d+/\d+ *$", line)]
+    assert len({line.split()[0] for line in ranked}) == 3
+    assert all(name in result.text(full=True).replace("\n", "") for name in names.values())
 
 
 def test_signs_of_bias_and_of_injection_are_part_of_trust(tmp_path: Path) -> None:
@@ -177,6 +276,21 @@ def test_signs_of_bias_and_of_injection_are_part_of_trust(tmp_path: Path) -> Non
     assert trust.sentence.endswith(f"{length} {injected}")
     first = report_of(run).html.partition('id="systems"')[0]
     assert "address a judge" in first and "Longer responses score higher" in first
+
+
+def test_texts_that_were_changed_after_they_were_judged_are_remarked(
+    runs: dict[str, Answered], tmp_path: Path
+) -> None:
+    """A word changed in responses.jsonl has another digest than run.json, which trust says."""
+    whole, _ = runs["few"]
+    assert whole.folder is not None
+    shutil.copytree(whole.folder, tmp_path / "run")
+    texts = tmp_path / "run/responses.jsonl"
+    texts.write_text(texts.read_text().replace("An essay on measure 1.", "A poem on it.", 1))
+    assert answers_of(load_run(tmp_path / "run"))[1].limits == [
+        "The texts in the run's folder are not those that were judged: their digest differs from "
+        "that in run.json."
+    ]
 
 
 def test_no_sign_of_bias_is_seen_where_there_is_none(runs: dict[str, Answered]) -> None:

@@ -13,6 +13,7 @@ from click.testing import CliRunner
 from persona_panel import Panel, Persona, Response, contested, load_run
 from persona_panel.analyses.contested import Contested, contested_conclusion
 from persona_panel.cli.main import command
+from persona_panel.results.result import Result
 from persona_panel.rubrics import ModelRequest
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.testing import ScriptedModel
@@ -68,6 +69,24 @@ def test_the_contested_response_is_first_with_its_reasons(folder: Path) -> None:
         " ".join(result.output.split()),
     )
     assert "5 more responses: --top 6" in result.output
+
+
+def test_the_title_says_no_more_than_the_conclusion(folder: Path) -> None:
+    """Of one contested response the table is of contested ones; of more rows it says how many;
+    where none is shown to be, as of the other five, it is of the widest spread."""
+    run = load_run(folder)
+    whole = "Responses with the widest spread between personas"
+    assert titles(contested(run, top=1)) == ["Most contested responses (spread in points)"]
+    assert titles(contested(run, top=2)) == [f"{whole}, 1 contested (spread in points)"]
+    run.ratings[run.items.index(next(each for each in run.items if each.id == "b"))] = 3.0
+    run.computed.clear()
+    result = contested(run)
+    assert result.conclusion[0].startswith("No response is shown to be contested")
+    assert titles(result) == [f"{whole}, none shown to be contested (spread in points)"]
+
+
+def titles(result: Result) -> list[str]:
+    return [table.title for table in result.tables if table.title]
 
 
 def test_json_has_the_figures_and_no_more_than_asked_for(folder: Path) -> None:

@@ -94,7 +94,10 @@ def tables(*arguments: str) -> dict[str, list[dict[str, Any]]]:
 def test_personas_with_views_of_their_own_add_votes(folder: Path) -> None:
     """They have more than replicates of the judge without a persona, and more than models."""
     result = CliRunner().invoke(command, ["people", "votes", str(folder), "--full"])
-    said = "Personas raise the effective number of votes over as many calls to a plain judge by "
+    said = (
+        "Personas raise the effective number of votes (independent judges) over as many calls to "
+        "a plain judge by "
+    )
     assert said in " ".join(result.stdout.split())
     assert re.search(
         r"At the same number of judges, personas have \d\.\d\d effective votes more than models \(",

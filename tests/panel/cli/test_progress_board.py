@@ -18,11 +18,12 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from persona_panel import Run
-from persona_panel.analyses.score import score_result_so_far
+from persona_panel import Run, load_run
+from persona_panel.analyses.score import score_result
 from persona_panel.cli.progress import Board, board_lines
 from persona_panel.graphs import Judgment
 from persona_panel.graphs.aggregate import aggregate
+from persona_panel.reports.page.report import report_of
 from persona_panel.results.result import format_names, load_format
 from persona_panel.statistics.core.ranking import Leaderboard, rank_systems
 from persona_panel.testing import Answer, ok, serving
@@ -211,7 +212,12 @@ def test_ctrl_c_gives_the_answer_so_far(served: Path) -> None:
     done = re.search(r"Incomplete: (\d+) of 1,200 judgments are there\.", out)
     assert done is not None
     assert int(so_far[1]) <= int(done[1]) < 400
-    assert out.index("Incomplete") < out.index("Which system is best?")
+    assert "Which system is best? Incomplete: " in out
+    showed = "Significance holds only if the run was not stopped because of what it showed."
+    assert showed in " ".join(out.split())
+    summary = json.loads((served / "run/summary.json").read_text())
+    assert summary["answers"][0]["sentence"].startswith(f"Incomplete: {done[1]} of 1,200 judgments")
+    assert showed in report_of(load_run(served / "run")).html
     assert len(re.findall(r"^(?:Which|Can|Do|May|What) .*\? ", out, re.MULTILINE)) == 5
     assert f"Interrupted: {done[1]} of 1,200 judgments are done and written to run." in last
     assert last.endswith(
@@ -262,6 +268,6 @@ def test_wherever_a_run_stops_it_has_an_answer(tmp_path: Path, name: str) -> Non
         if len(so_far.verdicts) in (1, 2, 3, 5, 9, 14, 23):
             for full in (False, True):
                 to = io.StringIO()
-                load_format(name).render(score_result_so_far(so_far), to, full=full)
+                load_format(name).render(score_result(so_far), to, full=full)
                 assert to.getvalue()
     assert len(so_far.verdicts) == len(whole.verdicts) == 24

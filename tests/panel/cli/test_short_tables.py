@@ -1,20 +1,24 @@
-"""What `agree` and `people correlate` print by default: the conclusion, one short table, no
-screens."""
+"""What commands print by default: the conclusion, one short table, a screen at most."""
 
 from __future__ import annotations
 
 import csv
 import json
+import shutil
 from pathlib import Path
 from typing import Any
 
+import click
 import krippendorff
 import numpy as np
 import pytest
 from scipy import stats
 
 from persona_panel import Panel, Response
+from persona_panel.cli.main import command
 from persona_panel.testing import ScriptedModel
+from tests.helpers.all_commands import commands_in
+from tests.helpers.answered_runs import answered_run
 from tests.helpers.invoked import invoked
 from tests.helpers.results import concluded_in, statistics_of
 
@@ -193,3 +197,68 @@ def test_json_has_ids(labelled: tuple[Path, Path]) -> None:
     assert "evidential_grounding" in {
         row["dimension"] for row in json.loads(text)["tables"]["rows"]
     }
+
+
+_MODEL = ("--model", "openai:stub@http://127.0.0.1:9/v1", "--dry-run")
+PRINTED: dict[str, tuple[str, ...]] = {
+    "agree": ("run", *QUICK),
+    "contested": ("run",),
+    "plan": ("--from", "run"),
+    "select": ("run", "--n", "5", "--out", "items.csv"),
+    "compare": ("run", "other"),
+    "report": ("run",),
+    "audit bias": ("run",),
+    "people correlate": ("run", "--human", "people.csv", *QUICK),
+    "people calibrate": ("run", "--human", "people.csv"),
+    "people align": ("run", "--human", "people.csv"),
+    "people votes": ("run", "--human", "people.csv"),
+    "people make": ("run/responses.jsonl", "--raters", "3", "--per-rater", "30", "--out", "study"),
+    "people status": ("study",),
+    "score": ("run/responses.jsonl", *_MODEL),
+    "audit injection": ("first.jsonl", *_MODEL),
+    "sweep": ("first.jsonl", "--target", "openai:target@http://127.0.0.1:9/v1", *_MODEL),
+    "init": ("first.jsonl", "--model", "openai:stub", "--out", "panel.yaml"),
+    "cache stats": (),
+    "cache export": ("answers.jsonl",),
+    "cache import": ("answers.jsonl",),
+    "cache prune": ("--older-than", "1"),
+    "library personas": (),
+    "library rubrics": (),
+    "library framings": (),
+    "models": (),
+}
+"""Each command that calls no model, or foresees what it would call, with its arguments, in an order
+in which each finds its inputs."""
+ELSEWHERE = {
+    "demo": "test_demo", "view": "prints an address", "generate": "test_generate",
+    "keypoints": "test_command_sentences", "prompts build": "test_prompts",
+    "prompts pairs": "test_prompts", "questions ask": "test_questions",
+    "questions match": "test_command_sentences", "people collect": "test_command_sentences",
+    "people fidelity": "test_command_sentences", "batch status": "test_batch",
+    "batch wait": "test_batch", "batch cancel": "test_batch",
+}  # fmt: skip
+"""Where the others print."""
+
+
+def test_every_command_prints_a_screen_at_most(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """24 lines of 80 columns at most, on a run of three systems with people's ratings."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("PERSONA_PANEL_CACHE", str(tmp_path / "cache"))
+    answered_run("biased", tmp_path / "run")
+    shutil.copytree("run", "other")
+    Path("run.people.csv").rename("people.csv")
+    lines = (tmp_path / "run/responses.jsonl").read_text().splitlines(keepends=True)
+    (tmp_path / "first.jsonl").write_text("".join(lines[::3]))
+    printed = {}
+    for name, arguments in PRINTED.items():
+        done = invoked(*name.split(), *arguments, COLUMNS="80")
+        assert done.returncode == 0, (name, done.stderr)
+        shown = done.stdout.splitlines()
+        printed[name] = len(shown)
+        assert max(map(len, shown), default=0) <= 80, name
+    assert max(printed.values()) <= 24, printed
+    names = {" ".join(words) for words, each in commands_in(command)
+             if not isinstance(each, click.Group)}  # fmt: skip
+    assert names == {*PRINTED, *ELSEWHERE}

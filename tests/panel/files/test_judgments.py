@@ -52,6 +52,25 @@ def test_the_last_round_counts(tmp_path: Path) -> None:
     assert load_ratings(path).scores.ravel().tolist() == [5, 6]
 
 
+@pytest.mark.parametrize(
+    ("lines", "n"), [(b'{"prompt_id":"p","id":"%s"}\n', 2), (b'{"prompt_id":"p","id":"%s\n', None)]
+)
+def test_a_damaged_response_is_none_that_is_counted(
+    tmp_path: Path, lines: bytes, n: int | None
+) -> None:
+    """Of two responses, one judged by one judge, one judgment is lacking; where a line of them
+    cannot be read, how many there should be is not known."""
+    path = folder_of(tmp_path / "run", judgment("a"))
+    document = json.loads((path / "run.json").read_text())
+    models = [{"id": "m", "elicitation": "dimensions"}]
+    document |= {"models": models, "personas": [{"id": "x"}], "replicates": 1}
+    document["plain_judge"] = False
+    (path / "run.json").write_text(json.dumps(document))
+    (path / "responses.jsonl").write_bytes(b"".join(lines % each for each in (b"a", b"b")))
+    coverage = load_ratings(path).coverage
+    assert (None if coverage is None else coverage.expected) == n
+
+
 def test_a_judgment_twice_is_refused(tmp_path: Path) -> None:
     """The same judge on the same response in the same round is named with both lines."""
     faults = faults_of(folder_of(tmp_path / "run", judgment("a"), judgment("a")))

@@ -7,7 +7,7 @@ from importlib.resources import files
 import pytest
 import yaml
 
-from persona_panel.analyses.addressed_judges import addresses_a_judge
+from persona_panel.analyses.signs_of_bias import addresses_a_judge
 
 
 def test_most_attacks_in_plain_english_are_found() -> None:

@@ -1,9 +1,18 @@
-"""Texts that speak to whoever judges them, found by their words alone."""
+"""Signs of bias and of injection: significant biases of a panel, and texts that speak to whoever
+judges them, found by their words alone."""
 
 from __future__ import annotations
 
 import re
 from functools import cache
+
+from persona_panel.analyses.once import once_per_run
+from persona_panel.files.errors import InputError, RunFolderError
+from persona_panel.files.wording import some
+from persona_panel.results.answer import QUESTIONS
+from persona_panel.results.conclusions.wording import counted
+from persona_panel.runs.kept import has_other_texts
+from persona_panel.runs.run import Run
 
 _JUDGE = r"(?:judges?|graders?|raters?|markers?|evaluators?|assessors?|reviewers?|panel)"
 _GRADE = (
@@ -76,3 +85,45 @@ def addresses_a_judge(text: str, *tops: float) -> bool:
         for words, pattern in _signs(tops)
         if any(word in lower for word in words)
     )
+
+
+_OTHER_TEXTS = (
+    "The texts in the run's folder are not those that were judged: their digest differs from that "
+    "in run.json."
+)
+
+
+def signs_of_bias(run: Run) -> tuple[str, ...]:
+    """Return a sentence for each significant bias of the panel, and on responses that address a
+    judge, where the run's folder has its texts; nothing where there is no folder."""
+    return () if run.folder is None else _signs_of_bias(run)
+
+
+@once_per_run
+def _signs_of_bias(run: Run) -> tuple[str, ...]:
+    try:
+        texts = [response.text for response in run.responses()]
+        others = run.folder is not None and has_other_texts(run.folder)
+    except (InputError, RunFolderError):
+        return ("The folder has no texts, so bias by length and injection were not looked for.",)
+    from persona_panel.analyses.bias_result import panel_biases
+
+    signs = [_OTHER_TEXTS] if others else []
+    # The five answers make their claims together.
+    signs += [
+        f"{bias[0].upper()}{bias[1:]}"
+        for bias in panel_biases(run, [len(text.split()) for text in texts], 2 * len(QUESTIONS))
+    ]
+    tops = dict.fromkeys(float(scale.max) for scale in run.rubric.numeric_scales.values())
+    addressing = [
+        f"{item.prompt_id}/{item.id}"
+        for item, text in zip(run.items, texts, strict=True)
+        if addresses_a_judge(text, *tops)
+    ]
+    if addressing:
+        n = len(addressing)
+        signs.append(
+            f"{counted(n, 'response')} {'has' if n == 1 else 'have'} words that address a judge, "
+            f"as a prompt injection has: {some(addressing)}."
+        )
+    return tuple(signs)
