@@ -113,7 +113,9 @@ def sections_of(
             said += [
                 each for each in conclusion_of(run, people) if "best" in of and each not in answered
             ]
-        command = shown if answer is None or question == "settle" else answer.command
+        command = shown
+        if answer is not None and question != "settle":
+            command = answer.command or shown
         result = Result("systems" if question == "settle" else question, said, tables, remarks)
         yield PageSection(name, title, result, command)
     if not run.coverage.scored:

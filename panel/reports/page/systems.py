@@ -150,10 +150,8 @@ def _on_dimension(run: Run, name: str) -> Mapping[str, SystemRank]:
     """The systems on a dimension that is rated by numbers."""
     verdicts = run.verdicts
     rows = {item[:2]: row for row, item in enumerate(run.items)}
-    kept, columns = (
-        [rows[entry.prompt_id, entry.id] for entry in verdicts],
-        run.ranking_columns()[0],
-    )
+    kept = [rows[entry.prompt_id, entry.id] for entry in verdicts]
+    columns, _ = run.ranking_columns()
     labels = {
         "persona": [run.judges[column].persona for column in columns],
         "model": [run.judges[column].model for column in columns],

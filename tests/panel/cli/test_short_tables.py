@@ -215,7 +215,7 @@ PRINTED: dict[str, tuple[str, ...]] = {
     "people make": ("run/responses.jsonl", "--raters", "3", "--per-rater", "30", "--out", "study"),
     "people status": ("study",),
     "score": ("run/responses.jsonl", *_MODEL),
-    "audit injection": ("first.jsonl", *_MODEL),
+    "audit injection": ("run/responses.jsonl", "--limit", "9", *_MODEL),
     "sweep": ("first.jsonl", "--target", "openai:target@http://127.0.0.1:9/v1", *_MODEL),
     "init": ("first.jsonl", "--model", "openai:stub", "--out", "panel.yaml"),
     "cache stats": (),
@@ -255,7 +255,7 @@ def test_every_command_prints_a_screen_at_most(
     for name, arguments in PRINTED.items():
         done = invoked(*name.split(), *arguments, COLUMNS="80")
         assert done.returncode == 0, (name, done.stderr)
-        shown = done.stdout.splitlines()
+        shown = done.stdout.replace(str(tmp_path), ".").splitlines()
         printed[name] = len(shown)
         assert max(map(len, shown), default=0) <= 80, name
     assert max(printed.values()) <= 24, printed

@@ -125,6 +125,34 @@ def test_the_page_fits_every_width(
         page.context.close()
 
 
+UNEXPLAINED = {
+    "abstentions", "judgments", "largest set", "level of measurement", "missing", "p, adjusted",
+    "prompts", "rated/ scored", "sets", "value",
+    # Tables that are explained as a whole: shares of scores, variance components.
+    *map(str, range(1, 11)), "persona", "persona × response interaction, and error",
+}  # fmt: skip
+"""Columns of counts and texts; of p-values what they are of says how they are adjusted."""
+
+
+def test_every_figure_says_how_it_is_computed(
+    made: tuple[str, Path, tuple[RunAnswer, ...]],
+) -> None:
+    """Each table that a reader opens ends with "How computed?", but for how the run was made, and
+    each column of figures has its sentence."""
+    name, path, _ = made
+    html = path.read_text()
+    heads = set(re.findall(r'<th scope="col" class="r foreign"><span>([^<]+)</span>', html))
+    explained = set(re.findall(r"<i>([^<]+)</i>:", html))
+    assert heads - explained <= UNEXPLAINED
+    assert name == "failed" or {"difference", "α"} <= explained
+    opened_by_readers = re.findall(
+        r"<details><summary>((?:(?!</details>).)*)</details>", html, re.S
+    )
+    tables = [each for each in opened_by_readers if "<table" in each]
+    unexplained = [each.partition("<")[0] for each in tables if "How computed?" not in each]
+    assert unexplained == ["How the run was made"]
+
+
 def test_a_print_has_at_most_eight_pages(
     browser: Any, made: tuple[str, Path, tuple[RunAnswer, ...]]
 ) -> None:
