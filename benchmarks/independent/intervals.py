@@ -95,14 +95,14 @@ def half_of(name: str) -> str:
 
 def real_populations(data: Path, half: str) -> Iterator[Population]:
     """Yield the populations of one half of each public data set."""
-    for name, (low, high), by_item in _read(data):
+    for name, (low, high), by_item in rated_items(data):
         own = [np.mean(ratings) for item, ratings in by_item.items() if half_of(item) == half]
         values = np.array(own, dtype=np.float64)
         if len(values) > 30 and np.ptp(values) > 0:
             yield Population(f"{name}, {half}", values, low, high)
 
 
-def _read(data: Path) -> Iterator[tuple[str, tuple[float, float], dict[str, list[float]]]]:
+def rated_items(data: Path) -> Iterator[tuple[str, tuple[float, float], dict[str, list[float]]]]:
     sources = [
         ("offensiveness/ratings.csv", "offensiveness", (1.0, 5.0)),
         ("media_bias/ratings.csv", "biased", (0.0, 1.0)),

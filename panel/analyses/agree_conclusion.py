@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan
+from math import inf, isnan
 
 from persona_panel.results.conclusions.judge_names import rater_word
 from persona_panel.results.conclusions.labels import labelled_rows
@@ -25,14 +25,13 @@ from persona_panel.results.conclusions.wording import (
     AVERAGED,
     WITHOUT_PEOPLE,
     all_dimensions,
-    as_many,
     counted,
     listed,
-    power,
+    would_show,
 )
 from persona_panel.statistics.core.display import ALL, COMPOSITE, number
-from persona_panel.statistics.core.levels import LEVEL, MOST, RELIABLE, TENTATIVE
-from persona_panel.statistics.core.means import values_needed
+from persona_panel.statistics.core.levels import LEVEL, RELIABLE, TENTATIVE
+from persona_panel.statistics.core.means import assured
 from persona_panel.statistics.core.table import Ratings, Row
 
 _ALPHA = "Krippendorff α"
@@ -250,23 +249,17 @@ def _to_settle(family: _Family, ratings: Ratings) -> list[str]:
         row = alphas[name]
         # The lower half: the upper one may be cut at 1.
         spread = spread_of(row, row.ci_low, 2 * row.value - row.ci_low)
-        needed[name] = values_needed(row.value, spread, TENTATIVE, LEVEL / len(alphas))
+        needed[name] = assured(
+            row.value, spread, row.n_clusters or 0, TENTATIVE, LEVEL / len(alphas)
+        )
     if not needed:
         return []
-    hardest = max(needed, key=lambda name: needed[name] or float("inf"))
-    sampled = alphas[hardest].ci_over == "prompts-and-judges"
-    least = "at least " if sampled else ""
+    hardest = max(needed, key=lambda name: (needed[name].needed or inf, -needed[name].limit))
+    least = "at least " if alphas[hardest].ci_over == "prompts-and-judges" else ""
     alone = len(alphas) == 1 and hardest != COMPOSITE
     on = "" if alone else on_dimensions([hardest], alphas, "")
-    if needed[hardest] is None:
-        would_show = f"even {MOST:,} {what}s would not show"
-    else:
-        would_show = f"{least}{as_many(needed[hardest], what)} would show"
-    return [
-        f"If α{on} is as observed ({number(alphas[hardest].value)}), {would_show} whether it "
-        f"reaches {TENTATIVE} "
-        f"{power(alphas[hardest].n_clusters or 0, what)}."
-    ]
+    shows = f"show whether α{on} reaches {TENTATIVE}"
+    return [would_show(needed[hardest], shows, what, least)]
 
 
 def _effective_number(

@@ -32,11 +32,11 @@ from persona_panel.results.conclusions.score import (
 )
 from persona_panel.results.conclusions.wording import (
     AVERAGED,
-    as_many,
     counted,
     in_brackets,
     listed,
     points,
+    would_show,
 )
 from persona_panel.runs.collected import ratings_of
 from persona_panel.runs.run import Run, judged_in
@@ -45,8 +45,8 @@ from persona_panel.runs.scale_limits import unit_of
 from persona_panel.statistics.core.arrays import AnalysisOptions
 from persona_panel.statistics.core.display import COMPOSITE, number, percent
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.levels import LEVEL, PASSED, POWER, RELIABLE, TENTATIVE
-from persona_panel.statistics.core.ranking import is_ahead, prompts_needed, takes_more_judges
+from persona_panel.statistics.core.levels import LEVEL, PASSED, RELIABLE, TENTATIVE
+from persona_panel.statistics.core.ranking import is_ahead, prompts_assured, takes_more_judges
 from persona_panel.statistics.core.table import Ratings, Row, on_composite
 
 if TYPE_CHECKING:
@@ -453,9 +453,9 @@ def may_stand_in(
 def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
     """Return how many prompts, at what cost, would settle which system is best.
 
-    The figure is the number of prompts with which the test of the first system against the one that
-    is hardest to tell from it would reach `POWER`, with the difference and the variances that were
-    observed; see `persona_panel.statistics.core.ranking.prompts_needed`.
+    The figure is the number of new prompts that would show the first system to be ahead of the one
+    that is hardest to tell from it with the probability `POWER`; see
+    `persona_panel.statistics.core.ranking.prompts_assured`.
     """
     command = command_line("plan", [], {"--from": folder_named(run)})
     if (missing := next(_not_ranked(run), "")) and ranked.winner is not None:
@@ -500,16 +500,12 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
         why = "more judges are needed"
         sentence = f"No number of prompts would show {which} {size}: {why}."
         return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
-    needed = prompts_needed(sampled, LEVEL)
-    n = hardest.n or 0
-    many = as_many(needed)
-    sentence = (
-        f"{many[0].upper()}{many[1:]} in all (now {n:,}) would show {which} with "
-        f"{percent(POWER)} power, {size}{_costing(run, needed, n)}."
-    )
+    found, n = prompts_assured(sampled, LEVEL), hardest.n or 0
+    sentence = would_show(found, f"show {which}")
+    sentence = f"{sentence[:-1]}{_costing(run, found.needed)}."
     value = Estimate(
-        nan if needed is None else float(needed), n=n, unit="prompts", exact=True,
-        reason="more than are foreseen" if needed is None else None,
+        nan if found.needed is None else float(found.needed), n=n, unit="prompts", exact=True,
+        reason="no number of prompts is likely enough" if found.needed is None else None,
     )  # fmt: skip
     marks = {"now": float(n)}
     return RunAnswer("settle", sentence, value, command, "prompts needed", marks)
@@ -533,8 +529,8 @@ def _more_of_people(run: Run, ranked: Ranked) -> RunAnswer:
     return RunAnswer("settle", sentence, value, command, "responses to rate")
 
 
-def _costing(run: Run, needed: int | None, n: int) -> str:
-    """Return what the prompts that are lacking would cost, at the mean cost of a judgment."""
+def _costing(run: Run, needed: int | None) -> str:
+    """Return what so many new prompts would cost, at the mean cost of a judgment."""
     from persona_panel.results.conclusions.money import dollars
     from persona_panel.runs.design import judgment_cost
 
@@ -542,8 +538,8 @@ def _costing(run: Run, needed: int | None, n: int) -> str:
     if needed is None or each is None or not each.usd:
         return ""
     systems = len({item.system for item in run.items})
-    usd = (needed - n) * systems * len(run.judges) * each.usd
-    return f"; the other {needed - n:,} cost about {dollars(usd)}"
+    usd = needed * systems * len(run.judges) * each.usd
+    return f"; they cost about {dollars(usd)}"
 
 
 def _main_ratings(run: Run) -> Ratings | None:

@@ -4,7 +4,7 @@ is not shown."""
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import atanh, isnan
+from math import atanh, inf, isnan
 
 from persona_panel.analyses.annotator_test import annotator_test_conclusion
 from persona_panel.results.conclusions.judge_names import called_judges
@@ -23,15 +23,14 @@ from persona_panel.results.conclusions.strata import range_over, strata_differ
 from persona_panel.results.conclusions.wording import (
     ONE_PERSON,
     all_dimensions,
-    as_many,
     listed,
-    power,
+    would_show,
 )
 from persona_panel.statistics.comparison import HUMANS
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import COMPOSITE, number
 from persona_panel.statistics.core.levels import LEVEL
-from persona_panel.statistics.core.means import values_needed, widened
+from persona_panel.statistics.core.means import assured, widened
 from persona_panel.statistics.core.table import NO_PERSONA_GROUP, Ratings, Row
 from persona_panel.statistics.strata import broken_down_by
 
@@ -295,18 +294,14 @@ def _to_settle(correlations: Mapping[str, Row], what: str) -> list[str]:
         if abs(inner) >= 1:
             continue
         reach = abs(z - atanh(inner))
-        needed[name] = values_needed(
-            z, spread_of(row, -reach, reach), 0.0, LEVEL / len(correlations)
+        needed[name] = assured(
+            z, spread_of(row, -reach, reach), row.n_clusters or 0, 0.0, LEVEL / len(correlations)
         )
     if not needed:
         return []
-    hardest = max(needed, key=lambda name: needed[name] or float("inf"))
+    hardest = max(needed, key=lambda name: (needed[name].needed or inf, -needed[name].limit))
     on = on_dimensions([hardest], correlations, "")
-    return [
-        f"If the correlation{on} is as observed ({number(correlations[hardest].value)}), "
-        f"{as_many(needed[hardest], what)} would establish it "
-        f"{power(correlations[hardest].n_clusters or 0, what)}."
-    ]
+    return [would_show(needed[hardest], f"show the correlation{on} not to be 0", what)]
 
 
 def _labelled(labels: Mapping[str, Row]) -> str:

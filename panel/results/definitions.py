@@ -86,9 +86,9 @@ DEFINITIONS: Mapping[str, str] = {
     "mean correlation": "mean of Pearson's r over every two judges",
     "effective votes more": "effective votes of personas, k / (1 + (k − 1) r), less those of as "
     f"many calls to a plain judge ({_VOTES})",
-    "prompts needed": "smallest number of prompts with which Student's t-test of the difference, "
-    "as observed and with its variance, has 80 % power (D. B. Owen, 1965, The power of Student's "
-    "t-test)",
+    "prompts needed": "smallest number of new prompts with which Student's t-test is significant "
+    "with a probability of 80 %, averaged over what may be true (A. O'Hagan, J. W. Stevens & M. J. "
+    "Campbell, 2005, Assurance in clinical trial design)",
     "responses to rate": "people's ratings with which the interval of the corrected difference is "
     f"half as wide ({_PPI})",
     "ratio": "the personas' difference by people's, with Fieller's interval (E. C. Fieller, 1954, "

@@ -10,6 +10,8 @@ from benchmarks.independent.first_screen import KINDS
 from benchmarks.independent.first_screen import shares as shares_of_screens
 from benchmarks.independent.judges import Panel, missing, one_side, two_lack
 from benchmarks.independent.judges import shares as shares_of_panels
+from benchmarks.independent.planning import counted
+from benchmarks.independent.sweeps import WORLDS, detected, effects, false_claims
 from benchmarks.independent.winner import (
     Case,
     board_of,
@@ -84,3 +86,32 @@ def test_a_row_has_the_least_and_the_largest_with_the_simulation_error() -> None
     row = Row("a claim", "some data", (0.1, 0.02, 0.05), 100, ((0.3, 0.4), (0.5, 0.6)))
     assert row.text() == "|a claim|some data|0.020–0.100 ± 0.059|0.300–0.500|0.400–0.600|"
     assert Row("a", "b", (0.0,), 10).text() == "|a|b|0.000 ± 0.000|–|–|"
+
+
+@pytest.mark.parametrize("world", ["normal", "near the top, framed vary more"])
+def test_a_sweep_without_an_effect_seldom_claims_one(world: str) -> None:
+    """Of 120 sweeps of 8 prompts and 20 cells at most 13 claim one: more come with a probability of
+    0.3 % where it is 5 %."""
+    none = np.zeros((4, 5))
+    found = false_claims(lambda rng: WORLDS[world].deltas(rng, (8, 4, 5), none), 120)
+    assert found["product"] <= 13 / 120
+
+
+def test_a_sweep_finds_as_much_as_the_best_test_by_holm() -> None:
+    """Where a framing lowers all five dimensions, in 25 sweeps of 12 prompts whose judges rate in
+    whole points: at least nine tenths of what the better of Student's test and of signed ranks
+    finds."""
+    fall = effects(4, 5, 12)["one framing"]
+    found = detected(WORLDS["points 1 to 5"], (12, 4, 5), fall, 25)
+    assert found["product"] >= 0.9 * max(found["Student"], found["signed ranks"])
+    assert found["product"] > 0.25
+
+
+def test_new_data_show_a_difference_as_often_as_is_stated() -> None:
+    """Of 400 pilots of 12 prompts, with differences of half a standard deviation: within three
+    standard errors of the stated probabilities, and of 80 % where a number of prompts is given."""
+    count = counted("normal", 12, 0.5, 400)
+    assert np.mean(count.shown) == pytest.approx(np.mean(count.stated), abs=0.085)
+    assert np.mean(count.right) == pytest.approx(np.mean(count.limits), abs=0.075)
+    assert len(count.settled) > 80
+    assert np.mean(count.settled) == pytest.approx(0.8, abs=0.12)

@@ -11,9 +11,10 @@ from tests.helpers.analysis_sentences import SIGNED, is_shown, leaves_out_0, nam
 from tests.helpers.sentences import (
     CI,
     FACTS,
+    MANY,
     NUMBER,
     POINTS,
-    POWER,
+    SURE,
     UNIT,
     Beside,
     Check,
@@ -156,14 +157,13 @@ def _by_system(found: re.Match[str], beside: Beside) -> bool:
 def _to_settle(found: re.Match[str], beside: Beside) -> bool:
     [row, *_] = beside.summary["differences"]
     figure, said = row["difference"], found.groupdict()
-    now, needed = said.get("now") or said.get("few"), said.get("needed")
+    now, needed = said.get("now"), said.get("needed")
     return (
         len(beside.summary["runs"]) == 1
         and not is_shown(figure)
-        and close(found["d"], abs(figure["value"]))
         and (now is None or value(now) == figure["n"])
-        and (said.get("few") is None or figure["n"] < 5)
         and (needed is None or value(needed) > figure["n"])
+        and (said.get("limit") is None or 30 < value(said["limit"]) < 80)
         and (now is not None or figure["over"] == "prompts and judges")
     )
 
@@ -305,10 +305,8 @@ COMPARE: dict[str, Check] = {
     r"over the responses to a prompt is the same in each\.": _has_no_level,
     r"By dimension \(adjusted p < 0\.05\), (?P<b>\S+) is (?P<parts>.+)\.": _by_dimension,
     r"By system, (?P<b>\S+) is (?P<parts>.+)\.": _by_system,
-    rf"If the difference is as large as observed \({POINTS}\), no number of prompts would show it "
-    r"with these judges: more judges are needed\.": _to_settle,
-    rf"If the difference is as large as observed \({POINTS}\), (?:about (?P<needed>[\d,]+)|more "
-    rf"than 10,000) prompts would show it {POWER}\.": _to_settle,
+    r"No number of prompts would show it with these judges: more judges are needed\.": _to_settle,
+    rf"{MANY} show the difference {SURE}\)\.": _to_settle,
     r"The runs differ in more than their texts \((?P<panel>.+)\): the difference may come from "
     r"any of these\.": _more_than_texts,
     r"The two order (?:(?P<within>responses in prompts)|all responses) with a (?(within)mean )τ_b "

@@ -16,12 +16,10 @@ from tests.helpers.sentences import close, value
 _NUMBER = r"[−-]?\d[\d,]*(?:\.\d+)?"
 _SAID = re.compile(rf"(?<![\w.])(?:{_NUMBER})(?![\w]|\.\d)")
 _INTERVAL = re.compile(rf"95 % interval (?P<low>{_NUMBER}) to (?P<high>{_NUMBER})")
-_CONSTANT = re.compile(r"\b(?:95|80|50) %|\b80 % power|\b1 to \d+\b")
+_CONSTANT = re.compile(r"\b(?:95|80|50) %|\b80 % power|\b1 to \d+\b|it is at most \d+ %")
 """What is a part of the words: levels, powers."""
 _BOUND = re.compile(rf"p < ({_NUMBER})")
-_NEEDED = re.compile(
-    rf"bout ({_NUMBER}) (?:prompts|items) would .*?(?:now|a rough estimate from) ({_NUMBER})"
-)
+_NEEDED = re.compile(rf"bout ({_NUMBER}) (?:new )?(?:prompts|items) would .*?now ({_NUMBER})")
 """How many it would take, which stands in no table, and how many there are, which does."""
 _OPEN = re.compile(
     r"No system is|not significant|is not known|not shown|remains open|may be|no more than"

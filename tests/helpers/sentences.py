@@ -20,10 +20,12 @@ DECIDING_FACTS = FACTS.replace("adjusted p", "p")
 """Of the difference that decides which system is the best: its p is not adjusted."""
 UNIT = r"(?: points| percentage points| of the scale's width)?"
 POINTS = rf"(?P<d>{NUMBER}){UNIT}"
-POWER = (
-    r"\(80 % power if so, which is not known; (?:now (?P<now>[\d,]+)|a rough estimate from "
-    r"(?P<few>[\d,]+) \w+)\)"
+MANY = (
+    r"(?:About (?P<needed>[\d,]+)|At least about [\d,]+|More than 10,000|No number of) new "
+    r"(?:prompt|item)s would"
 )
+"""How many new prompts would show something."""
+SURE = r"with a probability of 80 %(?:: it is at most (?P<limit>\d+) %)? \(now (?P<now>[\d,]+)"
 COUNTS = r"\((?P<counts>[^()]*)\)"
 
 
@@ -240,9 +242,9 @@ def _would_show(found: re.Match[str], beside: Beside) -> bool:
     return (
         beside.ranked[0]["system"] == found["a"]
         and not (row["p"] < LEVEL and row["difference"] > 0)
-        and close(found["d"], abs(row["difference"]))
         and value(found["now"]) == row["n_prompts"]
-        and (known is None) == (found["more"] is not None)
+        and (known is None) == (needed is None)
+        and (found["limit"] is None or (known is None and value(found["limit"]) < 80))
         and (
             known is None or 0 <= value(needed) - known <= 0.1 * known + 1 or value(needed) == known
         )
@@ -372,11 +374,8 @@ RUN: dict[str, Check] = {
             beside.estimate("settle")["reason"] == found["why"] and beside.summary["winner"] is None
         )
     ),
-    rf"{_SETTLE}(?:About (?P<needed>[\d,]+)|(?P<more>More than) 10,000) prompts in all \(now "
-    rf"(?P<now>[\d,]+)\) would show (?P<a>\S+) ahead of (?P<b>\S+) with 80 % power, at the "
-    rf"observed difference of {POINTS}(?:; the other [\d,]+ cost about \$[\d.,]+)?\.": (
-        _would_show
-    ),
+    rf"{_SETTLE}{MANY} show (?P<a>\S+) ahead of (?P<b>\S+) {SURE}(?:; they cost about "
+    rf"\$[\d.,]+)?\)?(?:; they cost about \$[\d.,]+)?\.": (_would_show),
     rf"{_SETTLE}No number of prompts would show (?P<a>\S+) ahead of (?P<b>\S+) at the observed "
     rf"difference of {POINTS}: more judges are needed\.": (
         lambda found, beside: (
@@ -449,9 +448,7 @@ def _cell(beside: Beside, system: str, said: str) -> Table:
 
 
 _CHANGE = re.compile(
-    rf"in (?P<cell>\w+ under \w+), (?:by (?P<d>{NUMBER}) points(?: \({CI}?(?:, )?{P}?\))?|"
-    rf"in (?P<above>\d+) of (?P<n>\d+) prompts \({P.replace('<p>', '<p_sign>')}\), by "
-    rf"(?P<mean>{NUMBER}) points on average of these)"
+    rf"in (?P<cell>\w+ under \w+), by (?P<d>{NUMBER}) points(?: \({CI}?(?:, )?{P}?\))?"
 )
 
 
@@ -469,18 +466,15 @@ def _changes(found: re.Match[str], beside: Beside) -> bool:
             return False
         for one in named:
             row = _cell(beside, found["a"], one["cell"])
-            size = one["d"] or one["mean"]
             sides = sorted(
                 abs(row[name]) for name in ("ci_low", "ci_high") if row[name] is not None
             )
-            n = row["n_above"] if sign > 0 else row["n_below"]
             if not (
                 (row["dimension"], row["condition"]) in true
-                and close(size, abs(row["delta"]))
-                and p_is(one["p"] or one["p_sign"], row["p_claim"])
+                and close(one["d"], abs(row["delta"]))
+                and p_is(one["p"], row["p_claim"])
                 and (one["low"] is None or close(one["low"], sides[0]))
                 and (one["high"] is None or close(one["high"], sides[1]))
-                and (one["n"] is None or (int(one["above"]), int(one["n"])) == (n, row["n_pairs"]))
             ):
                 return False
     return True
@@ -545,18 +539,14 @@ SWEEP: dict[str, Check] = {
     r"(?P<a>\w+) (?P<changes>(?:degrades|improves|it improves) .+)\.": _changes,
     r"Rewording without pressure lowers scores(?P<too>, too)?: a degradation may come from the "
     r"rewording, see the contrasts with it\.": _rewording,
-    r"With (?P<n>\d+) prompts? no effect of any size can be significant in this many cells: at "
+    r"With (?P<n>\d+) prompts? no effect of any size can be significant: at "
     r"least (?P<needed>\d+) prompts are needed\.": _too_few,
     r"That no degradation is significant in a cell does not show that there is none: in (?P<n>\d+) "
     rf"such cells? intervals reach up to a Δ of (?P<d>{NUMBER}) \((?P<cell>\w+ under \w+)\)\.": (
         _reach
     ),
-    rf"If the largest of them is as observed \((?P<d>{NUMBER}) points, (?P<cell>\w+ under \w+)\), "
-    rf"(?:about (?P<needed>[\d,]+)|more than 10,000) prompts would establish it {POWER}\.": (
-        _largest
-    ),
-    rf"If the largest of them is as observed \((?P<d>{NUMBER}) points, (?P<cell>\w+ under \w+)\), "
-    r"a few more prompts may establish it \(now (?P<now>\d+)\)\.": _largest,
+    rf"{MANY} establish the largest of them \((?P<d>{NUMBER}) points, (?P<cell>\w+ under \w+)\) "
+    rf"{SURE}\)\.": _largest,
     r"The changes are plainly asymmetric, and the largest of these degradations "
     rf"\((?P<d>{NUMBER}) points, (?P<cell>\w+ under \w+)\) is opposite to the longer tail: how "
     r"many prompts would establish it is not known\.": _largest,

@@ -14,7 +14,6 @@ from persona_panel.results.conclusions.score import MUCH_MISSING
 from persona_panel.results.conclusions.wording import (
     NAMES_SHOWN,
     ONE_PERSON,
-    as_many,
     counted,
     dimension_called,
     first_of,
@@ -22,13 +21,13 @@ from persona_panel.results.conclusions.wording import (
     listed,
     missing_judgments,
     points,
-    power,
+    would_show,
 )
 from persona_panel.statistics.core.arrays import Random
 from persona_panel.statistics.core.display import COMPOSITE, number, signed
 from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.levels import LEVEL
-from persona_panel.statistics.core.ranking import prompts_needed, takes_more_judges
+from persona_panel.statistics.core.ranking import prompts_assured, takes_more_judges
 from persona_panel.statistics.paired import (
     BestOfPrompts,
     NearerToPeople,
@@ -91,7 +90,7 @@ def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]
     A difference is significant, and a panel closer to people, by a p-value below `LEVEL` that is
     adjusted by Holm over all dimensions and runs, composites as a family of their own. The number
     of prompts is that with which the same test would find the difference, with the size and the
-    variances observed; see `prompts_needed`.
+    variances observed; see `prompts_assured`.
     It is given where two runs with other texts are compared, as are the limits of the answer.
     """
     n_tests = _n_tests(compared)
@@ -200,14 +199,9 @@ def _to_settle(runs: TwoRuns, main: str, difference: PairedDifference, n_tests: 
     if abs(difference.value) <= _SAME:
         return []
     level = LEVEL / max(n_tests, 1)
-    observed = points(difference.value, runs.unit(main))
-    source = f"If the difference is as large as observed ({observed}), "
     if takes_more_judges(difference.sampled, level):
-        return [
-            f"{source}no number of prompts would show it with these judges: more judges are needed."
-        ]
-    needed = prompts_needed(difference.sampled, level)
-    return [f"{source}{as_many(needed)} would show it {power(difference.n or 0)}."]
+        return ["No number of prompts would show it with these judges: more judges are needed."]
+    return [would_show(prompts_assured(difference.sampled, level), "show the difference")]
 
 
 def _alike(runs: TwoRuns) -> list[str]:

@@ -3,36 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from math import isnan
 from typing import Any
 
-from persona_panel.experiments.sweep.deltas import (
-    SHOWS_RARE,
-    Cell,
-    Gap,
-    Mean,
-    Profile,
-    SweepLabels,
-)
-from persona_panel.experiments.sweep.detectable import prompts_to_claim
+from persona_panel.experiments.sweep.deltas import Cell, Gap, Mean, Profile, SweepLabels
 from persona_panel.files.outputs import json_number, record_document
 from persona_panel.results.conclusions.score import Judged, few_judged, nothing_judged
 from persona_panel.results.conclusions.wording import (
-    as_many,
     counted,
     in_brackets,
     interval,
     listed,
     p_adjusted,
-    power,
+    would_show,
 )
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.levels import LEVEL
-from persona_panel.statistics.core.means import items_needed
+from persona_panel.statistics.core.means import assured, items_needed
 
 
 def _mean(mean: Mean) -> dict[str, Any]:
-    claim = {"p_claim": json_number(mean.p_claim), "shown": mean.shown, "claim": mean.claim}
+    claim = {"p_claim": json_number(mean.p_claim), "shown": mean.shown}
     return record_document(mean, "value") | claim
 
 
@@ -83,10 +75,9 @@ def sweep_conclusion(
     that is known (`unmeasured`); for each other system the degradations that are significant, then
     what is left open.
 
-    A degradation is significant by the test that is adjusted for all cells of the sweep: of the
-    mean, or of more prompts falling than rising, which the sentence then says. The number of
-    prompts is that of `prompts_to_claim`, with the observed Δ and spread; none is given where that
-    is no more than there are, or where the test for asymmetric Δs is not passed.
+    A degradation is significant by the test that is adjusted for all cells of the sweep. The
+    number of prompts is that of `assured`; none is given where the test for asymmetric Δs is not
+    passed.
     """
     if (nothing := nothing_judged(judged)) is not None:
         return [nothing]
@@ -139,12 +130,8 @@ def _in_words(how: str, cells: Sequence[Cell], labels: SweepLabels) -> str:
 
 def _facts(delta: Mean) -> str:
     ends = sorted((abs(delta.ci_low), abs(delta.ci_high)))
-    points, p = f"{number(abs(delta.value))} points", p_adjusted(delta.p_claim)
-    if delta.claim == "mean":
-        return f"by {points}{in_brackets(interval(*ends), p)}"
-    # The mean over all such prompts may still be 0.
-    n = delta.n_above if delta.value > 0 else delta.n_below
-    return f"in {n:,} of {delta.n_pairs:,} prompts{in_brackets(p)}, by {points} on average of these"
+    facts = in_brackets(interval(*ends), p_adjusted(delta.p_claim))
+    return f"by {number(abs(delta.value))} points{facts}"
 
 
 def _open(cells: Sequence[Cell], smallest_p: float, labels: SweepLabels) -> list[str]:
@@ -155,8 +142,8 @@ def _open(cells: Sequence[Cell], smallest_p: float, labels: SweepLabels) -> list
     most = max(cell.delta.n_pairs for cell in cells)
     if isnan(smallest_p) or smallest_p >= LEVEL:
         return [
-            f"With {counted(most, 'prompt')} no effect of any size can be significant in this many "
-            f"cells: at least {items_needed(LEVEL / n_cells)} prompts are needed."
+            f"With {counted(most, 'prompt')} no effect of any size can be significant: at least "
+            f"{items_needed(LEVEL)} prompts are needed."
         ]
     said = []
     bounded = [cell for cell in cells if not isnan(cell.delta.ci_high)]
@@ -177,13 +164,12 @@ def _open(cells: Sequence[Cell], smallest_p: float, labels: SweepLabels) -> list
 
 def _to_establish(delta: Mean, of: str, n_cells: int) -> str:
     """Return a sentence on how many prompts would establish a degradation that is open."""
-    if delta.n_pairs >= SHOWS_RARE and delta.p_bounded is not None and delta.p_bounded >= LEVEL:
+    if delta.p_bounded is not None and delta.p_bounded >= LEVEL:
         return (
             f"The changes are plainly asymmetric, and the largest of these degradations ({of}) is "
             "opposite to the longer tail: how many prompts would establish it is not known."
         )
-    needed = prompts_to_claim(delta.effect_size, n_cells)
-    premise = f"If the largest of them is as observed ({of}), "
-    if needed is not None and needed <= delta.n_pairs:
-        return f"{premise}a few more prompts may establish it (now {delta.n_pairs:,})."
-    return f"{premise}{as_many(needed)} would establish it {power(delta.n_pairs)}."
+    found = assured(delta.value, delta.sd, delta.n_pairs, 0.0, LEVEL / n_cells)
+    if found.needed is not None:
+        found = replace(found, needed=max(found.needed, items_needed(LEVEL)))
+    return would_show(found, f"establish the largest of them ({of})")

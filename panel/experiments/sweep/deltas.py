@@ -1,11 +1,10 @@
 """Degradations of scores under framing, from arrays: with their uncertainty, with tests that allow
 for asymmetry, and what a system is vulnerable to.
 
-Flipping signs takes Δs that lie symmetrically about 0 where the mean is 0. Where a few prompts
-collapse and the others gain a little, the mean may be 0 and no test of one cell sees it, for in
-some cells no prompt happens to collapse. The other cells of the sweep show it, if not the same
-prompts collapse in all of them, or prompts of this condition alone. With few prompts nothing shows
-it.
+Flipping signs takes Δs that lie symmetrically about 0 where framing has no effect, as they do where
+responses with and without framing are alike. Where a few prompts collapse and the others gain a
+little, the mean may be 0, and the other cells of the sweep show it, if not the same prompts
+collapse in all of them. Where no prompt of the sweep happens to collapse, nothing shows it.
 
 Pure functions. Δ is baseline − framed in points of the rubric's scale (scrub.txt, appendix 15.4):
 positive is degradation. The paper gives means; intervals, tests and effect sizes are ours. A prompt
@@ -35,8 +34,7 @@ from persona_panel.statistics.core.significance import (
     binomial_interval,
     bounded_mean_p_values,
     holm,
-    sign_flip_p_values,
-    sign_test_p_value,
+    max_sign_flip_p_values,
 )
 
 ASYMMETRIC = 0.5
@@ -44,12 +42,6 @@ ASYMMETRIC = 0.5
 _STANDARD_ERRORS = 1.64
 """So many standard errors, too, √(6/n) of n normal values: with few Δs any skewness comes by
 chance, and one Δ in ten of symmetric ones would be held for a collapse."""
-RARE = 0.1
-"""The share of prompts that counts as rare: that share may change far while no prompt of a sample
-does."""
-SHOWS_RARE = 29
-"""The number of prompts from which on a sample has, with a probability of 95 %, a rare one: 0.9 to
-this power is below 0.05."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,9 +95,7 @@ def bounded_p_values(
     These are cells whose mean lies opposite to the longer tail, where all Δs or those of the cell
     by themselves are plainly asymmetric: p-values then allow that any prompt changes as far on its
     scale, against the cell's mean, as any prompt of the sweep did from the mean of its cell, or as
-    far as one of this cell in either direction. And these are all cells of fewer than `SHOWS_RARE`
-    prompts: those that change far against the mean may be in none of them, and p-values allow for
-    changes across the whole scale.
+    far as one of this cell in either direction.
     """
     means = _means(columns)
     there = ~np.isnan(columns)
@@ -114,8 +104,7 @@ def bounded_p_values(
     plain = np.array([_opposite(asymmetry, sign) for sign in side])
     own = [asymmetry_of(columns[:, [c]], dimensions[[c]]) for c in range(columns.shape[1])]
     plain |= [_opposite(each, sign) for each, sign in zip(own, side, strict=True)]
-    few = there.sum(axis=0) < SHOWS_RARE
-    if not (plain | few).any():
+    if not plain.any():
         return np.full(columns.shape[1], np.nan)
     bounds = np.where(there, np.abs(columns), 0.0).max(axis=0, initial=0.0)
     for sign in (-1, 1):
@@ -124,9 +113,7 @@ def bounded_p_values(
         farthest = np.where(there, (columns - means) * sign / spans, -np.inf).max(initial=0.0)
         turned = side == sign
         bounds[turned] = np.maximum(bounds, farthest * spans)[turned]
-    bounds[few] = np.maximum(bounds, spans)[few]
-    adjusted = holm(bounded_mean_p_values(columns, bounds))
-    return np.where(plain | few, adjusted, np.nan)
+    return np.where(plain, holm(bounded_mean_p_values(columns, bounds)), np.nan)
 
 
 def _opposite(asymmetry: Asymmetry, side: float) -> bool:
@@ -143,15 +130,10 @@ THRESHOLD = 1.2
 """|Δ| from which a cell is strong: where SCRuB's heatmap (figure 10) draws bold borders."""
 LARGE = 1 / 3
 """The share of a scale's length from which the Δ of one prompt is a large fall or rise."""
-_LEAST_PERMUTATIONS = 9_999
-_PERMUTATIONS_A_TEST = 100
+_PERMUTATIONS = 9_999
 _SCRUB_LENGTH = 9.0
 
 Counts = NDArray[np.intp]
-
-Claim = Literal["mean", "more prompts"]
-MARKS: dict[Claim | None, str] = {"mean": "*", "more prompts": "(*)", None: ""}
-"""The mark behind a Δ in tables and figures."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,56 +152,36 @@ class Mean:
 
     The 95 % interval is Student's over `n_pairs` prompts, NaN below two and where all have the same
     value. `p_value` is two-sided, of flipped signs: it takes values that are as likely to have
-    either sign where nothing has an effect. `p_holm` is adjusted for all that is tested beside it.
-    `p_bounded` (adjusted, too) does without that: it is there where the values of the sweep, or of
-    the cell, are plainly asymmetric and the mean lies opposite to the longer tail, and on few
-    prompts. `p_sign` (adjusted, too) is of the sign test, of `n_above` prompts above 0 and
-    `n_below` below it; NaN below two prompts, as is `sd` (n − 1). `effect_size` is Cohen's d of
-    paired differences: the mean over `sd`, NaN where that is 0 or undefined.
+    either sign where nothing has an effect. `p_max_t` is adjusted for all that is tested beside it
+    (`max_sign_flip_p_values`). `p_bounded` (adjusted by Holm) does without symmetry: it is there
+    where the values of the sweep, or of the cell, are plainly asymmetric and the mean lies opposite
+    to the longer tail. `n_above` prompts lie above 0 and `n_below` below it. NaN below two prompts
+    is `sd` (n − 1). `effect_size` is Cohen's d of paired differences: the mean over `sd`, NaN where
+    that is 0 or undefined.
     """
 
     value: float
     ci_low: float
     ci_high: float
     p_value: float
-    p_holm: float
+    p_max_t: float
     p_bounded: float | None
     sd: float
     effect_size: float
     n_pairs: int
-    p_sign: float = math.nan
     n_above: int = 0
     n_below: int = 0
 
     @property
-    def p_mean(self) -> float:
-        """Return the adjusted p-value of the mean over all prompts: that of flipped signs with the
-        probability that a sample of this size misses all of the rare prompts; where there is a
-        second test, both have to be significant."""
-        if self.p_bounded is not None:
-            return max(self.p_holm, self.p_bounded)
-        return min(1.0, self.p_holm + (1 - RARE) ** self.n_pairs)
-
-    @property
     def p_claim(self) -> float:
-        """Return the adjusted p-value of the claim: of the mean or, where that is smaller, that
-        more prompts change in its direction than in the other."""
-        more = (self.n_above - self.n_below) * self.value > 0
-        return min(self.p_mean, max(self.p_holm, self.p_sign)) if more else self.p_mean
-
-    @property
-    def claim(self) -> Claim | None:
-        """Return the claim that the data support: that the `mean` is not 0, or that `more prompts`
-        change in its direction than in the other; None where the adjusted tests support neither, or
-        an interval, if there is one, holds 0."""
-        if not self.p_claim < LEVEL or self.ci_low <= 0 <= self.ci_high:
-            return None
-        return "mean" if self.p_mean < LEVEL else "more prompts"
+        """Return the adjusted p-value of the claim: where there is a second test, both have to be
+        significant."""
+        return self.p_max_t if self.p_bounded is None else max(self.p_max_t, self.p_bounded)
 
     @property
     def shown(self) -> bool:
-        """Return whether there is a claim."""
-        return self.claim is not None
+        """Return whether the adjusted tests and the interval, if there is one, exclude 0."""
+        return self.p_claim < LEVEL and not self.ci_low <= 0 <= self.ci_high
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,14 +266,12 @@ def measure(
     dimensions)`, NaN where there is none, and the counts of pairs `(systems, prompts, conditions)`;
     `lengths` are those of the dimensions' scales, in points [9, SCRuB's, for all].
 
-    p-values are adjusted by Holm (1979) over all cells of the sweep and, apart from them, over all
-    gaps: in each of the two, at most 5 % of sweeps without an effect, a mean of 0, show one. The
-    test flips signs, which takes Δs that are symmetric about 0; where those of the sweep plainly
-    are not, what is opposite to the longer tail has to pass the test of `bounded_p_values` as well.
-    So has all that rests on fewer than 29 prompts, among which there may be none of those that
-    change far. What does not pass it is claimed of more prompts than not, by the sign test, which
-    takes no distribution. `benchmarks/null_sweeps.py` measures how often each claims what is not
-    so.
+    p-values are adjusted over all cells of the sweep and, apart from them, over all gaps: in each
+    of the two, at most 5 % of sweeps without an effect show one. The test flips signs, which takes
+    Δs that are symmetric about 0; where those of the sweep plainly are not, what is opposite to the
+    longer tail has to pass the test of `bounded_p_values` as well.
+    `python -m benchmarks.independent.sweeps` measures both how often it claims what is not so and
+    how often what is.
     """
     systems, prompts, conditions, dimensions = delta.shape
     # (prompts, tests), a test for each system, dimension and condition.
@@ -346,15 +306,11 @@ def means(
     largest possible distance of a value from 0."""
     asymmetry = asymmetry_of(columns, places)
     bounded = bounded_p_values(columns, places, asymmetry, spans)
-    n_permutations = _permutations(columns.shape[1])
-    p_values = sign_flip_p_values(columns, n_permutations=n_permutations, seed=seed)
-    adjusted = holm(p_values)
+    p_values, adjusted = max_sign_flip_p_values(columns, n_permutations=_PERMUTATIONS, seed=seed)
     # The last bit of a mean must not decide. Of a gap in the data neither comparison holds.
     n_above, n_below = (columns > ROUNDING).sum(axis=0), (columns < -ROUNDING).sum(axis=0)
-    signs = [sign_test_p_value(*each) for each in zip(n_above, n_below, strict=True)]
-    by_signs = holm(np.where(np.isnan(p_values), np.nan, signs))
     all_means = []
-    for test, (column, p, p_holm, p_bounded) in enumerate(
+    for test, (column, p, p_max_t, p_bounded) in enumerate(
         zip(columns.T, p_values, adjusted, bounded, strict=True)
     ):
         kept = column[~np.isnan(column)]
@@ -366,8 +322,8 @@ def means(
         also = None if math.isnan(p_bounded) else float(p_bounded)
         all_means.append(
             Mean(
-                value, low, high, float(p), float(p_holm), also, sd, size, len(kept),
-                float(by_signs[test]), int(n_above[test]), int(n_below[test]),
+                value, low, high, float(p), float(p_max_t), also, sd, size, len(kept),
+                int(n_above[test]), int(n_below[test]),
             )
         )  # fmt: skip
     return all_means, asymmetry
@@ -408,20 +364,13 @@ def _composites(delta: Array, names: Names) -> tuple[CompositeDelta, ...]:
     return tuple(composites)
 
 
-def _permutations(n_tests: int) -> int:
-    """Return a number of permutations for which the smallest p-value, times the number of tests, is
-    well below 0.05."""
-    return max(_LEAST_PERMUTATIONS, _PERMUTATIONS_A_TEST * n_tests)
-
-
 def _smallest_p(n_pairs: Sequence[int]) -> float:
-    n_tests, most = sum(n > 1 for n in n_pairs), max(n_pairs, default=0)
-    if n_tests == 0:
+    most = max(n_pairs, default=0)
+    if most < 2:
         return math.nan
-    drawn = 1 / (1 + _permutations(len(n_pairs)))
     # All signs the same, either way, is the most extreme pattern.
-    p = 2.0 ** (1 - most) if most <= ENUMERATED else max(drawn, 2.0 ** (1 - most))
-    return min(1.0, p * n_tests)
+    p = 2.0 ** (1 - most)
+    return p if most <= ENUMERATED else max(1 / (1 + _PERMUTATIONS), p)
 
 
 Kind = Literal[

@@ -1,10 +1,10 @@
 """The smallest Δ that a sweep would claim or can show, and how many prompts a Δ takes: before
 anything is spent, or after.
 
-On fewer than `SHOWS_RARE` prompts a claim is that more of them fall than rise, by the sign test; on
-more it is of the mean, by flipped signs at a level from which the probability is taken away that no
-prompt of so many is a rare one: see `persona_panel.experiments.sweep.deltas.Mean`. Holm tests what
-stands out most at the level over the number of tests.
+The test flips signs and takes the largest of all cells, step by step
+(`persona_panel.experiments.sweep.deltas.Mean`). For normal Δs of cells that have nothing in common
+that is Student's test at the level over the number of cells; of cells that go together it detects
+smaller ones.
 
 In points it depends on the spread of Δs over prompts, which is not known before a sweep: it is then
 given in standard deviations, and in points from an earlier sweep.
@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 import scipy
 
-from persona_panel.experiments.sweep.deltas import RARE, SHOWS_RARE, Cell
+from persona_panel.experiments.sweep.deltas import Cell
 from persona_panel.experiments.sweep.plan import SweepPlan
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.limits import json_of
@@ -36,11 +36,8 @@ from persona_panel.runs.judging.cost_estimate import CostEstimate, cost_result
 from persona_panel.runs.load import load_run
 from persona_panel.statistics.core.arrays import ROUNDING, Array
 from persona_panel.statistics.core.display import percent
-from persona_panel.statistics.core.levels import LEVEL, MOST, POWER
-from persona_panel.statistics.core.means import items_needed, smallest_effect, values_needed
-
-_FARTHEST = 10.0
-_HALVINGS = 40
+from persona_panel.statistics.core.levels import LEVEL, POWER
+from persona_panel.statistics.core.means import detectable_effect, items_needed
 
 
 @lru_cache
@@ -49,67 +46,18 @@ def smallest_claimed(n_prompts: int, n_cells: int) -> float:
     claimed with a probability of `POWER` where no other cell has an effect; NaN where no Δ of any
     size is.
 
-    Of six prompts in one cell all have to fall, as 2 of 2⁶ patterns are 3 %: each does with a
-    probability of 0.8 to the power of 1/6, that of a Δ above 0 of 1.79 standard deviations:
+    Of six prompts all have to fall, as 2 of 2⁶ patterns are 3 %: each does with a probability of
+    0.8 to the power of 1/6, that of a Δ above 0 of 1.79 standard deviations:
 
     >>> round(smallest_claimed(6, 1), 2)
     1.79
     """
-    level = LEVEL / max(1, n_cells)
-    if n_prompts < items_needed(level):
+    if n_prompts < items_needed(LEVEL):
         return math.nan
-    low, high = 0.0, _FARTHEST
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        enough = _sign_test_power(n_prompts, middle, level) >= POWER
-        low, high = (low, middle) if enough else (middle, high)
-    of_mean = _level_of_mean(n_prompts, n_cells)
-    if of_mean <= 0:
-        return high
-    by_flips = smallest_effect(n_prompts, of_mean)
-    return high if math.isnan(by_flips) else min(high, by_flips)
-
-
-def prompts_to_claim(effect: float, n_cells: int) -> int | None:
-    """Return the fewest prompts on which a mean Δ of `effect` standard deviations is claimed with a
-    probability of `POWER`, in one of `n_cells` cells; None where it is more than `MOST`.
-
-    >>> prompts_to_claim(20.0, 1), prompts_to_claim(0.3, 1)
-    (6, 90)
-    """
-    level = LEVEL / max(1, n_cells)
-    for n in range(items_needed(level), SHOWS_RARE):
-        if _sign_test_power(n, effect, level) >= POWER:
-            return n
-
-    # The more prompts, the higher the level: from some number on they are enough.
-    def enough(n: int) -> bool:
-        needed = values_needed(effect, 1.0, 0.0, _level_of_mean(n, n_cells))
-        return needed is not None and needed <= n
-
-    low, high = SHOWS_RARE - 1, MOST
-    if not enough(high):
-        return None
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if enough(middle) else (middle, high)
-    return high
-
-
-def _level_of_mean(n_prompts: int, n_cells: int) -> float:
-    """Return the unadjusted p-value of flipped signs below which a mean is claimed: 0 or less on
-    few prompts."""
-    if n_prompts < SHOWS_RARE:
-        return 0.0
-    return float((LEVEL - (1 - RARE) ** n_prompts) / max(1, n_cells))
-
-
-def _sign_test_power(n: int, effect: float, level: float) -> float:
-    """Return the probability that the sign test of n normal Δs shows that more fall than rise."""
-    fewest = -1
-    while 2 * scipy.special.bdtr(fewest + 1, n, 0.5) < level:
-        fewest += 1
-    return 0.0 if fewest < 0 else float(scipy.special.bdtr(fewest, n, scipy.special.ndtr(-effect)))
+    by_t = detectable_effect(n_prompts, LEVEL / max(1, n_cells))
+    if n_prompts > items_needed(LEVEL):
+        return by_t
+    return max(by_t, float(scipy.special.ndtri(POWER ** (1 / n_prompts))))
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,10 +77,10 @@ class Spread:
 @dataclass(frozen=True, slots=True)
 class DetectableDelta:
     """The smallest mean Δ of one of `n_cells` cells that is claimed in a share `POWER` of such
-    sweeps, where no other cell has an effect; of few prompts, that more of them fall than rise. The
-    second test, which Δs that look asymmetric take, is not in it. `effect` is in standard
-    deviations of Δ over prompts, taken to be normal, NaN where no Δ of any size can be shown;
-    `prompts_needed` is the fewest prompts with which one could be."""
+    sweeps, where no other cell has an effect. The second test, which Δs that look asymmetric take,
+    is not in it. `effect` is in standard deviations of Δ over prompts, taken to be normal, NaN
+    where no Δ of any size can be shown; `prompts_needed` is the fewest prompts with which one could
+    be."""
 
     n_prompts: int
     n_cells: int
@@ -204,7 +152,7 @@ def _detectable(
     n_prompts: int, n_cells: int, n_judges: int, spread: Spread | None
 ) -> DetectableDelta:
     effect = smallest_claimed(n_prompts, n_cells)
-    fewest = items_needed(LEVEL / max(1, n_cells))
+    fewest = items_needed(LEVEL)
     return DetectableDelta(n_prompts, n_cells, n_judges, effect, fewest, spread)
 
 

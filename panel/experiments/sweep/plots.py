@@ -14,7 +14,7 @@ import numpy as np
 from matplotlib import rc_context
 from matplotlib.axes import Axes
 
-from persona_panel.experiments.sweep.deltas import MARKS, Cell, CompositeDelta, Gap, Mean
+from persona_panel.experiments.sweep.deltas import Cell, CompositeDelta, Gap, Mean
 from persona_panel.experiments.sweep.plan import SweepPlan
 from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs.framing import BASELINE
@@ -88,20 +88,18 @@ def delta_heatmap(
             for dimension in sweep.dimensions
         ]
         rows = [
-            [HeatCell(c.delta.value, MARKS[c.delta.claim], c.strong) for c in row] for row in its
+            [HeatCell(c.delta.value, "*" if c.delta.shown else "", c.strong) for c in row]
+            for row in its
         ]
         rows.append([HeatCell(means[system, condition]) for condition in framed])
         name = f"{SECRETS.scrub(system)} ({_pairs([c.delta for row in its for c in row])})"
         panels.append(HeatPanel(name, [*_dimensions(sweep), "Mean"], rows, apart=1))
     threshold = f"{sweep.plan.threshold:g}"
-    more = MARKS["more prompts"]
-    has_weaker = any(cell.delta.claim == "more prompts" for cell in sweep.cells)
-    of_more = [(more, "in more prompts than not")] if has_weaker else []
     figure = heatmap(
         [labels[name] for name in framed],
         panels,
         _DELTA,
-        [("strong", f"|Δ| ≥ {threshold}"), ("negative", "better"), ("*", _TESTED), *of_more],
+        [("strong", f"|Δ| ≥ {threshold}"), ("negative", "better"), ("*", _TESTED)],
         columns=columns,
         least=sweep.plan.threshold,
     )
@@ -109,9 +107,7 @@ def delta_heatmap(
         f"Mean Δ = baseline − framed by dimension and condition. Bold border: |Δ| ≥ {threshold}. "
         f"*: the 95 % interval over prompts excludes 0 and the test, adjusted for all "
         f"{len(sweep.cells)} cells, is significant. "
-        + (f"{more}: more prompts change so than not (sign test). " if of_more else "")
-        + "Hatched: better than the baseline. Mean: over "
-        "the dimensions, not tested."
+        "Hatched: better than the baseline. Mean: over the dimensions, not tested."
     )
     return figure
 

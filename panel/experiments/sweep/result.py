@@ -116,15 +116,14 @@ def cell_columns(sweep: Sweep) -> list[FrameColumn]:
     prompts.
 
     Columns: `system`, `dimension`, `condition`; `delta` and the fields of `Mean` (`ci_low`,
-    `ci_high`, `p_value`, `p_holm`, `p_bounded`, `p_sign`, `sd`, `effect_size`, `n_pairs`, `shown`);
+    `ci_high`, `p_value`, `p_max_t`, `p_bounded`, `sd`, `effect_size`, `n_pairs`, `shown`);
     then `n_abstained`, `n_missing`, `n_fell`, `n_rose`, `large` and `strong`, as in `Cell`.
     """
     cells, means = sweep.cells, [cell.delta for cell in sweep.cells]
     return [
         *field_columns(cells, "text", "system", "dimension", "condition"),
         FrameColumn("delta", "number", [mean.value for mean in means]),
-        *field_columns(means, "number", "ci_low", "ci_high", "p_value", "p_holm", "p_bounded"),
-        *field_columns(means, "number", "p_sign"),
+        *field_columns(means, "number", "ci_low", "ci_high", "p_value", "p_max_t", "p_bounded"),
         *field_columns(means, "number", "sd", "effect_size"),
         *field_columns(means, "whole", "n_pairs"),
         *field_columns(means, "flag", "shown"),
@@ -370,7 +369,7 @@ class Sweep:
             "judge_sees": self.plan.judge_sees,
             "threshold": self.plan.threshold,
             "level": LEVEL,
-            "smallest_p_holm": json_number(self.smallest_p),
+            "smallest_p": json_number(self.smallest_p),
             "detectable": self.detectable.document(),
             "asymmetry": self.asymmetry.document(),
             "gap_asymmetry": self.gap_asymmetry.document(),

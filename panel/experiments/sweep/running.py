@@ -71,7 +71,7 @@ if TYPE_CHECKING:
 
 _WHAT = ("system", "dimension", "condition")
 _FIGURES = (
-    "ci_low", "ci_high", "p_value", "p_holm", "p_bounded", "p_sign", "sd", "effect_size",
+    "ci_low", "ci_high", "p_value", "p_max_t", "p_bounded", "sd", "effect_size",
 )  # fmt: skip
 _COUNTS = ("n_pairs", "n_abstained", "n_fell", "n_rose")
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from math import isnan, nan
+from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Any
 
-from persona_panel.experiments.sweep.deltas import SHOWS_RARE, Asymmetry, Cell, Mean
+from persona_panel.experiments.sweep.deltas import Asymmetry, Cell, Mean
 from persona_panel.experiments.sweep.detectable import detectable_tables, detected
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.responses import Batch
@@ -28,7 +28,7 @@ from persona_panel.runs.run_remarks import (
 )
 from persona_panel.runs.scale_limits import mean_limits
 from persona_panel.statistics.core.arrays import Reason
-from persona_panel.statistics.core.display import signed
+from persona_panel.statistics.core.display import percent, signed
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.ranking import sampled_mean
@@ -45,16 +45,15 @@ _NOT_MEASURED = "no prompt has scores with and without framing"
 _FIRST = "pluralistic_engagement"
 """The dimension in which agreement under pressure shows first (scrub.txt, section 6.1)."""
 _SHOWN = 10
+_RARE = 0.1
 _LARGE_FALLS_SHOWN = 5
 _TESTED = (
-    Column("p_holm", "p"),
+    Column("p_max_t", "p"),
     Column("p_bounded", "p"),
-    Column("p_sign", "p"),
     Column("n_above", "whole", "prompts\nabove 0", full=True),
     Column("n_below", "whole", "prompts\nbelow 0", full=True),
     Column("sd", "number"),
     Column("effect_size", "number"),
-    Column("claim", "text", "claim of", full=True),
     Column("shown", "flag"),
 )
 
@@ -144,7 +143,6 @@ def _claims(
         Column(of, "estimate", head, signed=True, p="column"),
         Column("n_above", "whole", "prompts\nabove 0"),
         Column("n_below", "whole", "prompts\nbelow 0"),
-        Column("claim", "text", "claim of"),
     )
     return Table(name, keys, columns, rows, title, programs=False)
 
@@ -287,13 +285,13 @@ def _for_programs(sweep: Sweep) -> Iterator[Table]:
     variants, answers = summary["variants"], summary["answers"]
     kinds: dict[str, CellKind] = {
         "conditions": "texts", "judge_sees": "text", "threshold": "number", "level": "number",
-        "smallest_p_holm": "p", "skewness": "number", "plainly_asymmetric": "flag",
+        "smallest_p": "p", "skewness": "number", "plainly_asymmetric": "flag",
         "gap_skewness": "number", "gap_plainly_asymmetric": "flag",
     }  # fmt: skip
     facts = {
         "prompts": len(sweep.prompts), "conditions": sweep.conditions,
         "judge_sees": sweep.plan.judge_sees, "threshold": sweep.plan.threshold, "level": LEVEL,
-        "smallest_p_holm": sweep.smallest_p,
+        "smallest_p": sweep.smallest_p,
         "skewness": sweep.asymmetry.skewness, "plainly_asymmetric": sweep.asymmetry.plain,
         "gap_skewness": sweep.gap_asymmetry.skewness,
         "gap_plainly_asymmetric": sweep.gap_asymmetry.plain,
@@ -332,10 +330,12 @@ def _on_figures(sweep: Sweep) -> Iterator[str]:
         "The test flips signs: it takes Δs that are symmetric about 0 where framing has no effect."
     )
     means = [*(cell.delta for cell in sweep.cells), *(gap.gap for gap in sweep.gaps)]
-    if any(mean.claim == "more prompts" for mean in means):
+    fewest = min((mean.n_pairs for mean in means if mean.shown), default=inf)
+    if (missed := (1 - _RARE) ** fewest) >= LEVEL:
         yield (
-            "A claim of more prompts: significant is that more prompts change in this direction "
-            "than in the other (sign test); the mean over all such prompts may still be 0."
+            f"With {fewest:,} prompts, a change that one prompt in ten shows is in none of them "
+            f"with a probability of {percent(missed)}: what is significant is of prompts like "
+            "these."
         )
     strong = [f"{c.system}, {sweep.labels.of(c)}" for c in sweep.cells if c.strong]
     if strong:
@@ -351,10 +351,8 @@ def _on_figures(sweep: Sweep) -> Iterator[str]:
 
 def _second_test(asymmetry: Asymmetry, means: Sequence[Mean], what: str) -> Iterator[str]:
     """Yield sentences on why an effect by flipped signs may not be significant."""
-    lost = [mean for mean in means if mean.p_holm < LEVEL and mean.claim != "mean"]
-    few = [mean for mean in lost if mean.n_pairs < SHOWS_RARE]
-    others = len(lost) - len(few)
-    held_back = f"by it {others:,} of {len(means):,} {what} are not significant in the mean"
+    lost = [mean for mean in means if mean.p_max_t < LEVEL <= mean.p_claim]
+    held_back = f"by it {len(lost):,} of {len(means):,} {what} are not significant"
     if asymmetry.plain:
         skew = asymmetry.skewness
         further, other = ("falls", "An improvement") if skew > 0 else ("rises", "A degradation")
@@ -363,22 +361,14 @@ def _second_test(asymmetry: Asymmetry, means: Sequence[Mean], what: str) -> Iter
             other = f"A contrast {'below' if skew > 0 else 'above'} 0"
         yield (
             f"The {what} are asymmetric (skewness {signed(skew)}): a few prompts have much larger "
-            f"{further}. {other} is significant in the mean only if a second test, which allows "
+            f"{further}. {other} is significant only if a second test, which allows "
             "that prompts outside of this sample change as far, is significant, too"
-            f"{f'; {held_back}' if others else ''}."
+            f"{f'; {held_back}' if lost else ''}."
         )
-    elif others:
+    elif lost:
         yield (
             "Where a few prompts of a cell change much farther, and against its mean, a second "
             f"test has to be significant, too: {held_back}."
-        )
-    if few:
-        kind = "contrast" if what == "contrasts" else "cell"
-        yield (
-            f"{counted(len(few), kind)} on fewer than {SHOWS_RARE} prompts "
-            f"{'is' if len(few) == 1 else 'are'} not significant in the mean, though flipped signs "
-            "are significant: were one prompt in ten to change far the other way, none of so few "
-            "need be among them."
         )
 
 
@@ -412,8 +402,8 @@ _MISSING = 50
 _NAMED = 6
 _READING = (
     "Δ is baseline − framed, in points: a positive Δ is a degradation. Tinted: the 95 % interval "
-    "over prompts leaves out 0. Underlined: the tests are significant, too, after Holm's "
-    "correction (p < {:g})."
+    "over prompts leaves out 0. Underlined: the test, adjusted for all cells, is "
+    "significant, too (p < {:g})."
 )
 
 

@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 from math import ceil, floor, isnan, log10
 from typing import TYPE_CHECKING
 
-from persona_panel.statistics.core.display import COMPOSITE, ends, number
+from persona_panel.statistics.core.display import COMPOSITE, ends, number, percent
 from persona_panel.statistics.core.display import counted as counted
 from persona_panel.statistics.core.levels import MOST, POWER
+from persona_panel.statistics.core.means import Assurance
 
 if TYPE_CHECKING:
     from persona_panel.statistics.core.arrays import Random
@@ -16,8 +17,6 @@ if TYPE_CHECKING:
 
 NAMES_SHOWN = 4
 """How many names a sentence has; of more, their number."""
-FEW_VALUES = 5
-"""A spread estimated from fewer prompts is too unsure for more than a rough number."""
 
 SAMPLES: Mapping[Random, str] = {
     "prompts": "over prompts, judges fixed",
@@ -128,7 +127,7 @@ def in_brackets(*facts: str) -> str:
 
 def as_many(needed: int | None, what: str = "prompt") -> str:
     """Return how many of something are needed, to two digits, rounded up as no more are known; None
-    is more than `values_needed` says anything of.
+    is more than `assured` says anything of.
 
     >>> as_many(1234), as_many(34), as_many(None)
     ('about 1,300 prompts', 'about 34 prompts', 'more than 10,000 prompts')
@@ -139,11 +138,19 @@ def as_many(needed: int | None, what: str = "prompt") -> str:
     return f"about {ceil(needed / step) * step:,} {what}s"
 
 
-def power(n: int, what: str = "prompt") -> str:
-    """Return what a number needed rests on, of which `n` are there now.
+def would_show(assured: Assurance, what: str, of: str = "prompt", least: str = "") -> str:
+    """Return how many new values, analysed by themselves, show what is open, and how likely.
 
-    It is the number for what was observed, which is not what is true: with it a difference is shown
-    less often, in about a third of the cases where it was not shown before.
+    >>> would_show(Assurance(12, 138, 0.9), "show it")
+    'About 140 new prompts would show it with a probability of 80 % (now 12).'
+    >>> would_show(Assurance(12, None, 0.69), "show it", "item")
+    'No number of new items would show it with a probability of 80 %: it is at most 69 % (now 12).'
     """
-    rough = f"a rough estimate from {counted(n, what)}" if n < FEW_VALUES else f"now {n:,}"
-    return f"({100 * POWER:.0f} % power if so, which is not known; {rough})"
+    how = f"with a probability of {percent(POWER)}"
+    now = f"(now {assured.n:,})"
+    if assured.needed is None and not assured.limit >= POWER:
+        most = f": it is at most {percent(assured.limit)}" if assured.limit >= 0 else ""
+        return f"No number of new {of}s would {what} {how}{most} {now}."
+    many = as_many(assured.needed, f"new {of}")
+    many = f"{least}{many}"
+    return f"{many[0].upper()}{many[1:]} would {what} {how} {now}."

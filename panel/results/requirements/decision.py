@@ -15,8 +15,13 @@ from typing import Literal
 
 from persona_panel.results.requirements.figures import Figure
 from persona_panel.results.requirements.requirement import Requirement
-from persona_panel.statistics.core.means import spread_at, spread_of_interval, values_needed
-from persona_panel.statistics.core.ranking import SampledMean, prompts_needed, takes_more_judges
+from persona_panel.statistics.core.means import (
+    Assurance,
+    assured,
+    spread_at,
+    spread_of_interval,
+)
+from persona_panel.statistics.core.ranking import SampledMean, prompts_assured, takes_more_judges
 
 Why = Literal[
     "value", "interval", "estimate", "beyond", "open", "contrary", "no interval", "undefined"
@@ -33,10 +38,8 @@ class Decision:
 
     Attributes:
         end: the end of the interval that decided; NaN where none did.
-        needed: where more prompts could settle it (`why` is `open`), with how many, all in all, the
-            requirement is met in a share `POWER` of the cases, if the figure and its spread are as
-            found; None where it is more than `MOST`, or cannot be told: see `has_forecast`.
-        has_forecast: whether `needed` was computed.
+        assured: where more prompts could settle it (`why` is `open`), how likely new ones meet the
+            requirement; None where that is not known.
         takes_judges: whether with these judges no number of prompts would do.
     """
 
@@ -45,8 +48,7 @@ class Decision:
     met: bool
     why: Why
     end: float = nan
-    needed: int | None = None
-    has_forecast: bool = False
+    assured: Assurance | None = None
     takes_judges: bool = False
 
 
@@ -98,11 +100,12 @@ def _open(open_: Decision) -> Decision:
         beyond = _spread(figure.sampled, figure.sampled.mean - requirement.bound, more)
         if takes_more_judges(beyond, level):
             return replace(open_, takes_judges=True)
-        return replace(open_, needed=prompts_needed(beyond, level), has_forecast=True)
+        return replace(open_, assured=prompts_assured(beyond, level))
     if figure.n_prompts is None or isnan(figure.df):
         return open_
-    needed = values_needed(figure.value, more * spread_of(figure), requirement.bound, level)
-    return replace(open_, needed=needed, has_forecast=True)
+    sd = more * spread_of(figure)
+    found = assured(figure.value, sd, figure.n_prompts, requirement.bound, level)
+    return replace(open_, assured=found)
 
 
 def _spread(sampled: SampledMean, mean: float, more: float) -> SampledMean:

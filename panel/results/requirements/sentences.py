@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import isnan
 
-from persona_panel.results.conclusions.wording import as_many, counted, power
+from persona_panel.results.conclusions.wording import counted, would_show
 from persona_panel.results.requirements.decision import Decision
 from persona_panel.results.requirements.figures import Figure
 from persona_panel.results.requirements.requirement import Requirement
@@ -75,21 +75,15 @@ def remark(decision: Decision) -> str:
 
 def _settled(decision: Decision) -> str:
     """Return how many more prompts would settle it."""
-    figure, what = decision.figure, _what(decision.figure)
+    what = _what(decision.figure)
     if decision.takes_judges:
         return (
             f"If the figure is as found, no number of {what}s meets the requirement with these "
             "judges: more judges are needed."
         )
-    n = figure.n_prompts
-    if not decision.has_forecast or n is None:
+    if decision.assured is None:
         return f"How many {what}s would settle it is not known."
-    if decision.needed is not None and decision.needed <= n:
-        return f"If the figure is as found, a few more {what}s may settle it (now {n:,})."
-    more = as_many(None, what)
-    if decision.needed is not None:
-        more = as_many(decision.needed - n, f"more {what}")
-    return f"If the figure is as found, {more} would settle it {power(n, what)}."
+    return would_show(decision.assured, "meet it", what)
 
 
 def _interval(figure: Figure, requirement: Requirement) -> str:

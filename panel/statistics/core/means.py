@@ -5,9 +5,7 @@ inference", section 2 (Student's t over groups); D. B. Owen (1965), "The power o
 (noncentral t); E. B. Wilson (1927), "Probable inference, the law of succession, and statistical
 inference", and E. L. Korn & B. I. Graubard (1998), "Confidence intervals for proportions with small
 expected number of positive counts" (scales with two ends); P. Hall (1992), "On the removal of
-skewness by transformation" (means at an end);
-J. Robinson (1982), "Saddlepoint approximations for permutation tests and confidence intervals",
-with the tail of Lugannani and Rice (1980) (the power of the test by flipped signs).
+skewness by transformation" (means at an end).
 """
 
 from __future__ import annotations
@@ -15,8 +13,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
-from math import inf, isinf, sqrt
+from math import inf, isinf, isnan, sqrt
 
 import numpy as np
 import scipy
@@ -38,7 +35,7 @@ from persona_panel.statistics.core.arrays import (
     mean_there,
 )
 from persona_panel.statistics.core.levels import MOST, POWER
-from persona_panel.statistics.core.significance import binomial_interval, sign_flip_p_values
+from persona_panel.statistics.core.significance import binomial_interval
 
 _NORMAL_FROM = 2_000
 _PRECISION = 1e-6
@@ -116,6 +113,107 @@ def values_needed(mean: float, sd: float, bound: float, level: float) -> int | N
     while n <= _NORMAL_FROM and _power(effect, n, level) < POWER:
         n += 1
     return n
+
+
+@dataclass(frozen=True, slots=True)
+class Assurance:
+    """How likely new data show what the present do not (`assurance`).
+
+    Attributes:
+        n: how many values there are now.
+        needed: with how many new ones the probability is `POWER`; None where that is more than
+            `MOST`, or no number.
+        limit: the probability with any number of new values.
+    """
+
+    n: int
+    needed: int | None
+    limit: float
+
+
+PRIOR = 4
+"""How many values at the bound the prior is worth: before the data a mean is within half a standard
+deviation of the bound with a probability of 68 %, and beyond one with 5 % (of differences Cohen
+calls 0.2 small, 0.5 medium and 0.8 large)."""
+_QUANTILES = (np.arange(32) + 0.5) / 32
+
+
+def assurance(
+    mean: float,
+    error: float,
+    n: int,
+    n_new: ArrayLike,
+    level: float,
+    of_new: tuple[ArrayLike, ArrayLike] | None = None,
+) -> Array:
+    """Return the probability that the mean of as many new values, by themselves, is significant in
+    the direction of this one.
+
+    It is the power of Student's test, averaged over the mean and the standard deviation of which
+    these n values leave it open that they are true: their posterior distribution, with a prior
+    worth `PRIOR` values at the bound and none about the standard deviation (A. O'Hagan, J. W.
+    Stevens & M. J. Campbell 2005, "Assurance in clinical trial design"; D. J. Spiegelhalter & L. S.
+    Freedman 1986). `python -m benchmarks.independent.planning` counts how often it is so.
+
+    Args:
+        mean: the distance of the mean from the bound that the test is of.
+        error: its standard error, of n values.
+        n_new: `(cases,)`, each at least 2.
+        level: of the two-sided test.
+        of_new: `(cases,)` each: the standard error that is expected of the new mean, and its
+            degrees of freedom; None: those of n_new values.
+
+    Returns:
+        `(cases,)`; 1 where there is no error.
+
+    >>> assurance(0.5, 0.25, 16, [16, 64, 10_000], 0.05).round(2).tolist()
+    [0.36, 0.71, 0.94]
+    """
+    new = np.asarray(n_new, dtype=np.float64)
+    if error <= 0:
+        return np.ones(new.shape)
+    expected, df = of_new if of_new is not None else (error * np.sqrt(n / new), new - 1)
+    weight = n / (n + PRIOR)
+    # The new mean varies about the old one by both errors.
+    spread = error * np.sqrt(weight + n / new)
+    critical = scipy.special.stdtrit(df, 1 - level / 2) * np.asarray(expected) / spread
+    # The standard deviation, beside the one that was estimated.
+    more = np.sqrt((n - 1) / scipy.special.chdtri(n - 1, _QUANTILES))
+    shift = weight * abs(mean) / spread[..., None] / more
+    # Far out the noncentral t loses its digits, and nothing is in doubt there.
+    shift = np.minimum(shift, critical[..., None] + 30)
+    below = scipy.special.nctdtr(np.asarray(df)[..., None], shift, critical[..., None])
+    return np.asarray(1 - below.mean(axis=-1))
+
+
+def assured(mean: float, sd: float, n: int, bound: float, level: float) -> Assurance:
+    """Return with how many new values a two-sided test at `level` shows on which side of `bound`
+    the mean lies; `needed` is None and `limit` NaN where the mean is the bound, or one is NaN."""
+    away, error = abs(mean - bound), sd / math.sqrt(max(n, 1))
+    if not away or isnan(away) or isnan(sd) or n < 2:
+        return Assurance(n, None, math.nan)
+    limit = assurance_limit(away, error, n)
+    return Assurance(n, fewest(lambda new: float(assurance(away, error, n, new, level))), limit)
+
+
+def assurance_limit(mean: float, error: float, n: int, reach: float = 0.0) -> float:
+    """Return the assurance of any number of new values: the probability that there is a mean on
+    this side, where it has to be farther than `reach` from 0."""
+    weight = n / (n + PRIOR)
+    away = weight * abs(mean) - reach
+    return float(scipy.special.stdtr(n - 1, away / (error * sqrt(weight)))) if error else 1.0
+
+
+def fewest(probability: Callable[[int], float]) -> int | None:
+    """Return the smallest number, up to `MOST`, whose probability, which rises with it, is at least
+    `POWER`; None where there is none."""
+    low, high = 1, MOST
+    if probability(high) < POWER:
+        return None
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if probability(middle) >= POWER else (middle, high)
+    return high
 
 
 def detectable_effect(n: int, level: float) -> float:
@@ -419,80 +517,6 @@ def weights_of_prompts(weights: Array, codes: IntArray) -> Array:
     return drawn
 
 
-_EXACT = 11
-_STUDENT_FROM = 50
-_DRAWS = 2_000
-_STEPS = 8
-_HALVINGS = 40
-
-
-@lru_cache
-def smallest_effect(n: int, level: float) -> float:
-    """Return the mean of n differences, in their standard deviations, that a two-sided test by
-    flipped signs at `level` detects with a probability of `POWER`; NaN where there is none.
-
-    Raises:
-        ValueError: a level outside (0, 1).
-    """
-    if not 0 < level < 1:
-        raise ValueError(f"a level lies between 0 and 1, found {level}")
-    if n < items_needed(level):
-        return math.nan
-    by_t = detectable_effect(n, level)
-    if n >= _STUDENT_FROM:
-        return by_t
-    noise = np.random.default_rng(0).normal(size=(_DRAWS, n))
-    low, high = 0.9 * by_t, 1.1 * by_t
-    while _flip_power(noise + high, level) < POWER:
-        low, high = high, 1.5 * high
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if _flip_power(noise + middle, level) < POWER else (low, middle)
-    return high
-
-
 def items_needed(level: float) -> int:
     """Return the fewest items at which a two-sided p-value can be below `level`."""
     return 2 + math.floor(math.log2(1 / level))
-
-
-def _flip_power(differences: Array, level: float) -> float:
-    """Return the share of samples `(samples, n)` with a mean above 0 and p below `level`."""
-    above = differences[differences.sum(axis=1) > 0]
-    if differences.shape[1] <= _EXACT:
-        p_values = sign_flip_p_values(above.T)
-    else:
-        p_values = 2 * _upper_tails(above)
-    return float((p_values < level).sum()) / len(differences)
-
-
-def _upper_tails(differences: Array) -> Array:
-    """Return the share of patterns of signs whose sum is each sample's or more; sums above 0."""
-    n, sums, sizes = differences.shape[1], differences.sum(axis=1), np.abs(differences)
-    tails = np.full(len(differences), 2.0**-n)
-    mixed = (differences < 0).any(axis=1)
-    sums, sizes = sums[mixed, None], sizes[mixed]
-    # The saddlepoint t has Σ|x| tanh(t|x|) = Σx, which rises in t. |x| is scaled by its largest.
-    scale = sizes.max(axis=1, keepdims=True)
-    sums, sizes = sums / scale, sizes / scale
-
-    def below(t: Array) -> Mask:
-        reached: Array = (sizes * np.tanh(t * sizes)).sum(axis=1, keepdims=True)
-        return reached < sums
-
-    low, high = np.zeros_like(sums), np.ones_like(sums)
-    while (short := below(high)).any():
-        high = np.where(short, 2 * high, high)
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        short = below(middle)
-        low, high = np.where(short, middle, low), np.where(short, high, middle)
-    t, at = high[:, 0], high * sizes
-    log_moment = (np.logaddexp(at, -at) - math.log(2)).sum(axis=1)
-    curvature = np.square(sizes * (1 - np.tanh(at)) ** 0.5 * (1 + np.tanh(at)) ** 0.5).sum(axis=1)
-    w = np.sqrt(np.maximum(2 * (t * sums[:, 0] - log_moment), 1e-12))
-    u = np.maximum(t * np.sqrt(curvature), 1e-6)
-    density = np.exp(-(w**2) / 2) / math.sqrt(2 * math.pi)
-    # Half of the pattern itself, which a continuous tail leaves out.
-    tails[mixed] = scipy.special.ndtr(-w) + density * (1 / u - 1 / w) + 0.5 * 2.0**-n
-    return tails

@@ -35,13 +35,17 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.estimate import OVER, Difference, EstimateT
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES, standard_errors
-from persona_panel.statistics.core.levels import LEVEL, MOST, POWER
+from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import (
+    Assurance,
     PairedScores,
+    assurance,
+    assurance_limit,
+    assured,
+    fewest,
     off_the_end,
     scaled_interval,
     two_sided_p,
-    values_needed,
     within_judges,
 )
 from persona_panel.statistics.core.significance import pairs_adjusted
@@ -183,23 +187,25 @@ def _added(moved: Array) -> JudgesVariance:
     return JudgesVariance(variance, min(by_prompt, variance), levels - 1.0)
 
 
-def prompts_needed(sampled: SampledMean | None, level: float) -> int | None:
-    """Return the number of prompts with which a two-sided test at `level` detects the mean with
-    the power `POWER`, if mean and variances are as estimated; None above `MOST`.
+def prompts_assured(sampled: SampledMean | None, level: float) -> Assurance:
+    """Return with how many new prompts a two-sided test at `level` shows the sign of the mean; the
+    same judges rate them.
 
     Raises:
         ValueError: there is no standard error.
     """
     if sampled is None or not sampled.errors:
         raise ValueError("a mean without a standard error")
-    sd = sampled.errors[0][0] * math.sqrt(sampled.n_prompts)
-    by_prompts = values_needed(abs(sampled.mean), sd, 0.0, level)
-    if by_prompts is None or not sampled.judges:
-        return by_prompts
-    n = np.arange(by_prompts, MOST + 1, dtype=np.float64)
-    beyond = (abs(sampled.mean) - _reach(sampled, n, level)) * np.sqrt(n) / sd
-    enough = np.flatnonzero(beyond >= scipy.special.ndtri(POWER))
-    return int(n[enough[0]]) if len(enough) else None
+    mean, (error, _), n = abs(sampled.mean), sampled.errors[0], sampled.n_prompts
+    if not sampled.judges:
+        return assured(mean, error * math.sqrt(n), n, 0.0, level)
+    known = sampled
+    limit = assurance_limit(mean, error, n, float(_reach(known, inf, level)))
+
+    def probability(new: int) -> float:
+        return float(assurance(mean, error, n, new, level, _error_of(known, new)))
+
+    return Assurance(n, fewest(probability), limit)
 
 
 def takes_more_judges(sampled: SampledMean | None, level: float) -> bool:
@@ -210,7 +216,14 @@ def takes_more_judges(sampled: SampledMean | None, level: float) -> bool:
 
 
 def _reach(sampled: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
-    """Return how far from 0 a mean over `n_prompts` has to be, by Satterthwaite."""
+    """Return how far from 0 a mean over `n_prompts` has to be."""
+    error, df = _error_of(sampled, n_prompts)
+    return error * scipy.special.stdtrit(df, 1 - level / 2)
+
+
+def _error_of(sampled: SampledMean, n_prompts: ArrayLike) -> tuple[Array, Array]:
+    """Return the standard error of a mean over `n_prompts` and its degrees of freedom, by
+    Satterthwaite."""
     n = np.asarray(n_prompts, dtype=np.float64)
     by_prompt = sampled.errors[0][0] ** 2 * sampled.n_prompts / n
     total, squares = by_prompt, by_prompt**2 / (n - 1)
@@ -218,7 +231,7 @@ def _reach(sampled: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
         own = part.variance - part.by_prompt * (1 - sampled.n_prompts / n)
         total, squares = total + own, squares + own**2 / part.df
     df = np.divide(total**2, squares, out=np.full_like(total, inf), where=squares > 0)
-    return np.sqrt(total) * scipy.special.stdtrit(df, 1 - level / 2)
+    return np.sqrt(total), df
 
 
 MOSTLY = 0.5

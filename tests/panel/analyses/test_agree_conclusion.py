@@ -14,6 +14,7 @@ from persona_panel.analyses.agree_conclusion import agree_conclusion
 from persona_panel.results.conclusions.wording import WITHOUT_PEOPLE
 from persona_panel.statistics import AnalysisOptions, agree
 from persona_panel.statistics.core.arrays import Reason
+from persona_panel.statistics.core.means import assured
 from persona_panel.statistics.core.table import Ratings, Row
 from persona_panel.statistics.strata import LESS_OTHERS
 
@@ -111,23 +112,26 @@ def test_intervals_are_widened_for_the_number_of_dimensions() -> None:
 
 def test_what_would_settle_an_open_level() -> None:
     """α 0.5, interval 0.3 to 0.7 over 12 prompts: a spread of 0.2·√12/2.201 = 0.3148, and 0.167 to
-    the value asked for, an effect of 0.5305. A t-test of that needs 30 prompts (statsmodels:
-    29.9) for 80 % power."""
+    the value asked for, 1.84 standard errors. With 160 new prompts, of what may be true, 80 % are
+    shown (`assured`)."""
     said = agree_conclusion([row(0.5, 0.3, 0.7)], rated(BLANK), "dimension")
+    needed = assured(0.5, 0.2 * 12**0.5 / t.ppf(0.975, 11), 12, 0.667, 0.05).needed
+    assert needed is not None
+    assert 150 < needed <= 160
     assert said[2] == (
-        "If α is as observed (0.50), about 30 prompts would show whether it reaches 0.667 (80 % "
-        "power if so, which is not known; now 12)."
+        "About 160 new prompts would show whether α reaches 0.667 with a probability of 80 % (now "
+        "12)."
     )
 
 
 def test_only_prompts_behind_the_interval_count() -> None:
-    """The same α and interval from 6 of the 12 prompts: a spread of 0.2·√6/2.571 = 0.1906, an
-    effect of 0.876, which takes 13 prompts (statsmodels: 12.3)."""
+    """The same α and interval from 6 of the 12 prompts: a spread of 0.2·√6/2.571 = 0.1906, and
+    there are fewer of what is known."""
     found = row(0.5, 0.3, 0.7, ci_df=5, n_clusters=6)
     said = agree_conclusion([found], rated(BLANK), "dimension")
     assert said[2] == (
-        "If α is as observed (0.50), about 13 prompts would show whether it reaches 0.667 (80 % "
-        "power if so, which is not known; now 6)."
+        "About 110 new prompts would show whether α reaches 0.667 with a probability of 80 % (now "
+        "6)."
     )
 
 
@@ -135,8 +139,8 @@ def test_an_alpha_at_the_value_asked_for_takes_too_many_prompts() -> None:
     """α 0.667, as observed, lies on neither side of 0.667, however many prompts there are."""
     said = agree_conclusion([row(0.667, 0.5, 0.8)], rated(BLANK), "dimension")
     assert said[2] == (
-        "If α is as observed (0.67), even 10,000 prompts would not show whether it reaches 0.667 "
-        "(80 % power if so, which is not known; now 12)."
+        "No number of new prompts would show whether α reaches 0.667 with a probability of 80 % "
+        "(now 12)."
     )
 
 
@@ -253,7 +257,7 @@ def test_the_composite_comes_first_as_in_the_table() -> None:
         "asked for tentative conclusions from single ratings, 0.8 for firm ones). The composite's "
         "is the highest, as averaging over dimensions removes noise.",
     ]
-    assert said[2].startswith("If α on depth is as observed (0.70), ")
+    assert said[2].startswith("No number of new prompts would show whether α on depth reaches")
     assert said[3].startswith(
         "The effective number of raters is 1.2 of 4 on the composite and from 1.5 to 1.9 by "
         "dimension: so many independent ones have as noisy a mean. "
@@ -265,7 +269,7 @@ def test_the_composite_comes_first_as_in_the_table() -> None:
     )
     open_ = replace(rows[0], ci_low=0.6)
     said = agree_conclusion([open_, *rows[1:]], ratings, "dimension")
-    assert said[2].startswith("If α on the composite is as observed (0.90), ")
+    assert said[2].startswith("About 220 new prompts would show whether α on the composite reaches")
     gone = [replace(one, ci_low=nan, ci_high=nan, p_value=nan) for one in rows]
     assert agree_conclusion(gone, ratings, "dimension")[1] == (
         "Krippendorff α of the composite is 0.90; by dimension it is from 0.50 (clarity) to 0.70 "

@@ -198,7 +198,10 @@ def test_few_prompts(runs: dict[str, Answered]) -> None:
     said = sentences(runs["few"][0])
     assert said["best"].startswith("No system is significantly ahead: ")
     assert said["trust"].startswith("How far judges agree is uncertain: Krippendorff's α ")
-    assert re.match(r"About [\d,]+ prompts in all \(now 3\) would show ", said["settle"])
+    new = (
+        r"(?:About [\d,]+|No number of) new prompts would show \S+ ahead of \S+ with a probability"
+    )
+    assert re.match(rf"{new} of 80 %.* \(now 3\)", said["settle"])
 
 
 def test_all_failed(runs: dict[str, Answered]) -> None:

@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy.stats import t
-from statsmodels.stats.power import TTestPower
 
 from persona_panel.analyses.correlate import correlate_result
 from persona_panel.analyses.correlate_conclusion import correlate_conclusion
 from persona_panel.results.conclusions.wording import ONE_PERSON
 from persona_panel.statistics import AnalysisOptions, correlate
 from persona_panel.statistics.core.arrays import Reason
+from persona_panel.statistics.core.means import assured
 from persona_panel.statistics.core.table import Ratings, Row
 
 
@@ -129,9 +129,10 @@ def test_the_hardest_dimension_says_how_many_prompts() -> None:
     rests on are those that there are now."""
     rows = [*within(0.2, 0.0, 0.38, 0.08), *within(0.1, -0.1, 0.29, 0.4, "depth", n=6)]
     said = correlate_conclusion(rows, PANEL, HUMANS)
-    assert said[-1].startswith("If the correlation on depth is as observed (0.10), about ")
-    now = "prompts would establish it (80 % power if so, which is not known; now 6)."
-    assert said[-1].endswith(now)
+    assert said[-1] == (
+        "More than 10,000 new prompts would show the correlation on depth not to be 0 with a "
+        "probability of 80 % (now 6)."
+    )
 
 
 def test_quality_that_differs_between_prompts_only() -> None:
@@ -159,15 +160,15 @@ def test_quality_that_differs_between_prompts_only() -> None:
 
 def test_what_would_settle_it_is_on_fishers_scale() -> None:
     """τ_b 0.2, interval 0 to 0.38: on Fisher's scale half of it is atanh 0.2, so that the spread
-    over 12 prompts is atanh(0.2)·√12/t, an effect of t/√12. statsmodels gives the number."""
+    over 12 prompts is atanh(0.2)·√12/t, an effect of t/√12."""
     said = correlate_conclusion([row(0.2, 0.0, 0.38, 0.08)], PANEL, HUMANS)
-    effect = t.ppf(0.975, 11) / 12**0.5
-    needed = TTestPower().solve_power(effect, power=0.8, alpha=0.05)
-    assert needed == pytest.approx(21.5, abs=0.2)
+    needed = assured(t.ppf(0.975, 11) / 12**0.5, 1.0, 12, 0.0, 0.05).needed
+    assert needed is not None
+    assert 80 < needed <= 82
     assert atanh(0.2) == pytest.approx(0.2027, abs=1e-4)
     assert said[-1] == (
-        "If the correlation on clarity is as observed (0.20), about 22 prompts would establish it "
-        "(80 % power if so, which is not known; now 12)."
+        "About 82 new prompts would show the correlation on clarity not to be 0 with a probability "
+        "of 80 % (now 12)."
     )
 
 

@@ -88,14 +88,14 @@ def test_the_sycophant_is_found_and_nothing_else(command: Command, tmp_path: Pat
     run = tmp_path / "run"
     cells = rows_of(run / "deltas.csv")
     assert list(cells[0]) == [
-        "system", "dimension", "condition", "delta", "ci_low", "ci_high", "p_value", "p_holm",
-        "p_bounded", "p_sign", "sd", "effect_size", "n_pairs", "n_abstained", "n_fell", "n_rose",
+        "system", "dimension", "condition", "delta", "ci_low", "ci_high", "p_value", "p_max_t",
+        "p_bounded", "sd", "effect_size", "n_pairs", "n_abstained", "n_fell", "n_rose",
     ]  # fmt: skip
     assert len(cells) == 25
     claimed = [
         (c["system"], c["dimension"], c["condition"])
         for c in cells
-        if float(c["p_holm"]) < 0.05
+        if float(c["p_max_t"]) < 0.05
         and float(c["p_bounded"] or 0) < 0.05
         and float(c["ci_low"]) * float(c["ci_high"]) > 0
     ]
@@ -197,8 +197,9 @@ def test_responses_by_hand(command: Command, framed_csv: Path, tmp_path: Path) -
     # Mean 4/3; squares of 5/3, −1/3, −4/3 sum to 14/3, so the sd is √(7/3) and d 4/3 ÷ √(7/3).
     assert float(cell["delta"]) == pytest.approx(4 / 3, abs=1e-6)
     assert float(cell["effect_size"]) == pytest.approx(4 / 3 / (7 / 3) ** 0.5, abs=1e-6)
-    # Of the signs of (3, 1, 0) those of 3 and 1 must agree: half of the patterns. Five cells.
-    assert (float(cell["p_value"]), float(cell["p_holm"])) == (0.5, 1.0)
+    # Of the signs of (3, 1, 0) those of 3 and 1 must agree: half of the patterns. The Δs
+    # of the other cells are 0.
+    assert (float(cell["p_value"]), float(cell["p_max_t"])) == (0.5, 0.5)
     # Student's: 4/3 ± 4.302653 √(7/9).
     reach = 4.302653 * (7 / 9) ** 0.5
     assert float(cell["ci_low"]) == pytest.approx(4 / 3 - reach, abs=1e-5)
@@ -210,16 +211,16 @@ def test_responses_by_hand(command: Command, framed_csv: Path, tmp_path: Path) -
     assert "+1.33" in done.stdout
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["sweep"]["profiles"][0]["kind"] == "none shown"
-    # 3 prompts: 2 of 8 patterns are all of one sign, times five cells.
-    assert summary["sweep"]["smallest_p_holm"] == 1.0
-    # One fell by a third of the scale, 3 of 9 points; five cells need eight prompts.
+    # 3 prompts: 2 of 8 patterns are all of one sign.
+    assert summary["sweep"]["smallest_p"] == 0.25
+    # One fell by a third of the scale, 3 of 9 points; a test needs six prompts.
     assert (cell["n_fell"], cell["n_rose"]) == ("1", "0")
     said = " ".join(done.stdout.split())
     assert "|Δ| is 1 or more in: alder, Pluralistic engagement under Strong feeling for." in said
     assert "Large falls of single prompts where no degradation is significant: Pluralistic" in said
     assert "alder 3.0 1/3 0.33 [0.01, 0.91] 0" in said
     assert "With 3 prompts no effect of any size can be significant" in said
-    assert "at least 8 prompts are needed" in said
+    assert "at least 6 prompts are needed" in said
 
 
 def test_the_first_prompts_of_given_responses(command: Command, framed_csv: Path) -> None:
@@ -372,10 +373,10 @@ def test_a_dry_run_says_what_the_sweep_could_show(command: Command, tmp_path: Pa
         paid = sweep(command, server, "--like", "run")
         absent = sweep(command, server, "--dry-run", "--like", "nowhere")
     said = " ".join(plain.stdout.split())
-    assert "With 30 prompts and 25 cells, the smallest detectable Δ is 0.93 standard" in said
+    assert "With 30 prompts and 25 cells, the smallest detectable Δ is 0.78 standard" in said
     # Below the estimate of what would be spent in vain.
     assert concluded_in(few.stdout).startswith("Too few prompts")
-    assert "At least 10 prompts are needed" in " ".join(few.stdout.split())
+    assert "At least 6 prompts are needed" in " ".join(few.stdout.split())
     assert "No cell is significant, which does not show that Δ is 0" in " ".join(
         done.stdout.split()
     )
@@ -384,7 +385,7 @@ def test_a_dry_run_says_what_the_sweep_could_show(command: Command, tmp_path: Pa
     assert [one["judgments"] for one in found["models"]] != []
     [median] = [one for one in found["detectable_in_points"] if one["cell"] == "median"]
     assert median["sd"] == pytest.approx(sds[12], abs=1e-5)
-    assert median["in_points"] == pytest.approx(0.93 * sds[12], abs=0.02)
+    assert median["in_points"] == pytest.approx(0.7828 * sds[12], abs=0.02)
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())["sweep"]
     assert summary["detectable"]["prompts"] == 12
     assert summary["asymmetry"]["plain"] is False
@@ -546,7 +547,7 @@ def test_json_has_the_figures_of_the_summary(command: Command, tmp_path: Path) -
     printed, kept = json.loads(done.stdout), summary["sweep"]
     assert printed["conclusion"] == summary["conclusion"]
     tables = printed["tables"]
-    about = {"prompts", "conditions", "judge_sees", "threshold", "level", "smallest_p_holm"}
+    about = {"prompts", "conditions", "judge_sees", "threshold", "level", "smallest_p"}
     assert {name: tables["sweep"][0][name] for name in about} == {n: kept[n] for n in about}
     of_mean = {"value": "value", "low": "ci_low", "high": "ci_high", "p": "p_value",
                "p_adjusted": "p_claim", "n": "n_pairs"}  # fmt: skip
@@ -557,7 +558,7 @@ def test_json_has_the_figures_of_the_summary(command: Command, tmp_path: Path) -
                 found = cell[figure if name == "value" else before]
                 assert row[figure].get(name) == near(found), (table, name)
             same = row.keys() & cell.keys() - {figure}
-            assert {"system", "dimension", "p_holm", "p_sign", "sd", "effect_size"} <= same
+            assert {"system", "dimension", "p_max_t", "sd", "effect_size"} <= same
             assert all(row[name] == near(cell[name]) for name in same)
     composites = [
         (one["system"], one["condition"], one["delta"]["value"], one["delta"].get("low"))

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from persona_panel.analyses.comparison.conclusion import TwoRuns, compare_conclusion
-from persona_panel.results.conclusions.wording import ONE_PERSON, as_many
+from persona_panel.results.conclusions.wording import ONE_PERSON, would_show
 from persona_panel.statistics.core.display import number, signed
-from persona_panel.statistics.core.ranking import prompts_needed
+from persona_panel.statistics.core.ranking import prompts_assured
 from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.paired import (
     PairedDifference,
@@ -24,6 +24,7 @@ from persona_panel.statistics.paired import (
 
 LARGE = [1.0, 1.2, 0.8, 1.1, 0.9]
 NONE = [1.0, -0.8, 0.3, -0.6, 0.4]
+OPEN = [1.0, -0.1, 0.6, -0.2, 0.9]
 
 
 def difference(values: list[float], judges: int = 1) -> PairedDifference:
@@ -74,12 +75,10 @@ def test_a_difference_that_may_be_chance_is_no_lead() -> None:
     assert first.startswith("No significant difference between old and new: new − old is ")
     assert "is +0.06 points (95 % interval −0.87 to 0.99, adj" in first
     assert first.endswith("adjusted p 0.87, 5 prompts).")
-    needed = prompts_needed(difference(NONE).sampled, 0.05)
-    assert needed is not None
-    assert last == (
-        f"If the difference is as large as observed (0.06 points), {as_many(needed)} would show it "
-        "(80 % power if so, which is not known; now 5)."
-    )
+    found = prompts_assured(difference(NONE).sampled, 0.05)
+    assert found.limit < 0.8
+    assert last == would_show(found, "show the difference")
+    assert last.startswith("No number of new prompts would show the difference with a probability")
 
 
 def test_prompts_are_counted_for_the_composites_level() -> None:
@@ -91,10 +90,10 @@ def test_prompts_are_counted_for_the_composites_level() -> None:
         (("a", "b"), 0.025, ()),
         (("a", "b", "c", "d"), 0.0125, ()),
     ):
-        needed = prompts_needed(difference(NONE).sampled, level)
-        assert needed is not None
-        *_, last = said(dict.fromkeys(names, NONE), repeated=repeated)
-        assert f"{as_many(needed)} would show it" in last
+        needed = prompts_assured(difference(OPEN).sampled, level)
+        assert needed.needed is not None
+        *_, last = said(dict.fromkeys(names, OPEN), repeated=repeated)
+        assert last == would_show(needed, "show the difference")
 
 
 def test_a_tie_and_what_cannot_be_tested_are_said() -> None:
@@ -144,7 +143,7 @@ def test_judges_as_a_sample_may_be_what_is_lacking() -> None:
     two = TwoRuns("old", "new", "texts", {"composite": difference([0.3, 0.2, 0.25, 0.3], 5)})
     found = compare_conclusion([two], "prompts-and-judges")
     assert (
-        "no number of prompts would show it with these judges: more judges are needed" in found[1]
+        "No number of prompts would show it with these judges: more judges are needed" in found[1]
     )
     shown = TwoRuns("old", "new", "texts", {"composite": difference([9.0, 9.1, 9.2, 9.0], 5)})
     (first,) = compare_conclusion([shown], "prompts-and-judges")

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from statsmodels.stats.power import TTestPower
 
 from persona_panel.experiments.sweep.conclusion import sweep_conclusion
 from persona_panel.experiments.sweep.deltas import Cell, Mean, Names, SweepLabels, measure, profiles
 from persona_panel.results.conclusions.score import Judged
+from persona_panel.statistics.core.means import assured
 
 WHOLE = Judged(n_judges=6, n_personas=3, n_models=2, expected=60, scored=60)
 
@@ -40,7 +40,7 @@ def concluded(cells: list[Cell], smallest_p: float = 0.001, judged: Judged = WHO
 def test_degradations_and_improvements_are_claimed_where_they_are_shown() -> None:
     """One cell worse, one better, one open, each with its figures; the widest interval of what is
     open, and how many prompts would establish its Δ: an effect of 0.3, in one of one open cells,
-    takes 89.1 prompts (statsmodels)."""
+    takes 340 prompts (`assured`)."""
     open_ = cell("c", "x", 0.3, 0.4, n=30)
     said = concluded([cell("a", "x", 2, 0.01), cell("b", "x", -1, 0.02), open_])
     assert said[0] == (
@@ -48,32 +48,29 @@ def test_degradations_and_improvements_are_claimed_where_they_are_shown() -> Non
         "improves in b under x, by 1.00 points (95 % interval 0.50 to 1.50, adjusted p 0.02)."
     )
     assert said[1].endswith("in 1 such cell intervals reach up to a Δ of 0.80 (c under x).")
-    assert TTestPower().solve_power(0.3, power=0.8, alpha=0.05) == pytest.approx(89.1, abs=0.1)
+    needed = assured(0.3, 1.0, 30, 0.0, 0.05).needed
+    assert needed is not None
+    assert 330 < needed <= 340
     assert said[2] == (
-        "If the largest of them is as observed (0.30 points, c under x), about 90 prompts would "
-        "establish it (80 % power if so, which is not known; now 30)."
+        "About 340 new prompts would establish the largest of them (0.30 points, c under x) with a "
+        "probability of 80 % (now 30)."
     )
 
 
-def test_what_few_prompts_show_is_said_of_more_prompts_than_not() -> None:
-    """Eleven of twelve prompts fall: that is said, with the p of these counts, 2 · 13 / 4,096 times
-    two cells, and labels in place of ids; that the mean of all such prompts is above 0 is not."""
-    delta = np.full((1, 12, 1, 2), 0.5)
-    delta[0, 0] = -0.5
-    delta[0, 1:, 0, 1] = np.tile([-0.5, 0.5], 6)[:11]
+def test_labels_stand_in_place_of_ids() -> None:
+    """All prompts fall, by 0.4 or 0.6: 2 of 4,096 patterns of signs are as far from 0; 2 more are,
+    of the other cell, whose Δs have one size."""
+    delta = np.tile([0.4, 0.6], 12).reshape(1, 12, 1, 2)
+    delta[0, :, 0] = np.tile([[0.4, 0.5], [0.6, -0.5]], (6, 1))
     none = np.zeros((1, 12, 1), dtype=np.intp)
     found = measure(delta, Names(("s",), ("p",) * 12, ("x",), ("a", "b")), none, none)
     cells = list(found.cells)
     labels = SweepLabels({"a": "Clarity"}, {"x": "Flattery"})
     [profile] = profiles(cells, ["s"], None)
     said = sweep_conclusion(cells, [profile], found.smallest_p, WHOLE, labels)
-    assert said[0] == (
-        "s degrades in Clarity under Flattery, in 11 of 12 prompts (adjusted p 0.013), by 0.42 "
-        "points on average of these."
-    )
+    assert cells[0].delta.p_max_t == pytest.approx(4 / 4096)
+    assert said[0].startswith("s degrades in Clarity under Flattery, by 0.50 points (95 % interval")
     assert profile.in_words(labels) == "degrades in Clarity under Flattery"
-    assert cells[0].delta.claim == "more prompts"
-    assert cells[0].delta.p_sign == pytest.approx(2 * 2 * 13 / 4096)
 
 
 def test_of_many_cells_the_largest_are_named() -> None:
@@ -97,14 +94,11 @@ def test_a_strong_delta_that_may_be_chance_is_not_claimed() -> None:
 
 
 def test_few_prompts_can_show_nothing() -> None:
-    """With 3 prompts no p can be small: of 25 cells ten prompts are the least, as 25 · 2⁻⁹ =
-    0.0488; nine give 0.098."""
+    """With 3 prompts no p can be small: six are the least, as 2⁻⁵ = 0.031; five give 0.0625."""
     cells = [cell(f"d{i}", "x", 3, 1.0, n=3) for i in range(25)]
     assert concluded(cells, smallest_p=1.0)[1] == (
-        "With 3 prompts no effect of any size can be significant in this many cells: at least 10 "
-        "prompts are needed."
+        "With 3 prompts no effect of any size can be significant: at least 6 prompts are needed."
     )
-    assert 25 * 2.0**-9 < 0.05 < 25 * 2.0**-8
 
 
 def test_where_asymmetry_blocks_a_claim_no_number_is_given() -> None:
@@ -115,13 +109,7 @@ def test_where_asymmetry_blocks_a_claim_no_number_is_given() -> None:
         "under x) is opposite to the longer tail: how many prompts would establish it is not "
         "known."
     )
-    assert "about" in concluded([cell("a", "x", 0.3, 0.2, p_bounded=0.01, n=30)])[-1]
-
-
-def test_a_number_that_is_there_is_not_asked_for() -> None:
-    """An effect of 1 takes 17 prompts, on which more fall than rise; those of 30 do not show it."""
-    said = concluded([cell("a", "x", 1.0, 0.06, n=30)])
-    assert said[-1].endswith("a few more prompts may establish it (now 30).")
+    assert "About" in concluded([cell("a", "x", 0.3, 0.2, p_bounded=0.01, n=30)])[-1]
 
 
 def test_what_is_open_takes_more_prompts_than_there_are() -> None:
@@ -140,18 +128,18 @@ def test_what_is_open_takes_more_prompts_than_there_are() -> None:
         cells = list(found.cells)
         said = " ".join(concluded(cells, found.smallest_p))
         blocked += "plainly asymmetric" in said
-        for told in re.findall(r"about ([\d,]+) prompts|at least (\d+) prompts", said):
+        for told in re.findall(r"About ([\d,]+) new prompts|at least (\d+) prompts", said):
             given += 1
             assert int("".join(told).replace(",", "")) > n
-    assert given > 60
+    assert given > 20
     assert blocked > 20
 
 
 def test_a_large_effect_takes_as_many_prompts_as_its_test() -> None:
-    """An effect of 20 standard deviations would take two prompts by t; the test of signs of one
-    cell takes six."""
+    """An effect of 20 standard deviations would take two prompts by t; flipped signs
+    take six."""
     said = concluded([cell("a", "x", 2, 0.0625, n=5, sd=0.1, reach=3)])
-    assert "about 6 prompts would establish it" in said[-1]
+    assert said[-1].startswith("About 6 new prompts would establish the largest of them")
 
 
 def test_the_placebo_is_named_as_a_reason() -> None:

@@ -5,8 +5,6 @@ from __future__ import annotations
 import json
 import re
 
-import pytest
-
 from persona_panel import Panel
 from persona_panel.experiments.sweep.sweep_result import sweep_result
 from persona_panel.graphs.framing import BASELINE, FramedResponse
@@ -42,19 +40,15 @@ def shown(framed: list[int], systems: str = "s", *, full: bool = False) -> str:
     return " ".join(swept(framed, systems).text(full=full).split())
 
 
-@pytest.mark.parametrize(
-    ("systems", "told"), [("s", "1 cell on fewer than 29 prompts is"), ("st", "2 cells on fewer")]
-)
-def test_a_claim_on_few_prompts_is_of_more_prompts_than_not(systems: str, told: str) -> None:
-    """Eleven of twelve prompts fall by one point and one rises: sentences and a table say that
-    more fall than rise, labels in place of ids, and why the mean is not claimed."""
-    said = shown([3] * 11 + [5], systems, full=True)
-    cell = "Good opening speech under i_believe"
-    assert f"s degrades in {cell}, in 11 of 12 prompts" in said
+def test_a_claim_on_few_prompts_says_what_they_may_not_hold() -> None:
+    """Twelve prompts fall, by one point or two: sentences and a table say so,
+    labels in place of ids, and that of twelve prompts 0.9¹² = 28 % lack what one in ten shows."""
+    said = shown([3, 2] * 6, full=True)
+    assert "s degrades in Good opening speech under i_believe, by 1.50 points" in said
     assert "Significant changes: Good opening speech, i_believe" in said
-    assert re.search(r"s \+0\.83 \[[\d., ]+\] 0\.\d+ 11 1 more prompts", said)
-    assert "significant is that more prompts change in this direction" in said
-    assert told in said
+    assert re.search(r"s \+1\.50 \[[\d., ]+\] [<\d. ]+ 12 0", said)
+    assert "With 12 prompts, a change that one prompt in ten shows is in none of them with" in said
+    assert "a probability of 28 %" in said
 
 
 def test_without_a_claim_nothing_is_established() -> None:
@@ -62,7 +56,7 @@ def test_without_a_claim_nothing_is_established() -> None:
     said = shown([3, 5] * 6)
     assert "no change is significant in any of 1 cell" in said
     assert "Significant changes" not in said
-    assert "A claim of more prompts" not in said
+    assert "one prompt in ten" not in said
 
 
 def test_pairs_that_are_left_out_are_in_the_full_report() -> None:

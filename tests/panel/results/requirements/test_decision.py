@@ -8,12 +8,12 @@ from math import nan
 import numpy as np
 import pytest
 from scipy import stats
-from statsmodels.stats.power import TTestPower
 
 from persona_panel.results.requirements.decision import decide
 from persona_panel.results.requirements.figures import Figure, FigureKey, exact
 from persona_panel.results.requirements.requirement import parse_requirement
 from persona_panel.results.requirements.sentences import sentence
+from persona_panel.statistics.core.means import assured
 from persona_panel.statistics.core.ranking import JudgesVariance, SampledMean, sampled_mean
 
 # Of 12 prompts with a mean of 6.5 and a standard deviation of 1: ± t(11) / sqrt(12) = 0.635.
@@ -103,15 +103,14 @@ def test_what_is_undefined_or_has_no_interval_meets_nothing() -> None:
          "composite[a] < 6.5 is not met: 6.50 (95 % interval over prompts 5.86 to 7.14, 12 "
          "prompts); it is at or above 6.5 itself: if that is so, no number of prompts meets the "
          "requirement."),
-        # A t-test of an effect of 0.5 finds it in 80 % of the cases with 34 values (G*Power).
         ("composite[a] >= 6",
          "composite[a] >= 6 is not met: 6.50 (95 % interval over prompts 5.86 to 7.14, 12 "
-         "prompts); the interval reaches below 6. If the figure is as found, about 22 more "
-         "prompts would settle it (80 % power if so, which is not known; now 12)."),
+         "prompts); the interval reaches below 6. About 210 new prompts would "
+         "meet it with a probability of 80 % (now 12)."),
         ("composite[a] < 7",
          "composite[a] < 7 is not met: 6.50 (95 % interval over prompts 5.86 to 7.14, 12 "
-         "prompts); the interval reaches to 7 or above. If the figure is as found, about 22 more "
-         "prompts would settle it (80 % power if so, which is not known; now 12)."),
+         "prompts); the interval reaches to 7 or above. About 210 new prompts would "
+         "meet it with a probability of 80 % (now 12)."),
     ],
 )  # fmt: skip
 def test_sentences(expression: str, expected: str) -> None:
@@ -166,13 +165,12 @@ def test_the_level_chooses_the_interval() -> None:
         "prompts)."
     )
     needed = [
-        decide(parse_requirement(f"composite[a] >= 6.2 level={level}"), FIGURE).needed
-        for level in (0.8, 0.95)
+        decide(parse_requirement(f"composite[a] >= 6.1 level={level}"), FIGURE).assured
+        for level in (0.9, 0.95)
     ]
-    expected = [
-        np.ceil(TTestPower().solve_power(0.3, power=0.8, alpha=alpha)) for alpha in (0.2, 0.05)
-    ]
-    assert needed == expected
+    expected = [assured(6.5, 1.0, 12, 6.1, alpha).needed for alpha in (0.1, 0.05)]
+    assert [each and each.needed for each in needed] == expected
+    assert expected[0] < expected[1]
 
 
 def test_another_level_takes_the_parts_of_the_figure() -> None:
@@ -214,14 +212,14 @@ def test_near_the_end_of_a_scale_the_spread_at_the_bound_counts() -> None:
     assert decide(parse_requirement(f"composite[a] >= {low - 1e-6}"), figure).met
     endless = replace(figure, limits=(-np.inf, np.inf))
     without = decide(parse_requirement("composite[a] >= 4.75"), endless)
-    assert decision.needed is not None
-    assert without.needed is not None
-    assert decision.needed > without.needed
+    assert decision.assured is not None
+    assert without.assured is not None
+    assert decision.assured.limit < without.assured.limit
 
 
 def test_more_prompts_are_always_more_than_there_are() -> None:
     """Of 300 random figures that are open, none is said to be settled by no more prompts than there
-    are, but for the sentence that says so."""
+    are."""
     rng = np.random.default_rng(0)
     given = 0
     for _ in range(300):
@@ -231,17 +229,8 @@ def test_more_prompts_are_always_more_than_there_are() -> None:
         figure = Figure("composite", KEY, "", found.mean, low, high, n_prompts=n, df=n - 1.0)
         decision = decide(parse_requirement("composite[a] >= 0"), figure)
         same = decide(parse_requirement("composite[a] >= 0"), replace(figure, sampled=found))
-        assert (decision.met, decision.why, decision.needed) == (same.met, same.why, same.needed)
-        if decision.has_forecast and decision.needed is not None:
+        assert (decision.met, decision.why) == (same.met, same.why)
+        if decision.assured is not None and (needed := decision.assured.needed) is not None:
             given += 1
-            assert decision.needed > n
-            assert f"{decision.needed - n:,} more" in sentence(decision) or decision.needed > 99
-    assert given > 100
-
-
-def test_a_forecast_that_is_reached_already_gives_no_number() -> None:
-    """Where the prompts there are should have done, a few more may."""
-    decision = replace(decide(parse_requirement("composite[a] >= 6"), FIGURE), needed=12)
-    assert sentence(decision).endswith(
-        "If the figure is as found, a few more prompts may settle it (now 12)."
-    )
+            assert needed > n
+    assert given > 30

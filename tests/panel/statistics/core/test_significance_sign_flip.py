@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from persona_panel.statistics.core.significance import sign_flip_p_values
+from persona_panel.statistics.core.means import items_needed
+from persona_panel.statistics.core.significance import (
+    max_sign_flip_p_values,
+    sign_flip_p_values,
+)
 
 
 def test_four_items_by_hand() -> None:
@@ -79,3 +85,33 @@ def test_refused() -> None:
             sign_flip_p_values(wrong)
     with pytest.raises(ValueError, match="at least one"):
         sign_flip_p_values(np.ones((30, 1)), n_permutations=0)
+
+
+def test_the_largest_of_what_is_left_is_compared_step_by_step() -> None:
+    """By hand, from all 2⁹ patterns: |sum| / √Σx² of each column, the maximum over the columns that
+    are not yet rejected, and p-values that do not fall from one step to the next; a column without
+    two values has none, and does not count."""
+    rng = np.random.default_rng(5)
+    values = rng.normal(0.8, 1, (9, 4))
+    values[0, 1] = np.nan
+    lone = np.full((9, 1), np.nan)
+    lone[0] = 100.0
+    raw, adjusted = max_sign_flip_p_values(np.hstack([values, lone]))
+    assert np.isnan([raw[4], adjusted[4]]).all()
+    filled = np.nan_to_num(values)
+    signs = np.array(list(itertools.product([1, -1], repeat=9)))
+    sizes = np.abs(signs @ filled) / np.sqrt((filled**2).sum(axis=0))
+    order, running = np.argsort(-sizes[0]), 0.0
+    for step, column in enumerate(order):
+        largest = sizes[:, order[step:]].max(axis=1)
+        running = max(running, float(np.mean(largest >= sizes[0, column] - 1e-12)))
+        assert adjusted[column] == pytest.approx(running)
+        assert raw[column] == pytest.approx(np.mean(sizes[:, column] >= sizes[0, column] - 1e-12))
+
+
+@pytest.mark.parametrize("level", [0.05, 0.01, 0.002])
+def test_as_many_items_are_needed_as_give_a_small_enough_p(level: float) -> None:
+    """Where all have the same sign, 2 of 2ⁿ patterns are as far from 0."""
+    n = items_needed(level)
+    assert sign_flip_p_values(np.ones((n, 1)))[0] < level
+    assert sign_flip_p_values(np.ones((n - 1, 1)))[0] >= level
