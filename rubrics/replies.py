@@ -132,8 +132,8 @@ def value_at(text: str, path: str) -> object:
         n_objects += isinstance(value, dict)
         try:
             for step in steps:
-                value = value[step]  # type: ignore[index]
-        except (LookupError, TypeError):
+                value = _member(value, step)
+        except LookupError:
             continue
         values[json.dumps(value)] = value
     if not n_objects:
@@ -142,6 +142,13 @@ def value_at(text: str, path: str) -> object:
         raise Unreadable(f"it says {'two things' if values else 'nothing'} at {path}")
     [value] = values.values()
     return value
+
+
+def _member(value: object, step: str | int) -> object:
+    """Return what has a name in an object or a number in a list; raises LookupError."""
+    if isinstance(value, dict if isinstance(step, str) else list):
+        return value[step]  # type: ignore[index]
+    raise LookupError(step)
 
 
 def read_score(value: object, dimension: Dimension) -> float:

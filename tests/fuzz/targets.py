@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import tempfile
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -58,6 +59,8 @@ from persona_panel.rubrics import (
     load_comparing,
     load_elicitation,
 )
+from persona_panel.rubrics.replies import Unreadable, value_at, well_formed_json
+from persona_panel.rubrics.rubric import ReadingRule
 from persona_panel.testing.conformance import _require_on_scale
 from tests.contracts.wires import anthropic, google_genai
 from tests.fuzz import folders
@@ -193,6 +196,28 @@ def replies(data: bytes) -> None:
     elicitation, _, rubric = head.partition(b" ")
     said = [ModelResponse(text.decode(errors="replace")) for text in rest.split(_SEPARATOR)]
     read_as(chosen(elicitation_names(), elicitation), _rubric(chosen(RUBRICS, rubric)), said)
+
+
+@_target(lambda: [
+    b'$.scores[0]\n{"scores": [10, 3]}', b'$.scores[0]\n{"scores": "10"}',
+    b'$.all[1].score\n{"all": [0, {"score": "8/10"}]}', b'$.a\nSo: {"a": 1} {"a": 1,}',
+])  # fmt: skip
+def paths(data: bytes) -> None:
+    """A reply that is read at a path: what JSON has there, by names in objects and numbers in
+    lists."""
+    head, rest = head_and_rest(data)
+    text = rest.decode(errors="replace")
+    try:
+        rule = ReadingRule(json=head.decode(errors="replace"))
+        read = value_at(text, str(rule.json_path))
+        document = json.loads(well_formed_json(text))
+    except (ValidationError, Unreadable, ValueError, RecursionError):
+        return
+    if isinstance(document, dict):
+        for name, number in re.findall(r"\.([\w-]+)|\[(\d+)\]", str(rule.json_path)):
+            assert isinstance(document, dict if name else list), (read, document)
+            document = document[name or int(number)]
+        assert json.dumps(read) == json.dumps(document)
 
 
 def _logprob_seeds() -> list[bytes]:

@@ -11,7 +11,14 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from persona_panel.rubrics import Dimension, Scale
-from persona_panel.rubrics.replies import Unreadable, is_refusal, read_flag, read_object, read_score
+from persona_panel.rubrics.replies import (
+    Unreadable,
+    is_refusal,
+    read_flag,
+    read_object,
+    read_score,
+    value_at,
+)
 
 KEYS = ("conceptual_clarity", "soundness")
 WANTED = {"conceptual_clarity": 8, "soundness": 3}
@@ -387,3 +394,37 @@ def test_a_key_that_contradicts_itself_is_named_short() -> None:
         read_object(f"{json.dumps({key: 1})[:-1]}, {json.dumps(key)}: 2}}", ("a",))
     assert "\n" not in str(caught.value)
     assert len(str(caught.value)) < 100
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "value"),
+    [
+        ('{"scores": [10, 3]}', "$.scores[0]", 10),
+        ('{"scores": {"0": "10"}}', "$.scores.0", "10"),
+        ('{"a": [{"b": [1, [2]]}]}', "$.a[0].b[1][0]", 2),
+        ('{"a": 1} That is: {"b": 5} {"c": 2, "a": 1}', "$.a", 1),
+    ],
+)
+def test_a_value_is_read_at_a_path(text: str, path: str, value: object) -> None:
+    """Names are of objects and numbers of lists; objects that say the same there agree, and those
+    without the path say nothing."""
+    assert value_at(text, path) == value
+
+
+@pytest.mark.parametrize(
+    ("text", "path", "error"),
+    [
+        ('{"scores": "10"}', "$.scores[0]", "nothing at"),
+        ('{"scores": {"0": 10}}', "$.scores[0]", "nothing at"),
+        ('{"scores": [10]}', "$.scores.0", "nothing at"),
+        ('{"scores": [10]}', "$.scores[1]", "nothing at"),
+        ('{"scores": 10}', "$.scores.a", "nothing at"),
+        ('{"a": 1} {"a": true}', "$.a", "two things at"),
+        ("{7}", "$.a", "no complete JSON object"),
+        ("[7]", "$[0]", "no complete JSON object"),
+    ],
+)
+def test_nothing_is_read_beside_a_path(text: str, path: str, error: str) -> None:
+    """The 1 of "10" is not the first of a list of scores, and braces are not always an object."""
+    with pytest.raises(Unreadable, match=error):
+        value_at(text, path)
