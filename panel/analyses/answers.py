@@ -107,7 +107,7 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[RunAnswer, ...]:
     stand_in = may_stand_in(run, people, reversed_pairs)
     return (
         which_is_best(run, ranked),
-        can_be_trusted(run, reversed_pairs),
+        can_be_trusted(run, reversed_pairs, people_lead=bool(ranked.basis)),
         personas,
         stand_in,
         _with_open(what_would_settle(run, ranked), personas, stand_in),
@@ -189,7 +189,11 @@ def _not_ranked(run: Run) -> Iterator[str]:
 
 
 def can_be_trusted(
-    run: Run, reversed_pairs: Sequence[str] = (), *, systems: bool = True
+    run: Run,
+    reversed_pairs: Sequence[str] = (),
+    *,
+    people_lead: bool = False,
+    systems: bool = True,
 ) -> RunAnswer:
     """Return whether people's ratings contradict the panel's ranking, whether its judges agree, and
     whether there are signs of bias or of injection.
@@ -199,13 +203,14 @@ def can_be_trusted(
 
     Args:
         reversed_pairs: systems whose order people's ratings reverse.
+        people_lead: systems are ranked by people's ratings.
         systems: with what concerns systems: the reliability of their means, signs of bias.
     """
     command, judged = command_on(run, "agree"), judged_in(run)
     limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
     signs = list(signs_of_bias(run)) if systems else []
     if systems:
-        signs += can_be_reversed(run.missing_ratings(), run.leaderboard())
+        signs += can_be_reversed(run.missing_ratings(), run.leaderboard(), people_lead=people_lead)
     if demonstration_notice(*(judge.model for judge in run.judges)):
         signs.append("A model is for demonstration only.")
     # Differences that people reverse are no sign of trust.

@@ -116,7 +116,7 @@ def score_result(
         from persona_panel.analyses.deliberation import deliberation_tables
 
         tables += deliberation_tables(report, _labels(run))
-    remarks = list(_on_what_is_there(run))
+    remarks = list(_on_what_is_there(run, people))
     if strata is not None:
         within = systems_by_result(strata, run)
         conclusion += within.conclusion
@@ -539,7 +539,7 @@ def _apart(of: Contested, names: Mapping[str, str]) -> str:
     return f"{', '.join(those)}{more}"
 
 
-def _on_what_is_there(run: Run) -> Iterator[str]:
+def _on_what_is_there(run: Run, people: RunWithPeople | None) -> Iterator[str]:
     """Yield what was judged and called, what is missing, what it cost, and where it is."""
     coverage = run.coverage
     if coverage.scored and len(run.items) > _RESPONSES_SHOWN and run.folder is not None:
@@ -551,7 +551,10 @@ def _on_what_is_there(run: Run) -> Iterator[str]:
         why = run.commonest_reason(status)
         yield f"{n:,} judgments missing: {status}" + (f" ({why})" if why else "")
     yield from on_missing(
-        run.missing_ratings(), run.leaderboard(), unit_of(run.rubric).after_number
+        run.missing_ratings(),
+        run.leaderboard(),
+        unit_of(run.rubric).after_number,
+        people_lead=bool(ranking_of(run, people).basis),
     )
     yield from oddities(run)
     yield from run_remarks(run)

@@ -125,21 +125,29 @@ def weakest_lead(missing: MissingRatings | None, board: Leaderboard) -> Differen
     return min(leads, key=lambda each: each.tips_at, default=None)
 
 
-def on_missing(missing: MissingRatings | None, board: Leaderboard, unit: str) -> Iterator[str]:
-    """Yield on what ratings are missing, and how far they could change which system is best."""
-    lead = weakest_lead(missing, board)
+def _alone(people_lead: bool) -> str:
+    """Return whose ratings missing ratings are bounded in, where people's ratings lead."""
+    return " by the panel alone" if people_lead else ""
+
+
+def on_missing(
+    missing: MissingRatings | None, board: Leaderboard, unit: str, *, people_lead: bool = False
+) -> Iterator[str]:
+    """Yield on what ratings are missing, and how far they could change which system is best by the
+    panel; `people_lead` says that the ranking of the run is another, by people's ratings."""
+    lead, alone = weakest_lead(missing, board), _alone(people_lead)
     if missing is None:
         return
     if lead is not None and lead.holds:
         yield (
-            f"That {lead.a} is the best holds however the missing ratings would have been: at "
-            f"worst it is {number(lead.worst)}{unit} above {lead.b}."
+            f"That {lead.a} is the best{alone} holds however the missing ratings would have been: "
+            f"at worst it is {number(lead.worst)}{unit} above {lead.b}."
         )
     elif lead is not None:
         yield (
-            f"{lead.a} would not be significantly ahead of {lead.b} if the differences that are "
-            f"missing were {number(lead.tips_at)}{unit} lower than the rest; however they were, "
-            f"the difference is between {number(lead.worst)} and {number(lead.best)}."
+            f"{lead.a} would not be significantly ahead of {lead.b}{alone} if the differences "
+            f"that are missing were {number(lead.tips_at)}{unit} lower than the rest; however they "
+            f"were, the difference is between {number(lead.worst)} and {number(lead.best)}."
         )
     if missing.p_scores * _TESTS < LEVEL and missing.lower:
         yield "Ratings are missing more often where the other judges rate lower."
@@ -156,13 +164,15 @@ def on_systems(missing: MissingRatings) -> Iterator[str]:
         )
 
 
-def can_be_reversed(missing: MissingRatings | None, board: Leaderboard) -> Iterator[str]:
-    """Yield that which system is best depends on ratings that are missing of some systems more than
-    of others."""
+def can_be_reversed(
+    missing: MissingRatings | None, board: Leaderboard, *, people_lead: bool = False
+) -> Iterator[str]:
+    """Yield that which system is best by the panel depends on ratings that are missing of some
+    systems more than of others; `people_lead` as of `on_missing`."""
     lead = weakest_lead(missing, board)
     if missing is not None and lead is not None and not lead.holds:
         for sentence in on_systems(missing):
-            yield f"{sentence} Which system is best may depend on them."
+            yield f"{sentence} Which system is best{_alone(people_lead)} may depend on them."
 
 
 def missing_table(missing: MissingRatings | None) -> Iterator[Table]:

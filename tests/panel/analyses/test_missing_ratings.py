@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from persona_panel import Ratings, RunWithPeople
 from persona_panel.analyses.answers import answers_of
 from persona_panel.analyses.score import score_result
 from persona_panel.rubrics import Composite
@@ -58,6 +59,33 @@ def test_what_missing_ratings_could_undo_is_said_with_its_figures() -> None:
     _, trust, *_ = answers_of(run)
     assert f"{MISSING} Which system is best may depend on them." in trust.sentence
     assert trust.limits == [f"{MISSING} Which system is best may depend on them."]
+
+
+def test_what_missing_ratings_leave_open_is_of_the_panel_where_people_lead() -> None:
+    """Two people rate oak three points above elm, which the panel has first: what is said of the
+    missing ratings is said of the panel alone, as a remark and as a limit of trust."""
+    run = run_of(one_side(scores(1.2)), ("elm", "oak"))
+    rated = np.tile([4.0, 7.0], 12) + np.random.default_rng(1).normal(0, 0.5, 24)
+    names = tuple(dimension.id for dimension in run.rubric.numeric)
+    shape = 24, 2, len(names)
+    items = tuple(item.id for item in run.items)
+    humans = Ratings(
+        np.broadcast_to(rated[:, None, None], shape), items, ("ann", "bo"), names, ("human",) * 2
+    )
+    people = RunWithPeople.of(run, humans)
+    best, trust, *_ = answers_of(run, people)
+    assert best.sentence.startswith("By the ratings of 2 people: oak is significantly ahead")
+    assert f"{MISSING} Which system is best by the panel alone may depend on them." in trust.limits
+    remarks = score_result(run, people=people).remarks
+    alone = TIPS.replace("of oak if", "of oak by the panel alone if")
+    assert [each.startswith(alone) for each in remarks].count(True) == 1
+    assert not [each for each in remarks if each.startswith((TIPS, HOLDS))]
+    whole = scores(3)
+    whole[0, 0, 0] = np.nan
+    run = run_of(whole, ("elm", "oak"))
+    remarks = score_result(run, people=RunWithPeople.of(run, humans)).remarks
+    alone = HOLDS.replace("the best", "the best by the panel alone")
+    assert [each.startswith(alone) for each in remarks].count(True) == 1
 
 
 def test_what_is_missing_of_weak_texts_is_said() -> None:
