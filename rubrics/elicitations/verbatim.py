@@ -65,15 +65,16 @@ def serves(rubric: Rubric) -> str | None:
 
 @once_a_rubric
 def output_rubric(rubric: Rubric) -> Rubric:
-    """Return one dimension on the template's own scale, or else the rubric's dimensions; without
-    the question whether a response abstains, which no template asks."""
+    """Return one dimension on the template's own scale, of a rubric that is named by the prompt, as
+    nothing of the other is asked; or else the rubric's dimensions. Without the question whether a
+    response abstains, which no template asks."""
     template = _template(rubric)
     if template.scale is None:
         return rubric.model_copy(update={"abstention": None})
     return Rubric(
-        id=rubric.id,
-        label=rubric.label,
-        question=rubric.question,
+        id="judge-prompt",
+        label="Judge prompt",
+        question="The response as a whole, in the words of the judge prompt.",
         dimensions=(overall(template.scale),),
     )
 

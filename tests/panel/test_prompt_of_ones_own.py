@@ -76,7 +76,11 @@ def test_on_the_command_line(command: Command, tmp_path: Path) -> None:
     assert other.returncode == 2
     assert "rubric" in other.stderr
     assert "no marks set a response apart" in " ".join(done.stdout.split())
-    assert "no marks set a response apart" in (tmp_path / "run" / "report.html").read_text("utf-8")
+    page = (tmp_path / "run" / "report.html").read_text("utf-8")
+    assert "no marks set a response apart" in page
+    # Nothing of the default rubric was asked.
+    assert "<h1>Judge prompt</h1>" in page
+    assert "Reasoning about social concepts" not in page
     manifest = json.loads((tmp_path / "run" / "run.json").read_text("utf-8"))
     assert manifest["rubric"]["template"]["prompt"] == TEMPLATE["prompt"]
     assert manifest["models"][0]["elicitation"] == "verbatim"
