@@ -35,7 +35,6 @@ if TYPE_CHECKING:
     from persona_panel.statistics.core.arrays import Reason
     from persona_panel.statistics.core.table import Coverage
 
-_Lead = tuple[str, str]
 
 _HOW_TO_READ = (
     "panel: its mean of everything that it scored. people: theirs of what they rated. corrected: "

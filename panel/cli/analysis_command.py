@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from persona_panel.results.requirements.decided import GateResult
     from persona_panel.results.requirements.figures import Figure
     from persona_panel.results.requirements.requirement import Requirement
-    from persona_panel.results.result import Result
 
 _COVERAGE = ("coverage", "missing", "scored")
 """Figures that say how much may be missing: who requires one has decided that."""

@@ -59,10 +59,10 @@ class LazyGroup(PanelGroup):
         """Return the command that the arguments name, with what is left of them. Raises
         click.UsageError: there is none; names the nearest."""
         if args and args[0] not in self.entries:
-            from difflib import get_close_matches
+            from persona_panel.files.wording import nearest
 
-            near = get_close_matches(args[0], self.entries, n=1)
-            hint = f" Did you mean {near[0]!r}?" if near else ""
+            near = nearest(args[0], self.entries)
+            hint = f" Did you mean {near!r}?" if near else ""
             ctx.fail(f"No such command {args[0]!r}.{hint}")
         return super().resolve_command(ctx, args)
 

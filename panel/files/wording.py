@@ -4,11 +4,11 @@ commands as a shell takes them.
 
 from __future__ import annotations
 
-import difflib
 import re
 import shlex
 import stat
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
 
@@ -140,7 +140,7 @@ def some(names: Iterable[str], most: int = 3, *, as_: Callable[[str], str] = sho
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """Return the known name that was probably meant, if there is one."""
     by_lower = {candidate.lower(): candidate for candidate in known}
-    close = difflib.get_close_matches(name.lower(), by_lower, n=1)
+    close = get_close_matches(name.lower(), by_lower, n=1)
     return by_lower[close[0]] if close else None
 
 

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextvars import Context, copy_context
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
-from difflib import get_close_matches
 from enum import Enum
 from functools import lru_cache, partial
 from importlib import import_module
@@ -39,6 +38,7 @@ from pydantic import BaseModel, SecretBytes, SecretStr, ValidationError
 
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.secrets import CREDENTIAL_NAME, SECRETS, credentials_in
+from persona_panel.files.wording import did_you_mean
 from persona_panel.models.client import (
     CallError,
     Capabilities,
@@ -113,8 +113,7 @@ def hint_on_options(error: Exception, module: str, config: ModelConfig) -> str:
 
 def _told(unknown: list[str], kind: type[BaseModel], config: ModelConfig) -> str:
     takes = option_names(kind)
-    near = get_close_matches(unknown[0], takes, n=1)
-    hint = f" (did you mean {near[0]}?)" if near else ""
+    hint = did_you_mean(unknown[0], takes)
     return (
         f"{config.model} does not take the option{'s' if len(unknown) > 1 else ''} "
         f"{', '.join(unknown)}{hint}: {kind.__name__} takes {', '.join(takes)}"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Mapping, Sequence
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ import persona_panel.personas as persona_library
 import persona_panel.rubrics as rubric_library
 from persona_panel.files.definitions import load_definition, resolve
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
-from persona_panel.files.wording import explain
+from persona_panel.files.wording import did_you_mean, explain, nearest
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.models.config import MODEL_SPEC, ModelConfig
 from persona_panel.models.providers import provider_names
@@ -164,9 +163,8 @@ def _model(spec: str, path: Path, file: PanelFile) -> ModelConfig:
     provider, _, name = spec.partition(":")
     if re.match(MODEL_SPEC, spec) and provider in provider_names():
         return configured(spec)
-    others = [f"{other}:{name}" for other in provider_names()] if name else []
-    near = get_close_matches(spec, own, n=1) or get_close_matches(spec, others, n=1, cutoff=0.8)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    near = nearest(provider, provider_names()) if name else None
+    hint = did_you_mean(spec, own) or did_you_mean(spec, [f"{near}:{name}"] if near else [])
     raise ConfigurationError(
         f"{path} has no model called {spec!r}{hint}: its models are "
         f"{', '.join(map(repr, own))}; give one of them, or provider:name for another model, such "

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from difflib import get_close_matches
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, TypedDict, Union, get_args, get_origin
@@ -22,6 +21,7 @@ from pydantic_core import PydanticUndefined
 import persona_panel.personas as persona_library
 import persona_panel.rubrics as rubric_library
 from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.wording import did_you_mean, explain
 from persona_panel.graphs.deliberation import Deliberation, stopping_rule_names
 from persona_panel.models.config import ModelConfig, known_elicitation
 from persona_panel.rubrics import JudgePrompt, Layout, elicitation_names
@@ -152,16 +152,13 @@ class PanelSettings(BaseModel):
         """
         for name in keywords:
             if name not in cls.model_fields:
-                near = get_close_matches(name, cls.model_fields, n=1)
-                hint = f"; did you mean {near[0]!r}?" if near else ""
+                hint = did_you_mean(name, cls.model_fields)
                 raise TypeError(f"a panel has no setting {name!r}{hint}")
         try:
             return cls.model_validate(
                 {name: value for name, value in keywords.items() if value is not None}
             )
         except ValidationError as error:
-            from persona_panel.files.wording import explain
-
             wrong = (
                 f"{'.'.join(map(str, fault['loc']))}: found {actual}; expected {expected}"
                 for fault in error.errors()
@@ -296,8 +293,7 @@ def _known(value: str, shipped: Mapping[str, Path]) -> str:
     """Return a name from a library, or what looks like the path of a YAML file."""
     if value in shipped or value.endswith((".yaml", ".yml")):
         return value
-    near = get_close_matches(value, shipped, n=1)
-    hint = f" (did you mean {near[0]!r}?)" if near else ""
+    hint = did_you_mean(value, shipped)
     raise ValueError(f"{value!r}; one of {', '.join(shipped)}{hint}, or the path of a .yaml file")
 
 

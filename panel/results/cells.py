@@ -6,8 +6,7 @@ from math import isnan, nan
 
 from rich.text import Text
 
-from persona_panel.statistics.core.display import NONE, ends, number
-from persona_panel.statistics.core.display import p_value as told_p
+from persona_panel.statistics.core.display import NONE, number
 
 
 class FigureText(Text):
@@ -44,18 +43,3 @@ class FigureText(Text):
         if isnan(self.value) and not isnan(self.low):
             return f"[{number(self.low)}, {number(self.high)}]"
         return self.plain
-
-
-def value_cell(value: float) -> FigureText:
-    """A value, a dash where there is none."""
-    return FigureText(number(value), value=value)
-
-
-def p_cell(p_value: float) -> FigureText:
-    """A p-value, a dash where there is none."""
-    return FigureText(told_p(p_value), p_value=p_value)
-
-
-def interval_cell(low: float, high: float) -> FigureText:
-    """An interval in a column of its own, a dash where there is none."""
-    return FigureText(ends(low, high), low=low, high=high)

@@ -13,12 +13,12 @@ point, which is a module or any object with what `Provider` lists:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 from importlib.util import find_spec
 from typing import Protocol, cast
 
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.secrets import learn_proxies
+from persona_panel.files.wording import nearest
 from persona_panel.models.availability import Availability as Availability
 from persona_panel.models.client import ModelClient
 from persona_panel.models.config import ModelConfig
@@ -76,8 +76,8 @@ def client_for(config: ModelConfig, keep_prefix: bool = False) -> ModelClient:
         provider = load_provider(config.provider)
     except KeyError:
         known = sorted(provider_names())
-        near = get_close_matches(config.provider, known, n=1)
-        hint = f"did you mean {near[0]}:{config.model_name}? " if near else ""
+        near = nearest(config.provider, known)
+        hint = f"did you mean {near}:{config.model_name}? " if near else ""
         raise ConfigurationError(
             f"{config.model}: no provider is called {config.provider!r}; {hint}"
             f"the providers are {', '.join(known)}"

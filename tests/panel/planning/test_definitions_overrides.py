@@ -200,6 +200,8 @@ def test_models_by_their_names_in_the_file(tmp_path: Path) -> None:
     [
         ("shallow", ""),
         ("depe", r" \(did you mean 'deep'\?\)"),
+        ("DEEP", r" \(did you mean 'deep'\?\)"),
+        ("OPENAI:m", r" \(did you mean 'openai:m'\?\)"),
         ("openia:m", r" \(did you mean 'openai:m'\?\)"),
     ],
 )

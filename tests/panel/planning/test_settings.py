@@ -15,7 +15,6 @@ import persona_panel
 from persona_panel import Panel
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.graphs.deliberation import Deliberation
-from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.planning.settings import (
     PanelKeywords,
     PanelSettings,
@@ -55,9 +54,11 @@ def test_settings_outside_their_range_are_refused_together() -> None:
 
 
 def test_a_setting_that_there_is_not() -> None:
-    """It is a mistake in the code, and the nearest name is said."""
-    with pytest.raises(TypeError, match="no setting 'replicate'; did you mean 'replicates'"):
-        PanelPlan.of(replicate=2)  # type: ignore[call-arg]
+    """It is a mistake in the code, and the nearest name is said, whatever its case."""
+    for name in ("replicate", "REPLICATE"):
+        said = rf"no setting '{name}' \(did you mean 'replicates'\?\)"
+        with pytest.raises(TypeError, match=said):
+            PanelSettings.of({name: 2})
 
 
 def test_a_run_of_an_earlier_version_has_the_defaults() -> None:
