@@ -95,6 +95,11 @@ def test_further_keys_are_kept() -> None:
         pytest.param("", "no complete JSON object", id="empty"),
         pytest.param("Clarity 8, soundness 3.", "no complete JSON object", id="prose only"),
         pytest.param('["conceptual_clarity", 8]', "no complete JSON object", id="array"),
+        pytest.param(
+            '["conceptual_clarity", "soundness"]', "no complete JSON object", id="array of the keys"
+        ),
+        pytest.param("8", "no complete JSON object", id="number"),
+        pytest.param("{8}", "no complete JSON object", id="number in braces"),
         # The 3 may have been the start of more.
         pytest.param(
             '{"conceptual_clarity": 8, "soundness": 3', "no complete JSON object", id="cut short"

@@ -10,7 +10,9 @@ import pytest
 from pydantic import ValidationError
 
 from persona_panel.rubrics import JudgePrompt, Question, Rubric
+from persona_panel.rubrics.elicitation import Calls
 from persona_panel.rubrics.elicitations import verbatim
+from persona_panel.rubrics.rubric import Abstention
 from tests.helpers.dialogues import played
 from tests.helpers.embedded import PLAIN
 
@@ -189,6 +191,19 @@ def test_the_rubrics_dimensions(read: dict[str, str], reply: str) -> None:
     assert verbatim.output_rubric(rubric).dimensions == PLAIN.dimensions
     reading, _ = played(verbatim.dialogue(question_of(rubric)), [reply])
     assert reading.scores == {"clarity": 8, "depth": 3}
+
+
+def test_no_template_asks_whether_a_response_abstains() -> None:
+    """The rubric's question stays unasked, so that its answer is no part of the ratings."""
+    abstention = Abstention(definition="It declines.", guiding_question="Does it?")
+    asked = rubric_of(read={"json": "$.{dimension}"}, scale=None, example='{"clarity": 1}')
+    rubric = asked.model_copy(update={"abstention": abstention})
+    assert verbatim.output_rubric(rubric) == asked
+
+
+def test_a_call_is_planned_with_the_examples_length() -> None:
+    """Two characters a token, and one more: "So: [[5]]" has nine characters."""
+    assert verbatim.calls(rubric_of()) == Calls(fewest=1, most=1, reckoned=1, tokens=5)
 
 
 @pytest.mark.parametrize(

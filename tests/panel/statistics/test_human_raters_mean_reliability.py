@@ -51,7 +51,9 @@ def test_a_weight_is_so_many_items() -> None:
 
 
 def test_undefined() -> None:
-    """One person, one item, one person an item and means that are all the same are named."""
+    """No ratings, one person, one item, one person an item and means that are all the same are
+    named."""
+    assert mean_reliability([[nan, nan], [nan, nan]]).reason is Reason.FEW_PEOPLE
     assert mean_reliability([[1.0], [2.0]]).reason is Reason.FEW_PEOPLE
     assert mean_reliability([[1.0, 2.0]]).reason is Reason.FEW_ITEMS
     assert mean_reliability([[1.0, nan], [nan, 2.0]]).reason is Reason.NO_SHARED_ITEMS

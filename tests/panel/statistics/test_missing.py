@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,7 +17,11 @@ NAN = math.nan
 AHEAD = Difference(1.0, p=0.01, a="A", b="B")
 
 
-def missing_in(ratings: np.ndarray, difference: Difference = AHEAD) -> MissingRatings | None:
+def missing_in(
+    ratings: np.ndarray,
+    difference: Difference = AHEAD,
+    factors: Mapping[str, Sequence[str]] | None = None,
+) -> MissingRatings | None:
     """Of ratings `(prompts, systems, judges)` from 1 to 10 of the systems A, B, …"""
     prompts, systems, judges = ratings.shape
     return missing_ratings(
@@ -24,6 +30,7 @@ def missing_in(ratings: np.ndarray, difference: Difference = AHEAD) -> MissingRa
         [f"p{p}" for p in range(prompts) for _ in range(systems)],
         [difference],
         (1.0, 10.0),
+        factors,
     )
 
 
@@ -105,3 +112,75 @@ def test_what_is_missing_alike_of_all_systems_has_no_test() -> None:
     found = missing_in(ratings)
     assert found is not None
     assert math.isnan(found.p_system) and math.isnan(found.p_scores)
+
+
+def test_bounds_are_the_extremes_of_all_ways_to_fill_in() -> None:
+    """Two prompts, two judges who rated and one who rated nothing. A rating of A and one of B are
+    missing: of the four ways to fill in the ends of the scale, one is the worst for A, one the
+    best. What judges are sampled by has a label of the third judge, too."""
+    ratings = np.array([[[8, NAN, NAN], [5, 4, NAN]], [[7, 6, NAN], [NAN, 5, NAN]]])
+    there = ratings[:, :, :2]
+    means = []
+    for of_a, of_b in product((1.0, 10.0), repeat=2):
+        filled = there.copy()
+        filled[0, 0, 1], filled[1, 1, 0] = of_a, of_b
+        means.append(float((filled[:, 0] - filled[:, 1]).mean()))
+    for factors in (None, {"judge": ["ann", "bob", "cid"]}):
+        found = missing_in(ratings, factors=factors)
+        assert found is not None
+        [bounds] = found.bounds
+        assert (bounds.worst, bounds.best) == (min(means), max(means))
+        assert found.shares == {"A": 0.25, "B": 0.25}
+
+
+def test_a_judge_without_a_difference_has_the_mean_of_the_others() -> None:
+    """One judge puts A 1, 2 and 3 above B, the other rated B alone. Filled in with c on each
+    prompt, the mean is (2 + c) / 2 and its standard error 1 / (2 √3): it is significant down to
+    c = 4.3027 / √3 − 2, which lies 4 − 4.3027 / √3 below the first judge's mean of 2."""
+    ratings = np.array([[[6, NAN], [5, 5]], [[7, NAN], [5, 5]], [[8, NAN], [5, 5.0]]])
+    found = missing_in(ratings)
+    assert found is not None
+    assert found.bounds[0].tips_at == pytest.approx(4 - 4.302653 / math.sqrt(3), abs=1e-4)
+
+
+def test_judges_who_are_a_sample_add_their_variance() -> None:
+    """Five judges put A from 1 below to 2 above B, a little more on one prompt and less on the
+    next; of the first, the rating of A on the first prompt is missing. Filled in at its worst, −4,
+    the prompts alone leave the difference significant; that the judges differ does not."""
+    apart = np.array([-1, 0, 0.5, 1.5, 2]) + np.tile([0.1, -0.1], 10)[:, None]
+    ratings = np.stack([5 + apart, np.full((20, 5), 5.0)], axis=1)
+    ratings[0, 0, 0] = NAN
+    filled = apart.copy()
+    filled[0, 0] = 1 - 5
+    n, k = filled.shape
+    of_prompts = filled.mean(axis=1).var(ddof=1) / n
+    of_judges = filled.mean(axis=0).var(ddof=1) / k
+    t_prompts = filled.mean() / math.sqrt(of_prompts)
+    assert t_prompts > stats.t.ppf(0.975, n - 1)
+    total = of_prompts + of_judges
+    df = total**2 / (of_prompts**2 / (n - 1) + of_judges**2 / (k - 1))
+    assert filled.mean() / math.sqrt(total) < stats.t.ppf(0.975, df)
+    for factors, holds in ((None, True), ({"judge": list("abcde")}, False)):
+        found = missing_in(ratings, factors=factors)
+        assert found is not None
+        assert found.bounds[0].holds == holds
+
+
+def test_scores_that_do_not_differ_have_no_test() -> None:
+    """On each of five prompts a rating of A is missing, and all others are 5: what is missing
+    differs by system, and goes with no score."""
+    ratings = np.array([[[5, NAN], [5, 5]]] * 5, dtype=float)
+    found = missing_in(ratings)
+    assert found is not None
+    assert found.p_system == pytest.approx(2 / 32, abs=0.02)
+    assert math.isnan(found.p_scores) and not found.lower
+
+
+def test_what_others_rate_lower_is_told_within_judges() -> None:
+    """A judge puts A 2 below B, and a lenient one rated A alone: more is missing of B, which the
+    others rate higher, though the mean of its ratings is lower."""
+    ratings = np.array([[[3, 9], [5, NAN]]] * 5, dtype=float)
+    ratings += np.random.default_rng(5).normal(0, 0.1, ratings.shape)
+    found = missing_in(ratings)
+    assert found is not None
+    assert not found.lower

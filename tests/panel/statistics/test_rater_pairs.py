@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import combinations
-from math import isnan, nan
+from math import inf, isnan, nan
 from typing import get_args
 
 import numpy as np
@@ -155,3 +155,23 @@ def test_rankings_are_the_same_with_their_ties_and_their_best_items() -> None:
     assert rankings[0, 1] == best[0, 1] == 1
     assert rankings[0, 2] == best[0, 2] == 0
     assert np.isnan([rankings[0, 3], best[0, 3]]).all()
+
+
+@pytest.mark.parametrize(
+    ("statistic", "kind", "limits"),
+    [
+        ("tau_b", "correlation", (-inf, inf)),
+        ("spearman", "correlation", (-inf, inf)),
+        ("pearson", "correlation", (-inf, inf)),
+        ("cohen_kappa_none", "kappa", (-inf, 1.0)),
+        ("cohen_kappa_linear", "number", (-inf, 1.0)),
+        ("cohen_kappa_quadratic", "number", (-inf, 1.0)),
+    ],
+)
+def test_the_interval_of_a_mean_is_of_its_statistic(
+    statistic: PairStatistic, kind: str, limits: tuple[float, float]
+) -> None:
+    """A mean of correlations has an interval by Fisher's z, which keeps it within −1 and 1; one of
+    κ ends at 1."""
+    mean = pairwise([[1, 1, 3], [2, 2, 2], [3, 3, 1]], statistic).mean
+    assert (mean.kind, mean.limits) == (kind, limits)

@@ -85,3 +85,12 @@ def test_invariance(data: list[tuple[int, int, int]], factor: float, shifts: lis
     if plain.reason is None:
         assert -1 <= plain.value <= 1
         assert moved.value == pytest.approx(plain.value, abs=1e-6)
+
+
+def test_a_p_value_takes_one_degree_of_freedom() -> None:
+    """Of three items r² is 27/28, so that t = √27 with one degree of freedom, whose distribution is
+    Cauchy's: p = 1 − 2 arctan(t) / π. Two items leave none."""
+    found = correlation_within([1, 2, 3], [1, 2, 4], "aaa")
+    assert found.value**2 == pytest.approx(27 / 28)
+    assert found.p_value == pytest.approx(1 - 2 * np.arctan(np.sqrt(27)) / np.pi)
+    assert np.isnan(correlation_within([1, 3], [1, 3], "aa").p_value)
