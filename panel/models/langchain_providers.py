@@ -40,6 +40,8 @@ class LangChainProvider:
     chat model that closes the connections; None where chat models share them, or a call closes its
     own. `batches` is the module whose `of` makes the batches of a `BatchedClient`. `made_up` are
     settings for which its chat model has values of its own, and sends them where none is set.
+    `further_keys` are environment variables whose keys the package sends beside or without another;
+    None where it finds credentials that no argument keeps it from sending.
     """
 
     name: str
@@ -50,6 +52,7 @@ class LangChainProvider:
     close: str | None = None
     batches: str | None = None
     made_up: tuple[str, ...] = ()
+    further_keys: tuple[str, ...] | None = ()
 
     @property
     def packages(self) -> tuple[str, ...]:
@@ -64,11 +67,28 @@ class LangChainProvider:
             )
         # On Vertex, Google's models are reached with the credentials of the machine.
         own = not config.options.get("vertexai")
-        key = find_key(config, self.key_env, required=own)
+        keyless = _has_address(config) and config.key_env is None
+        if _has_address(config):
+            self._refuse_further_keys(config, self.further_keys if own else None)
+        key = find_key(config, None if keyless else self.key_env, required=own)
         if key is None and own and (config.key_env or self.key_env):
-            # Nothing is called (`keys_optional`), and the classes want one all the same.
+            # The classes take the provider's own key where they get none: another address must not
+            # have it, and where keys are optional there may be none.
             return self._init_chat_model(config, _NO_KEY, keep_prefix)
         return self._init_chat_model(config, config.key_env and key, keep_prefix)
+
+    def _refuse_further_keys(self, config: ModelConfig, further: tuple[str, ...] | None) -> None:
+        if further is None and config.key_env is None:
+            sent = "this machine's credentials for it"
+        elif there := [name for name in further or () if os.environ.get(name)]:
+            sent = " and ".join(there)
+        else:
+            return
+        remedy = "name a key with key_env" if further is None else "unset it"
+        raise ConfigurationError(
+            f"{config.model} at an address of one's own: its package would send {sent} there; "
+            f"{remedy}, or leave the address out"
+        )
 
     def availability(self) -> Sequence[Availability]:
         """See `persona_panel.models.providers.Provider`."""
@@ -158,6 +178,13 @@ class LangChainProvider:
             return None
 
 
+def _has_address(config: ModelConfig) -> bool:
+    """Say whether a panel names an address itself, as `base_url` or in an option."""
+    return config.base_url is not None or any(
+        isinstance(option, str) and "://" in option for option in config.options.values()
+    )
+
+
 def _amazon_config() -> Any:
     """Return a configuration with as many connections as calls: with the usual ten, each further
     call opens its own connection and warns of it."""
@@ -170,6 +197,9 @@ def _distribution(module: str) -> str:
     return module.replace("_", "-")
 
 
+_BEDROCK = ("AWS_BEARER_TOKEN_BEDROCK",)
+"""Requests are signed with Amazon's other keys, and do not hold them."""
+
 LANGCHAIN_PROVIDERS: Mapping[str, LangChainProvider] = {
     provider.name: provider
     for provider in (
@@ -179,22 +209,28 @@ LANGCHAIN_PROVIDERS: Mapping[str, LangChainProvider] = {
             "ANTHROPIC_API_KEY",
             "anthropic",
             batches="persona_panel.models.anthropic_batches",
+            further_keys=("ANTHROPIC_AUTH_TOKEN", "ANTHROPIC_CUSTOM_HEADERS"),
         ),
-        LangChainProvider("anthropic_bedrock", "langchain_aws"),
-        LangChainProvider("azure_ai", "langchain_azure_ai"),
+        LangChainProvider("anthropic_bedrock", "langchain_aws", further_keys=_BEDROCK),
+        LangChainProvider("azure_ai", "langchain_azure_ai", further_keys=None),
         LangChainProvider(
             "azure_openai",
             "langchain_openai",
             "AZURE_OPENAI_API_KEY",
             close="root_async_client.close",
+            further_keys=("AZURE_OPENAI_AD_TOKEN",),
         ),
         LangChainProvider("baseten", "langchain_baseten", "BASETEN_API_KEY"),
-        LangChainProvider("bedrock", "langchain_aws", close="client.close"),
-        LangChainProvider("bedrock_converse", "langchain_aws", close="client.close"),
+        LangChainProvider("bedrock", "langchain_aws", close="client.close", further_keys=_BEDROCK),
+        LangChainProvider(
+            "bedrock_converse", "langchain_aws", close="client.close", further_keys=_BEDROCK
+        ),
         LangChainProvider("cohere", "langchain_cohere", "COHERE_API_KEY"),
         LangChainProvider("deepseek", "langchain_deepseek", "DEEPSEEK_API_KEY"),
         LangChainProvider("fireworks", "langchain_fireworks", "FIREWORKS_API_KEY"),
-        LangChainProvider("google_anthropic_vertex", "langchain_google_vertexai"),
+        LangChainProvider(
+            "google_anthropic_vertex", "langchain_google_vertexai", further_keys=None
+        ),
         LangChainProvider(
             "google_genai",
             "langchain_google_genai",
@@ -205,7 +241,9 @@ LANGCHAIN_PROVIDERS: Mapping[str, LangChainProvider] = {
             batches="persona_panel.models.gemini_batches",
             made_up=("temperature",),
         ),
-        LangChainProvider("google_vertexai", "langchain_google_vertexai", max_retries=1),
+        LangChainProvider(
+            "google_vertexai", "langchain_google_vertexai", max_retries=1, further_keys=None
+        ),
         LangChainProvider(
             "groq",
             "langchain_groq",
@@ -213,10 +251,10 @@ LANGCHAIN_PROVIDERS: Mapping[str, LangChainProvider] = {
             close="async_client._client.close",
             made_up=("temperature",),
         ),
-        LangChainProvider("huggingface", "langchain_huggingface"),
+        LangChainProvider("huggingface", "langchain_huggingface", further_keys=None),
         LangChainProvider("ibm", "langchain_ibm", "WATSONX_APIKEY"),
-        LangChainProvider("litellm", "langchain_litellm"),
-        LangChainProvider("meta", "langchain_meta"),
+        LangChainProvider("litellm", "langchain_litellm", further_keys=None),
+        LangChainProvider("meta", "langchain_meta", further_keys=None),
         LangChainProvider(
             "mistralai",
             "langchain_mistralai",
@@ -225,7 +263,12 @@ LANGCHAIN_PROVIDERS: Mapping[str, LangChainProvider] = {
             made_up=("temperature", "top_p"),
         ),
         LangChainProvider("nvidia", "langchain_nvidia_ai_endpoints", "NVIDIA_API_KEY"),
-        LangChainProvider("ollama", "langchain_ollama", close="_async_client.close"),
+        LangChainProvider(
+            "ollama",
+            "langchain_ollama",
+            close="_async_client.close",
+            further_keys=("OLLAMA_API_KEY",),
+        ),
         LangChainProvider("openrouter", "langchain_openrouter", "OPENROUTER_API_KEY"),
         LangChainProvider("perplexity", "langchain_perplexity", "PPLX_API_KEY"),
         LangChainProvider("together", "langchain_together", "TOGETHER_API_KEY"),

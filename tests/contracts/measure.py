@@ -195,7 +195,9 @@ def surroundings(wire: Wire, url: str) -> Iterator[ModelConfig]:
     os.environ.update(given)
     address = wire.base_url and wire.base_url.replace("{url}", url)
     try:
-        yield ModelConfig(model=wire.spec, base_url=address, timeout=10)
+        # The provider's own variable is not for this address.
+        key = next((name for name in wire.env if address and name.endswith("_API_KEY")), None)
+        yield ModelConfig(model=wire.spec, base_url=address, key_env=key, timeout=10)
     finally:
         for name, value in before.items():
             if value is None:

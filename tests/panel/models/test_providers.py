@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 from collections.abc import Iterator
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -14,7 +16,7 @@ from persona_panel.files.errors import ConfigurationError
 from persona_panel.models.client import CallError
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.embedded import EmbeddedClient
-from persona_panel.models.langchain import LangChainClient
+from persona_panel.models.langchain import LangChainClient, secrets_of
 from persona_panel.models.langchain_providers import LANGCHAIN_PROVIDERS as PROVIDERS
 from persona_panel.models.openai_client import OpenAIClient
 from persona_panel.models.providers import client_for
@@ -279,3 +281,63 @@ def test_parameters_hold_no_key(monkeypatch: pytest.MonkeyPatch) -> None:
     assert KEY not in json.dumps(dict(with_key.parameters))
     assert with_key.parameters == without.parameters
     assert KEY not in repr(with_key)
+
+
+# Where keys go
+
+
+@pytest.mark.parametrize("key_env", [None, "ANTHROPIC_API_KEY"])
+def test_a_key_goes_to_another_address_only_where_key_env_names_it(
+    key_env: str | None, server: ScriptedServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An address in a panel file gets a provider's own key where the file says so, else none."""
+    pytest.importorskip("langchain_anthropic")
+    monkeypatch.setenv("ANTHROPIC_API_KEY", KEY)
+    address = server.base_url.removesuffix("/v1")
+    client = client_for(ModelConfig(model="anthropic:stub", key_env=key_env, base_url=address))
+
+    async def ask() -> None:
+        # The server speaks in another provider's words.
+        with suppress(CallError):
+            await client.complete(ModelRequest(system="You judge.", blocks=("Rate it.",)))
+        await client.aclose()
+
+    asyncio.run(ask())
+    [call] = server.calls
+    assert (KEY in " ".join(map(str, call.headers.values()))) == (key_env is not None)
+
+
+@needs_langchain_openai
+@pytest.mark.parametrize("key_env", [None, "AZURE_OPENAI_API_KEY"])
+def test_an_address_in_an_option_is_another_too(
+    key_env: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """So with Azure's endpoint; that in the environment gets the environment's key."""
+    monkeypatch.setenv("AZURE_OPENAI_API_KEY", KEY)
+    options = {"azure_endpoint": "https://a.example", "api_version": "2024-10-21"}
+    client = client_for(ModelConfig(model="azure_openai:stub", key_env=key_env, options=options))
+    assert (KEY in secrets_of(client._chat)) == (key_env is not None)  # type: ignore[attr-defined]
+    monkeypatch.setenv("AZURE_OPENAI_ENDPOINT", options.pop("azure_endpoint"))
+    client = client_for(ModelConfig(model="azure_openai:stub", options=options))
+    assert KEY in secrets_of(client._chat)  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize(
+    ("model", "variable"),
+    [
+        ("anthropic:stub", "ANTHROPIC_AUTH_TOKEN"),
+        ("azure_openai:stub", "AZURE_OPENAI_AD_TOKEN"),
+        ("ollama:stub", "OLLAMA_API_KEY"),
+        ("bedrock_converse:stub", "AWS_BEARER_TOKEN_BEDROCK"),
+    ],
+)
+def test_what_a_package_sends_by_itself_is_refused_at_another_address(
+    model: str, variable: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No argument keeps the package from sending it; the refusal names it, not its value."""
+    pytest.importorskip(PROVIDERS[model.partition(":")[0]].module)
+    monkeypatch.setenv(variable, KEY)
+    assert refusal_of(model, base_url="http://127.0.0.1:9") == (
+        f"{model} at an address of one's own: its package would send {variable} there; unset it, "
+        "or leave the address out"
+    )
