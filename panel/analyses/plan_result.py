@@ -33,6 +33,10 @@ from persona_panel.statistics.generalizability import LEAST_DF, PROMPT, REPLICAT
 
 _WORDS = {ITEM: "response", SYSTEM: "system"}
 _PRESENT = "present design"
+_IF_TRUE = (
+    "This assumes that these variance components are the true ones; of many designs the cheapest "
+    "is one that chance made look too precise, so plan for more."
+)
 _NO_FORECAST = "too few conditions or degrees of freedom for a forecast"
 _FIGURES = (
     "absolute_error", "relative_error", "dependability", "generalizability", "half_width",
@@ -48,10 +52,26 @@ def plan_result(report: DesignReport, *, source: str = "") -> Result:
         source: what the run is called.
     """
     people = report.people
-    conclusion, tables = _said(report), list(_tables(report, ""))
-    remarks = _remarks(report, _defined(report))
+    reports = [("", report)] if people is None else [("", report), ("People: ", people)]
+    reached = [
+        (whose, _reached(each, each.target)) for whose, each in reports if each.target is not None
+    ]
+    # What was asked is answered first: in short little else may fit on the screen.
+    conclusion = [f"{whose}{answer}" for whose, (answer, *_) in reached]
+    if any(each.cheapest is not None for _, each in reports):
+        conclusion.append(_IF_TRUE)
+    further = {whose: lines[1:] for whose, lines in reached}
+    conclusion += [
+        f"{whose}{sentence}"
+        for whose, each in reports
+        for sentence in (
+            *each.warnings(),
+            *(_conclusion(each, study) for study in _shown(each)),
+            *further.get(whose, ()),
+        )
+    ]
+    tables, remarks = list(_tables(report, "")), _remarks(report, _defined(report))
     if people is not None:
-        conclusion += [f"People: {sentence}" for sentence in _said(people)]
         tables += _tables(people, "people")
         remarks += [
             f"Human ratings: {each}"
@@ -75,11 +95,6 @@ def _shown(report: DesignReport) -> list[DesignStudy]:
 
 def _defined(report: DesignReport) -> list[DesignStudy]:
     return [study for study in _shown(report) if study.reason is None]
-
-
-def _said(report: DesignReport) -> list[str]:
-    said = [*report.warnings(), *(_conclusion(report, study) for study in _shown(report))]
-    return said if report.target is None else said + _reached(report, report.target)
 
 
 def _tables(report: DesignReport, whose: str) -> Iterator[Table]:
@@ -371,9 +386,7 @@ def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
         return [f"{wanted} is not to be expected from any number of prompts and {raters} tried."]
     few = _too_few(report)
     lines = [
-        f"{wanted} takes about {_costed(report, report.cheapest)}, the cheapest {_tried(few)}, if "
-        "these variance components were the true ones: of many designs the cheapest is one that "
-        "chance made look too precise, so plan for more."
+        f"{wanted} takes about {_costed(report, report.cheapest)}, the cheapest {_tried(few)}."
     ]
     if report.with_these_judges is None:
         lines.append(

@@ -54,20 +54,20 @@ def present(found: dict[str, list[dict[str, Any]]], of: str) -> dict[str, Any]:
 
 
 def test_a_file_of_ratings(command: Command, tmp_path: Path) -> None:
-    """The precision of systems' and responses' means is said last; tables fit 80 columns; without
+    """The design that was asked for is said first, then the precision of means; tables fit 80
+    columns; without
     a run costs are in ratings, and nothing is said of replicates."""
     rated(tmp_path / "in.csv")
     done = command("plan", "--from", "in.csv", "--half-width", "0.75", "--full", COLUMNS="80")
     assert (done.returncode, done.stderr) == (0, "")
     lines = done.stdout.splitlines()
-    assert concluded_in(done.stdout).startswith("A system's mean")
+    assert concluded_in(done.stdout).startswith("An interval of a system's mean of ±0.75 points")
     assert max(map(len, lines)) <= 80
     said = " ".join(done.stdout.split())
     for expected in (
         "with 8 prompts and 6 raters, and a 95 % interval over prompts and raters of about ±",
         "A response's mean",
-        "An interval of a system's mean of ±0.75 points takes about",
-        "the cheapest of the designs tried, if these variance components were the true ones",
+        "the cheapest of the designs tried. This assumes that these variance components",
         "ratings for 4 systems",
         "Variance components of systems' scores",
         "residual includes system:prompt:rater; what replicates would bring is not known",
@@ -205,6 +205,15 @@ def test_few_prompts_and_raters_are_said_first(command: Command, tmp_path: Path)
     assert concluded_in(printed).startswith("All figures are rough: they rest on 2 prompts.")
     found = tables(command("plan", "--from", "few.csv", "--json").stdout)
     assert present(found, "system")["half_width"] is None
+    # Where a question is asked, its answer is before all of that.
+    for asked, begins in (
+        (("--difference", "3"), "Detecting a difference of 3 points"),
+        (("--half-width", "2"), "An interval of a system's mean of ±2 points"),
+    ):
+        printed = command("plan", "--from", "few.csv", *asked).stdout
+        assert concluded_in(printed).startswith(begins)
+        full = command("plan", "--from", "few.csv", *asked, "--full").stdout
+        assert "All figures are rough: they rest on 2 prompts." in " ".join(full.split())
 
 
 def test_without_systems_there_are_responses(command: Command, tmp_path: Path) -> None:
@@ -236,10 +245,14 @@ def test_a_difference_to_detect_and_people_beside(command: Command, tmp_path: Pa
         assert row["detectable_difference"] <= 1.5
     assert present(found, "people_item")["rater"] == 5
     assert [present(found, "people_system")[name] for name in ("prompt", "rater")] == [8, 5]
+    asked = "Detecting a difference of 1.5 points between two systems (80 % power) takes about "
+    short = command(*given).stdout
+    assert len(short.splitlines()) <= 24
+    assert concluded_in(short).startswith(asked)
+    assert f" People: {asked}8 prompts and 5 raters: 160 ratings" in " ".join(short.split())
     said = " ".join(command(*given, "--full").stdout.split())
-    assert "Detecting a difference of 1.5 points between two systems (80 % power) takes" in said
+    assert said.count("This assumes that these variance components are the true ones") == 1
     assert "People: A system's mean has a standard error" in said
-    assert "takes about 8 prompts and 5 raters: 160 ratings" in said
     assert "it takes 8 prompts of each system that people rated (`people calibrate`)" in said
     # What people are asked for is not refused by `people calibrate`.
     assert cheapest["people_"]["prompt"] >= 8
@@ -295,7 +308,7 @@ def test_a_present_design_with_two_models_may_cost_less_than_the_cheapest() -> N
     said = " ".join(plan_result(report).text(full=True).split())
     assert (
         "takes about 16 prompts, 10 personas and 3 models: 1,920 ratings for 4 systems, the "
-        "cheapest with at least 3 models, if these variance" in said
+        "cheapest with at least 3 models. This assumes" in said
     )
     assert "With the present judges (2 models) it takes about 18 prompts" in said
     assert "Fewer than 3 models are not tried" in said
