@@ -6,12 +6,14 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import re
 import sqlite3
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import certifi
 import orjson
@@ -25,7 +27,7 @@ from persona_panel.models.batches import BatchClient, BatchSought, NotToldYet
 from persona_panel.models.client import distinct, parameters_of
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.providers import client_for
-from persona_panel.rubrics import ModelRequest
+from persona_panel.rubrics import JudgePrompt, ModelRequest
 from persona_panel.runs import executor
 from persona_panel.runs.execution import Execution
 from persona_panel.runs.provider_batches import cancel, headers_left_out, look, take_answers
@@ -117,6 +119,41 @@ def test_a_run_from_its_requests_to_its_answers(wire: BatchWire, tmp_path: Path)
     assert KEY.encode() not in written + orjson.dumps(wire.rows)
     again = scored(panel_at(wire), folder)
     assert (again.calls.made, again.calls.cached, len(wire.made)) == (0, 8, 1)
+
+
+def test_a_published_prompt_is_sent_word_for_word(wire: BatchWire, tmp_path: Path) -> None:
+    """A row has the template's words for its judge and text, no system message and no form of the
+    answer, which is read by the template's rule; run again, nothing is asked."""
+    template = JudgePrompt.model_validate(
+        {
+            "prompt": "{persona} {question} {text} End with [[rating]].",
+            "read": {"regex": r"\[\[(\d+)\]\]"},
+            "scale": {"min": 1, "max": 10, "low": "bad", "high": "good"},
+            "example": "Fine. [[5]]",
+        }
+    )
+    wire.usual = lambda asked: wire.wire.judged(asked, "Fine. [[7]]").body
+    model = ModelConfig(model=wire.spec, base_url=wire.url, price=PRICE)
+    panel = Panel(PERSONAS, model, PLAIN, prompt=template)
+    for _ in range(2):
+        run = scored(panel, tmp_path / "run")
+        assert (run.dimensions, run.ratings.ravel().tolist()) == (("overall",), [7.0] * 8)
+    assert (len(wire.made), wire.live) == (1, [])
+    [rows] = wire.rows.values()
+    asked = [row.get("params") or row["request"] for row in rows]
+    assert not re.search(rb"(?i)system|schema|tool", orjson.dumps(asked))
+    assert sorted(map(words_of, asked)) == sorted(
+        f"{persona.description} Why? {response.text} End with [[rating]]."
+        for persona in PERSONAS
+        for response in RESPONSES
+    )
+
+
+def words_of(asked: Mapping[str, Any]) -> str:
+    """What a request says, by Anthropic's messages or Gemini's contents."""
+    said: dict[str, Any]
+    [said] = asked.get("messages") or asked["contents"]
+    return said.get("content") or "".join(part["text"] for part in said["parts"])
 
 
 def test_answers_are_in_the_database_before_their_batch_counts_as_collected(
