@@ -2,17 +2,20 @@
 that compares, and a sweep.
 
 The panel is that of the file in PERSONA_PANEL_FILE, or the default one, with what a request's
-config puts in its place (`PanelChoice`). A graph is made in a thread, as the server's loop must not
-wait for files. The one for requests that choose nothing is kept: the server asks for it at each.
+config puts in its place (`PanelChoice`): models by their names, without an address, and files below
+the folder in which the server was started. A graph is made in a thread, as the server's loop must
+not wait for files. The one for requests that choose nothing is kept: the server asks for it at
+each.
 """
 
 from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NotRequired, TypeAlias, cast
 
 from langgraph.graph import END, START, StateGraph
@@ -23,14 +26,14 @@ from persona_panel.calls.budget import NO_CAPS
 from persona_panel.experiments.sweep.plan import sweep_plan_of
 from persona_panel.experiments.sweep.running import Gathered, sweep_context
 from persona_panel.files.errors import ConfigurationError
-from persona_panel.files.wording import did_you_mean, explain
+from persona_panel.files.wording import did_you_mean, explain, shown
 from persona_panel.graphs import Judgment, Response
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.graphs.framing import Degradation
 from persona_panel.graphs.sweeping import sweeping_graph
 from persona_panel.models.config import known_models
 from persona_panel.planning.bound_models import texts_at_once
-from persona_panel.planning.panel_plan import PanelPlan
+from persona_panel.planning.panel_plan import PanelPlan, refuse_unseen
 from persona_panel.planning.settings import PanelFile
 from persona_panel.runs.executor import prepared
 from persona_panel.runs.judging.model_access import graph_context
@@ -41,6 +44,7 @@ if TYPE_CHECKING:
 
 ENVIRONMENT_VARIABLE = "PERSONA_PANEL_FILE"
 COMPARING_ELICITATION = "ranking"
+_FOLDER = Path.cwd().resolve()
 
 
 def _of_panel_files(name: str) -> Any:
@@ -54,7 +58,8 @@ class PanelChoice(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     panel: str | None = Field(
-        default=None, description="A panel file on the server's machine, in place of its own."
+        default=None,
+        description="A panel file below the server's folder, in place of its own.",
     )
     personas: str | None = _of_panel_files("personas")
     rubric: str | None = _of_panel_files("rubric")
@@ -135,7 +140,8 @@ def _plan_of(chosen: Mapping[str, Any]) -> PanelPlan:
     """Return the panel of a request.
 
     Raises:
-        ConfigurationError: its config has what no panel can be chosen by, or no panel comes of it.
+        ConfigurationError: its config has what no panel can be chosen by, an address or a file
+            elsewhere, or no panel comes of it.
         InputError: a file cannot be read.
     """
     try:
@@ -151,9 +157,30 @@ def _plan_of(chosen: Mapping[str, Any]) -> PanelPlan:
                 f"{'.'.join(map(str, detail['loc']))}: found {actual}; expected {expected}"
             )
         raise ConfigurationError(f"the config of the graph: {'; '.join(wrong)}") from None
+    _refuse_addresses("models", choice.models or ())
+    for name in ("panel", "personas", "rubric"):
+        _refuse_outside(name, getattr(choice, name))
     parts: Any = choice.model_dump(exclude_none=True, exclude={"panel"})
     file = choice.panel or os.environ.get(ENVIRONMENT_VARIABLE)
     return PanelPlan.from_file(file, **parts) if file else PanelPlan.of(**parts)
+
+
+def _refuse_addresses(name: str, models: Iterable[str]) -> None:
+    # A request may come from a page: it has no server called, and no key sent there.
+    for model in models:
+        if "@" in model or "://" in model:
+            raise ConfigurationError(
+                f"{name}: found {shown(model)}; expected provider:name without an address, which "
+                "only a panel file may have"
+            )
+
+
+def _refuse_outside(name: str, file: str | None) -> None:
+    if file is not None and not (_FOLDER / file).resolve().is_relative_to(_FOLDER):
+        raise ConfigurationError(
+            f"{name}: found {shown(file)}; expected a file below the folder in which the server "
+            "was started"
+        )
 
 
 def _judging(plan: PanelPlan) -> PanelGraph:
@@ -172,6 +199,7 @@ def _with(plan: PanelPlan, deliberation: Deliberation | None) -> PanelPlan:
 def _comparative(plan: PanelPlan) -> PanelGraph:
     if not plan.is_comparative:
         models = [replace(model, elicitation=COMPARING_ELICITATION) for model in plan.models]
+        refuse_unseen(plan.rubric.template, models, plan.personas)
         plan = _with(replace(plan, models=tuple(models)), None)
     return panel_graph(plan, context_schema=PanelChoice)
 
@@ -182,6 +210,7 @@ def _sweeping(plan: PanelPlan) -> PanelGraph:
     known_models()
 
     async def sweep(state: SweptPromptState) -> dict[str, Any]:
+        _refuse_addresses("targets", state.get("targets") or ())
         targets = state.get("targets") or [model.id for model in plan.models]
         swept = await asyncio.to_thread(sweep_plan_of, plan, [state["prompt"]], targets, {})
         gathered = Gathered()

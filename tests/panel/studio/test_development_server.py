@@ -46,6 +46,14 @@ def script(number: int, payload: Mapping[str, Any]) -> Answer:
     return world(sycophantic=True)(number, payload)
 
 
+PROMPT = {
+    "prompt": "Rate it from 1 to 5: {text}",
+    "read": {"regex": r"(\d)"},
+    "scale": {"min": 1, "max": 5, "low": "bad", "high": "good"},
+    "example": "4",
+}
+
+
 @contextmanager
 def development_server(folder: Path, panel: str) -> Iterator[httpx.Client]:
     """`langgraph dev` on the project's langgraph.json, with what a panel file says."""
@@ -180,13 +188,13 @@ def test_a_response_that_is_none(served: tuple[httpx.Client, Path]) -> None:
 
 
 @pytest.fixture(scope="module")
-def two_readers(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A file with two personas."""
+def two_readers(served: tuple[httpx.Client, Path]) -> Path:
+    """A file with two personas, in the server's folder."""
     readers = [
         {"id": name, "label": name.title(), "axis": "own", "description": f"You are {name}."}
         for name in ("critic", "friend")
     ]
-    file = tmp_path_factory.mktemp("personas") / "readers.yaml"
+    file = served[1] / "readers.yaml"
     file.write_bytes(orjson.dumps({"id": "readers", "label": "Readers", "personas": readers}))
     return file
 
@@ -216,7 +224,7 @@ def test_a_panel_file_is_chosen_by_the_config(
     of that."""
     own = yaml.safe_load((served[1] / "panel.yaml").read_text("utf-8"))
     own |= {"personas": two_readers.name, "rubric": "debate-speech"}
-    file = two_readers.with_name("panel.yaml")
+    file = two_readers.with_name("other.yaml")
     file.write_bytes(orjson.dumps(own))
     done = run(served[0], "judging", INPUTS["judging"], context={"panel": str(file)})
     assert done["verdict"]["n_judges"] == 2
@@ -241,6 +249,20 @@ def test_a_panel_file_is_chosen_by_the_config(
         ({"rubric": 3}, "rubric: found 3; expected text"),
         ({"rubric": "scrubs"}, "scrubs"),
         ({"panel": "nowhere.yaml"}, "nowhere.yaml"),
+        (
+            {"models": ["anthropic:mS@http://127.0.0.1:9"]},
+            "models: found 'anthropic:mS@http://127.0.0.1:9'; expected provider:name without an "
+            "address, which only a panel file may have",
+        ),
+        *(
+            (
+                {name: file},
+                f"{name}: found {file!r}; expected a file below the folder in which the server was "
+                "started",
+            )
+            for name in ("panel", "personas", "rubric")
+            for file in ("/etc/passwd", "../other.yaml")
+        ),
     ],
 )
 def test_a_config_that_chooses_no_panel(
@@ -254,6 +276,31 @@ def test_a_config_that_chooses_no_panel(
     done = served[0].post(f"/threads/{thread}/runs/wait", json=asked).json()
     assert told in done["__error__"]["message"]
     assert "\n" not in done["__error__"]["message"].strip()
+
+
+def _refusal(client: httpx.Client, graph: str, **asked: Any) -> str:
+    thread = client.post("/threads", json={}).json()["thread_id"]
+    asked = {"assistant_id": graph, "input": INPUTS[graph]} | asked
+    done = client.post(f"/threads/{thread}/runs/wait", json=asked).json()
+    return str(done["__error__"]["message"])
+
+
+def test_targets_have_no_address(served: tuple[httpx.Client, Path]) -> None:
+    """A request has no server called whose answers would be judged."""
+    asked = INPUTS["sweeping"] | {"targets": ["openai:m@http://127.0.0.1:9"]}
+    told = _refusal(served[0], "sweeping", input=asked)
+    assert "targets: found 'openai:m@http://127.0.0.1:9'; expected provider:name" in told
+
+
+def test_a_comparison_does_not_drop_the_words_of_a_panel_file(
+    served: tuple[httpx.Client, Path],
+) -> None:
+    """A panel file's own prompt is not asked in a ranking: refused, as by the command."""
+    own = yaml.safe_load((served[1] / "panel.yaml").read_text("utf-8"))
+    own |= {"personas": "none", "prompt": PROMPT}
+    (served[1] / "worded.yaml").write_bytes(orjson.dumps(own))
+    told = _refusal(served[0], "comparative", context={"panel": "worded.yaml"})
+    assert "a prompt of one's own is asked as it stands, and the elicitation 'ranking'" in told
 
 
 def test_every_judge_is_a_task(served: tuple[httpx.Client, Path]) -> None:
