@@ -1,7 +1,7 @@
 """Extensions: modules found by their name, of ours or of any installed distribution.
 
-An extension of ours is a file in a package (`panel/reports/json.py` is `json`), called as the file
-is; an elicitation's name has hyphens (`rubrics/elicitations/yes_no.py` is `yes-no`).
+An extension of ours is a file in a package (`panel/results/formats/json.py` is `json`), called as
+the file is; an elicitation's name has hyphens (`rubrics/elicitations/yes_no.py` is `yes-no`).
 One of another distribution is an entry point of the group that belongs to that package:
 
     [project.entry-points."persona_panel.elicitations"]

@@ -11,6 +11,7 @@ import click
 import pytest
 
 import persona_panel
+from persona_panel.cli.commands import OLD_NAMES
 from persona_panel.cli.main import command
 from persona_panel.testing import serving
 from tests.documents import (
@@ -109,6 +110,46 @@ def test_every_public_name_is_in_the_reference() -> None:
     text = "".join(page.read_text("utf-8") for page in pages)
     described = re.findall(r"^::: persona_panel\.(\w+)$", text, re.M)
     assert sorted(described) == sorted([*persona_panel.__all__, "testing"])
+
+
+@pytest.mark.parametrize("page", names(PAGES))
+def test_paths_of_this_project_are_there(page: str) -> None:
+    """Each path of a file or folder of the project that a page has in backticks is one."""
+    text = (ROOT / page).read_text("utf-8")
+    paths = re.findall(r"`((?:panel|tests|graphs|rubrics|personas|benchmarks)/[^`\s]+)`", text)
+    assert [path for path in paths if not list(ROOT.glob(path.rstrip("/")))] == []
+
+
+def test_paths_that_the_code_names_are_there() -> None:
+    """So is each path of a file in a docstring or a comment; X stands for a name."""
+    folders = ("panel", "graphs", "rubrics", "personas", "benchmarks")
+    wanted = re.compile(rf"\b(?:{'|'.join(folders)}|tests)/[\w/]+\.(?:pyi?|ya?ml|md)\b")
+    named = {
+        path
+        for folder in folders
+        for file in (ROOT / folder).rglob("*")
+        if file.suffix in (".py", ".yaml")
+        for path in wanted.findall(file.read_text("utf-8"))
+    }
+    assert {"panel/results/formats/json.py", "panel/cli/commands.py"} <= named
+    gone = {path for path in named if not (ROOT / path).is_file()}
+    assert gone == {"panel/analyses/X.py", "tests/panel/analyses/test_X.py"}
+
+
+@pytest.mark.parametrize("page", names(PAGES))
+def test_commands_have_their_new_names(page: str) -> None:
+    """No page has a reader type a name that a command had once."""
+    typed = re.findall(r"\bpersona-panel ([a-z-]+)", (ROOT / page).read_text("utf-8"))
+    assert OLD_NAMES.keys().isdisjoint(typed)
+
+
+def test_names_in_the_table_of_what_has_no_entry_point_are_there() -> None:
+    """What is to be extended, and where it is named, is in the code under that name."""
+    page = (ROOT / "docs/how-to/extend.md").read_text("utf-8")
+    code = "".join(path.read_text("utf-8") for path in (ROOT / "panel").rglob("*.py"))
+    wanted = re.findall(r"`(\w+)`", page.partition("## In this project alone")[2])
+    assert {"AlignmentRule", "_FORMATS"} <= set(wanted)
+    assert [name for name in wanted if not re.search(rf"\b{name}\b", code)] == []
 
 
 def test_the_readme_is_one_page() -> None:

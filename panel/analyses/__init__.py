@@ -21,8 +21,9 @@ How to write one (`votes.py` is an example; `X` is its name):
    `programs=False`. `reading`, `source` and `coverage` say what it is of. Intervals, p-values,
    reasons, "in brackets", "--full has …" come by themselves.
 5. Its line in `panel/cli/commands.py` (`"X": ("persona_panel.analyses.X", "…")`), its name in
-   `panel/__init__.pyi`. A section of a run's page beside people's ratings: `@analysis(…,
-   on_page=function)`, which yields results; see `persona_panel.analyses.on_page`.
+   `panel/__init__.pyi` and `docs/reference/python.md`. A section of a run's page beside people's
+   ratings: `@analysis(…, on_page=function)`, which yields results; see
+   `persona_panel.analyses.on_page`.
 6. A job that asks models is no analysis: its command has `@result_options(*examples)`, and ends
    with `output.show(result, status=…)`.
 7. `tests/panel/analyses/test_X.py`; names that changed in JSON, in CHANGELOG's table.

@@ -19,10 +19,13 @@ class LazyGroup(PanelGroup):
     """A group whose commands are imported only when they are called."""
 
     def __init__(self, *args: Any, sections: Mapping[str, Mapping[str, Entry]], **settings: Any):
-        """Make the group. `sections`: its commands by name, in sections of its help."""
+        """Make the group. `sections`: its commands by name, in sections of its help; a short help
+        is followed by their names."""
         super().__init__(*args, **settings)
         self.sections = sections
         self.entries = {name: entry for part in sections.values() for name, entry in part.items()}
+        if self.short_help:
+            self.short_help += f": {', '.join(self.entries)}."
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return the names of the commands, in the order of the help."""
@@ -74,8 +77,7 @@ def _line(entry: Entry) -> str:
 _PEOPLE = LazyGroup(
     "people",
     help="Have people rate texts blind to their authors, and compare a panel with them.",
-    short_help="Have people rate texts, and compare a panel with people: make, collect, status, "
-    "correlate, calibrate, align, fidelity, votes.",
+    short_help="Have people rate texts, and compare a panel with people",
     example="correlate runs/first --human ratings.csv",
     sections={
         "Ratings by people": {
@@ -107,7 +109,7 @@ _PEOPLE = LazyGroup(
 _QUESTIONS = LazyGroup(
     "questions",
     help="Have a model ask critical questions, and compare them with labelled ones.",
-    short_help="Have a model ask critical questions, or compare such: ask, match.",
+    short_help="Have a model ask critical questions, or compare such",
     example="ask said.jsonl --model openai:gpt-5 --out asked.jsonl",
     sections={
         "Commands": {

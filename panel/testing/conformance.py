@@ -190,7 +190,8 @@ def check_elicitation(elicitation: Elicitation, rubric: Rubric, answer: str | No
     answers that fit its questions and with answers that fit nothing. Those that fit must be scored,
     on the scales of `output_rubric`, in as many calls as `calls` says.
 
-    `answer`: one that fits; by default JSON for the schema asked for, or a number.
+    `answer`: one that fits; by default the first that does of JSON for the schema asked for or a
+    number, a JSON object of ratings, and no.
     """
     require(
         not getattr(elicitation, "COMPARES", False),
@@ -212,7 +213,10 @@ def check_elicitation(elicitation: Elicitation, rubric: Rubric, answer: str | No
         f"calls() is from 1 on, and reckons with no fewer than the fewest and no more than the "
         f"most, found {fewest}, {reckoned} and {most}",
     )
-    judgment, asked = _lead(elicitation, question, partial(_fitting, answer))
+    for words in _answers(rated) if answer is None else (answer,):
+        judgment, asked = _lead(elicitation, question, partial(_fitting, words))
+        if judgment.status == "scored":
+            break
     unknown = {*judgment.scores, *judgment.labels} - {
         dimension.id for dimension in rated.dimensions
     }
@@ -269,6 +273,16 @@ def _lead(
         f"a dialogue returns a ParsedJudgment, found {type(judgment).__name__}",
     )
     return judgment, asked
+
+
+def _answers(rubric: Rubric) -> tuple[str | None, ...]:
+    ratings: dict[str, object] = {}
+    for dimension in rubric.dimensions:
+        scale = dimension.scale
+        ratings[dimension.id] = scale.names[0] if isinstance(scale, CategoryScale) else scale.min
+    if rubric.abstention:
+        ratings["abstained"] = False
+    return None, json.dumps(ratings), "no"
 
 
 def _same(reply: ModelResponse, request: ModelRequest) -> ModelResponse:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 from persona_panel.statistics.core.display import COMPOSITE, ends, number, percent
 from persona_panel.statistics.core.display import counted as counted
 from persona_panel.statistics.core.levels import MOST, POWER
-from persona_panel.statistics.core.means import Assurance
 
 if TYPE_CHECKING:
     from persona_panel.statistics.core.arrays import Random
+    from persona_panel.statistics.core.means import Assurance
 
 
 NAMES_SHOWN = 4
@@ -141,6 +141,7 @@ def as_many(needed: int | None, what: str = "prompt") -> str:
 def would_show(assured: Assurance, what: str, of: str = "prompt", least: str = "") -> str:
     """Return how many new values, analysed by themselves, show what is open, and how likely.
 
+    >>> from persona_panel.statistics.core.means import Assurance
     >>> would_show(Assurance(12, 138, 0.9), "show it")
     'About 140 new prompts would show it with a probability of 80 % (now 12).'
     >>> would_show(Assurance(12, None, 0.69), "show it", "item")

@@ -1,1 +1,1 @@
-"""The statistics that `agree`, `correlate` and panel quality show: one file each."""
+"""The statistics that `agree`, `correlate` and panel quality show, by command."""

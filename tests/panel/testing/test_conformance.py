@@ -95,16 +95,13 @@ def refusal(check: Callable[..., None], *arguments: Any, **options: Any) -> str:
 
 @pytest.mark.parametrize("name", [n for n in elicitation_names() if not is_comparative(n)])
 def test_elicitations_of_ours_conform(name: str) -> None:
-    """Each leads its dialogue to an end, whatever it is answered."""
+    """Each leads its dialogue to an end, whatever it is answered; one that takes a prompt of the
+    user's asks in that."""
     rubric = shipped("scrub")
-    ratings = json.dumps({one.id: 5 for one in rubric.dimensions} | {"abstained": False})
-    answers = {"justified": ratings, "expected": ratings, "yes-no": "no"}
-    if name == "verbatim":
-        words = {"prompt": "{text}", "read": {"json": "$.{dimension}"}, "example": ratings}
-        answers[name] = ratings
-        template = JudgePrompt.model_validate(words)
-        rubric = rubric.model_copy(update={"template": template})
-    check_elicitation(load_elicitation(name), rubric, answers.get(name))
+    example = json.dumps({one.id: 5 for one in rubric.dimensions})
+    words = {"prompt": "{text}", "read": {"json": "$.{dimension}"}, "example": example}
+    template = JudgePrompt.model_validate(words)
+    check_elicitation(load_elicitation(name), rubric.model_copy(update={"template": template}))
 
 
 def test_an_elicitation_that_compares_is_told_that_there_is_no_check() -> None:
