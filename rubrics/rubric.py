@@ -23,6 +23,11 @@ from pydantic import (
 from pydantic_core import PydanticCustomError
 
 
+MOST_SCORE = 1e12
+"""The largest absolute value of a score: sums of squares of larger ones lose all precision, and of
+far larger ones overflow."""
+
+
 class Scale(BaseModel):
     """A Likert scale of consecutive integers, with what its two ends mean."""
 
@@ -42,6 +47,7 @@ class Scale(BaseModel):
             raise ValueError(f"min is {self.min}; 0 or above")
         if self.max - self.min > 100:
             raise ValueError(f"{self.min} to {self.max} has too many values; at most 101")
+        _require_precise(self.min, self.max)
         return self
 
     @property
@@ -65,7 +71,14 @@ class RealScale(BaseModel):
     def _has_an_extent(self) -> RealScale:
         if self.max <= self.min:
             raise ValueError(f"max is {self.max:g}, not above min; a value above {self.min:g}")
+        _require_precise(self.min, self.max)
         return self
+
+
+def _require_precise(*ends: float) -> None:
+    for name, end in zip(("min", "max"), ends, strict=True):
+        if abs(end) > MOST_SCORE:
+            raise ValueError(f"{name} is {end}; from {-MOST_SCORE:g} to {MOST_SCORE:g}")
 
 
 _QUOTES = "'\"`*“”‘’«»"

@@ -21,7 +21,7 @@ from persona_panel.files.outputs import text_of
 from persona_panel.files.records import Fields, Record, Report, label_of
 from persona_panel.files.wording import shown, some
 from persona_panel.personas import NO_PERSONA
-from persona_panel.rubrics.rubric import folded
+from persona_panel.rubrics.rubric import MOST_SCORE, folded
 from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.table import Ratings
 
@@ -35,10 +35,6 @@ _LABEL_GAPS = _GAPS - {"none"}
 """Texts that stand for no label: `none` may be the name of a category."""
 
 _MOST_CATEGORIES = 50
-
-_MOST_SCORE = 1e12
-"""The largest absolute value of a score: sums of squares of larger ones lose all precision, and of
-far larger ones overflow."""
 
 _DATE = re.compile(r"\d{1,4}[-./]\s?(\d{1,2}|[^\W\d]{3,4})\.?([-./ ]\s?\d{2,4})?")
 """A date, as a spreadsheet may make it of 3.5 or 1-2."""
@@ -68,9 +64,9 @@ def score_of(value: Any, field: str, line: int, report: Report) -> float:
             number = float(value.strip())
     if math.isinf(number):
         problem = "an infinite value"
-    if math.isfinite(number) and abs(number) > _MOST_SCORE:
+    if math.isfinite(number) and abs(number) > MOST_SCORE:
         report.add(
-            problem, f"a score from {-_MOST_SCORE:g} to {_MOST_SCORE:g}", line=line, field=field
+            problem, f"a score from {-MOST_SCORE:g} to {MOST_SCORE:g}", line=line, field=field
         )
         return math.nan
     if not math.isfinite(number):

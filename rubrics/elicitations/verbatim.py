@@ -8,7 +8,7 @@ from those.
 
 from __future__ import annotations
 
-import re
+import regex
 
 from persona_panel.rubrics.elicitation import (
     Calls,
@@ -35,6 +35,8 @@ from persona_panel.rubrics.rubric import (
     once_a_rubric,
 )
 from persona_panel.rubrics.wording import dimension_lines, overall, reading_of
+
+_LONGEST_SEARCH_S = 1.0
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = False
@@ -139,8 +141,14 @@ def _said(text: str, rule: ReadingRule, dimension: str) -> object:
     if rule.json_path is not None:
         return value_at(text, rule.json_path.replace("{dimension}", dimension))
     if rule.regex is not None:
-        pattern = rule.regex.replace("{dimension}", re.escape(dimension))
-        matched = {found.strip() for found in re.findall(pattern, text)}
+        pattern = rule.regex.replace("{dimension}", regex.escape(dimension))
+        try:
+            # Python's own `re` knows no limit, and some expressions take exponential time.
+            ratings = regex.findall(pattern, text, timeout=_LONGEST_SEARCH_S)
+        except TimeoutError:
+            limit = f"{_LONGEST_SEARCH_S:g} second"
+            raise Unreadable(f"{pattern!r} was not searched to the end within {limit}") from None
+        matched = {rating.strip() for rating in ratings}
         if len(matched) != 1:
             raise Unreadable(f"{pattern!r} finds {'two ratings' if matched else 'nothing'} in it")
         return matched.pop()

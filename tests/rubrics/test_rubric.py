@@ -108,6 +108,23 @@ def test_bad_scales(changes: dict[str, Any], message: str) -> None:
         Scale.model_validate(a_scale(**changes))
 
 
+@pytest.mark.parametrize(
+    ("scale", "ends", "message"),
+    [
+        (RealScale, {"min": -1e308, "max": 1e308}, r"min is -1e\+308; from -1e\+12 to 1e\+12"),
+        (RealScale, {"min": 0, "max": 2e12}, r"max is 2000000000000.0; from -1e\+12 to"),
+        (Scale, {"min": 10**13, "max": 10**13 + 1}, "min is 10000000000000; from"),
+    ],
+)
+def test_scales_whose_sums_of_squares_are_not_precise(
+    scale: type[Scale | RealScale], ends: dict[str, float], message: str
+) -> None:
+    """The ends of a scale have the limit that ratings in files have."""
+    with pytest.raises(ValidationError, match=message):
+        scale(**ends, low="none", high="all")
+    RealScale(min=-1e12, max=1e12, low="none", high="all")
+
+
 @pytest.mark.parametrize(("low", "high"), [(0, 1), (0, 100), (1, 101)])
 def test_widest_and_narrowest_scales(low: int, high: int) -> None:
     """Two values and 101 values are both a scale."""

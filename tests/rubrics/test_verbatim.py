@@ -171,6 +171,15 @@ def test_an_answer_that_the_rule_cannot_read(
     assert error in str(reading.error)
 
 
+@pytest.mark.timeout(30)
+def test_a_search_that_takes_exponential_time_is_given_up() -> None:
+    """An expression that tries every way to split a text ends no run: the answer is unparsed."""
+    rubric = rubric_of(read={"regex": r"(?:(?:a|aa)+)+x(\d)"}, example="ax4")
+    reading, asks = played(verbatim.dialogue(question_of(rubric)), ["a" * 60 + "yx3"])
+    assert (reading.status, len(asks)) == ("unparsed", 1)
+    assert "was not searched to the end within 1 second" in str(reading.error)
+
+
 def test_a_refusal() -> None:
     """A judge that declines has refused."""
     reading, _ = played(verbatim.dialogue(question_of(rubric_of())), ["I cannot rate this."])
