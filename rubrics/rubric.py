@@ -22,7 +22,6 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
-
 MOST_SCORE = 1e12
 """The largest absolute value of a score: sums of squares of larger ones lose all precision, and of
 far larger ones overflow."""
