@@ -548,8 +548,9 @@ def _on_what_is_there(run: Run, people: RunWithPeople | None) -> Iterator[str]:
     yield from _cached_tokens(run)
     # Where nothing was scored the conclusion has it.
     for status, n in coverage.missing.items() if coverage.scored else ():
-        why = run.commonest_reason(status)
-        yield f"{n:,} judgments missing: {status}" + (f" ({why})" if why else "")
+        why, n_alike = run.commonest_reason(status) or ("", n)
+        alike = f"{n_alike:,} of them: " if n_alike < n else ""
+        yield f"{n:,} judgments missing: {status}" + (f" ({alike}{why})" if why else "")
     yield from on_missing(
         run.missing_ratings(),
         run.leaderboard(),

@@ -363,6 +363,8 @@ def _check_plot(plot: str) -> None:
     if not plots_at_hand():
         raise click.UsageError(f"--plot needs Matplotlib: {PLOTS}")
     _, file = _plotted(plot)
+    if file.startswith("="):
+        raise click.UsageError(f"--plot {file}: expected a figure's name before =, or a file alone")
     if Path(file).suffix.lower() not in (".pdf", ".svg", ".png"):
         raise click.UsageError(f"--plot {file}: expected a file .pdf, .svg or .png")
     if not Path(file).absolute().parent.is_dir():

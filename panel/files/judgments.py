@@ -61,6 +61,11 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
         report.add(unreadable(path), "a run's folder, which contains this file")
         return Judgments([], {}, {}, None, {})
     dimensions = {name: tuple(_categories(dimension["scale"])) for name, dimension in by_id.items()}
+    scales = {
+        name: ends
+        for name, dimension in by_id.items()
+        if (ends := _ends(dimension["scale"])) is not None
+    }
     last: dict[tuple[str, str], list[tuple[int, Record]]] = {}
     counted = _StatusCounts()
     for record in read_records(path, _FIELDS, report):
@@ -68,6 +73,7 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
         if number is None:
             continue
         cells = record.cells
+        _require_on_scale(record, scales, report)
         counted.add(cells, number)
         item = f"{cells['prompt_id']}/{cells['id']}"
         kept = last.setdefault((item, cells["judge"]), [])
@@ -100,11 +106,7 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
     return Judgments(
         ratings,
         {name: categories for name, categories in dimensions.items() if categories},
-        {
-            name: ends
-            for name, dimension in by_id.items()
-            if (ends := _ends(dimension["scale"])) is not None
-        },
+        scales,
         _mean_of(rule),
         {name: str(dimension.get("label") or name) for name, dimension in by_id.items()},
         None if report.faults else counted.coverage(place, document, last),
@@ -209,6 +211,19 @@ def _scores(
         else (name, score_of(scores.get(name), f"scores.{name}", record.line, report))
         for name, categories in dimensions.items()
     ]
+
+
+def _require_on_scale(
+    record: Record, scales: Mapping[str, tuple[float, float]], report: Report
+) -> None:
+    """Report scores off their scale in any round, as `RatingCheck` does of a run."""
+    scores = record.cells["scores"]
+    for name, score in scores.items() if isinstance(scores, Mapping) else ():
+        if name in scales and isinstance(score, int | float):
+            low, high = scales[name]
+            if not low <= score <= high:
+                expected = f"a number from {low:g} to {high:g}"
+                report.add(shown(score), expected, line=record.line, field=f"scores.{name}")
 
 
 def _code(name: str, record: Record, categories: tuple[str, ...], report: Report) -> float:

@@ -366,11 +366,11 @@ class CollectedRatings(RatingsSoFar):
             reasons_missing=self.n_reasons_missing,
         )
 
-    def commonest_reason(self, status: str) -> str | None:
-        """Return the commonest reason that judgments of this status give, None where none gives
-        any."""
-        counts = {error: n for (of, error), n in self._reasons.items() if of == status}
-        return max(counts, key=lambda error: counts[error], default=None)
+    def commonest_reason(self, status: str) -> tuple[str, int] | None:
+        """Return the commonest reason that judgments of this status give, and how many give it;
+        None where none gives any."""
+        counts = [(error, n) for (of, error), n in self._reasons.items() if of == status and error]
+        return max(counts, key=lambda each: each[1], default=None)
 
 
 def ratings_of(run: CollectedRatings) -> Ratings:

@@ -278,7 +278,7 @@ def judged_in(run: CollectedRatings) -> Judged:
         scored=coverage.scored,
         abstained=coverage.abstained,
         missing=coverage.missing,
-        reasons={status: why for status, why in reasons.items() if why is not None},
+        reasons={status: why[0] for status, why in reasons.items() if why is not None},
         unit=unit_of(run.rubric).after_number,
     )
 

@@ -140,7 +140,7 @@ def test_the_command_draws(tmp_path: Path) -> None:
         assert "<svg" in file.read_text()
     unknown = run("runs/a", "--plot", f"nothing={file}")
     assert (unknown.exit_code, "called 'nothing'" in unknown.stderr) == (2, True)
-    for wrong in ("means.xls", str(tmp_path / "no" / "means.svg")):
+    for wrong in ("means.xls", "=means.svg", str(tmp_path / "no" / "means.svg")):
         assert run("runs/a", "--plot", wrong).exit_code == 2
 
 

@@ -284,6 +284,23 @@ def test_a_page_that_cannot_be_written_leaves_a_whole_run(
     assert len((out / "judgments.jsonl").read_text().splitlines()) == 30
 
 
+def test_the_commonest_of_several_reasons_has_its_count(
+    command: Command, batch: Path, tmp_path: Path
+) -> None:
+    """Of fifteen refusals, ten say one thing: the sentence does not give it for all of them."""
+
+    def script(number: int, payload: Mapping[str, Any]) -> Answer:
+        text = json.dumps(payload["messages"])
+        if "Text 1." in text:
+            return ok("", refusal="I must not.")
+        return ok("", refusal="I will not.") if re.search(r"Text [23]\.", text) else ok()
+
+    with serving(script) as server:
+        done = command("score", "--full", batch, *ARGUMENTS, "--out", "run", **at(server))
+    assert "15 judgments missing: refused (10 of them: " in words(done.stdout)
+    assert "I will not." in words(done.stdout)
+
+
 def test_gaps_exit_1_and_are_counted(command: Command, batch: Path, tmp_path: Path) -> None:
     """Where one of two models has a bad key and a judge of the other declines, the run ends
     with status 1, ranks what it has, and the summary counts and explains what is missing."""

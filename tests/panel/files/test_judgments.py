@@ -52,6 +52,25 @@ def test_the_last_round_counts(tmp_path: Path) -> None:
     assert load_ratings(path).scores.ravel().tolist() == [5, 6]
 
 
+def test_a_score_off_its_scale_is_none_that_a_run_writes(tmp_path: Path) -> None:
+    """In any round, of any status: a file that somebody changed is refused, as `report` does."""
+    path = folder_of(
+        tmp_path / "run",
+        judgment("a", scores={"clarity": 0, "depth": 99}),
+        judgment("a", round=2, scores={"clarity": 4.5, "depth": 5}),
+        judgment("b", status="abstained", scores={"clarity": 5.5}),
+    )
+    document = json.loads((path / "run.json").read_text())
+    for dimension in document["rubric"]["dimensions"]:
+        dimension["scale"] = {"min": 1, "max": 5}
+    (path / "run.json").write_text(json.dumps(document))
+    assert [(each.line, each.field, each.found, each.expected) for each in faults_of(path)] == [
+        (1, "scores.clarity", "0", "a number from 1 to 5"),
+        (1, "scores.depth", "99", "a number from 1 to 5"),
+        (3, "scores.clarity", "5.5", "a number from 1 to 5"),
+    ]
+
+
 @pytest.mark.parametrize(
     ("lines", "n"), [(b'{"prompt_id":"p","id":"%s"}\n', 2), (b'{"prompt_id":"p","id":"%s\n', None)]
 )
