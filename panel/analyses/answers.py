@@ -36,16 +36,19 @@ from persona_panel.results.conclusions.wording import (
     in_brackets,
     listed,
     points,
+    two_digits,
     would_show,
 )
 from persona_panel.runs.collected import ratings_of
 from persona_panel.runs.run import Run, judged_in
 from persona_panel.runs.run_remarks import demonstration_notice
 from persona_panel.runs.scale_limits import unit_of
+from persona_panel.statistics.calibration import LEAST_PROMPTS
 from persona_panel.statistics.core.arrays import AnalysisOptions
 from persona_panel.statistics.core.display import COMPOSITE, number, percent
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.levels import LEVEL, PASSED, RELIABLE, TENTATIVE
+from persona_panel.statistics.core.means import Assurance
 from persona_panel.statistics.core.ranking import is_ahead, prompts_assured, takes_more_judges
 from persona_panel.statistics.core.table import Ratings, Row, on_composite
 
@@ -405,10 +408,13 @@ def may_stand_in(
     """
     if people is None:
         why = "no people's ratings"
+        answer = RunAnswer("people", f"Not known: {why} (--human).", Estimate(nan, reason=why))
+        n_prompts = len({item.prompt_id for item in run.items})
+        if n_prompts < LEAST_PROMPTS:
+            takes = f"a correction by people's ratings takes {LEAST_PROMPTS} (now {n_prompts})"
+            return replace(answer, limits=[f"First score more prompts: {takes}."])
         n = min(30, len(run.items))
-        command = command_on(run, "select", {"--n": n, "--out": "items.csv"})
-        sentence = f"Not known: {why} (--human)."
-        return RunAnswer("people", sentence, Estimate(nan, reason=why), command)
+        return replace(answer, command=command_on(run, "select", {"--n": n, "--out": "items.csv"}))
     command = command_on(run, "people correlate", people=True)
     rate = _row(people.rows, "alt_test_winning_rate", people.group)
     tau = _first(people, "tau_b_within_prompts", "tau_b").estimate()
@@ -473,7 +479,7 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
             "Which system is best is settled.",
             Estimate(nan, reason=why),
         )
-    if ranked.to_halve:
+    if ranked.corrected:
         return _more_of_people(run, ranked)
     open_ = [
         (each, each.sampled)
@@ -505,27 +511,37 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
         why = "more judges are needed"
         sentence = f"No number of prompts would show {which} {size}: {why}."
         return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
-    found, n = prompts_assured(sampled, LEVEL), hardest.n or 0
+    found = prompts_assured(sampled, LEVEL)
     sentence = would_show(found, f"show {which}")
-    sentence = f"{sentence[:-1]}{_costing(run, found.needed)}."
+    return _by_new_prompts(found, f"{sentence[:-1]}{_costing(run, found.needed)}.", command)
+
+
+def _by_new_prompts(found: Assurance, sentence: str, command: str = "") -> RunAnswer:
     value = Estimate(
-        nan if found.needed is None else float(found.needed), n=n, unit="prompts", exact=True,
+        nan if found.needed is None else float(two_digits(found.needed)), n=found.n, unit="prompts",
         reason="no number of prompts is likely enough" if found.needed is None else None,
+        exact=True,
     )  # fmt: skip
-    marks = {"now": float(n)}
+    marks = {"now": float(found.n)}
     return RunAnswer("settle", sentence, value, command, "prompts needed", marks)
 
 
 def _more_of_people(run: Run, ranked: Ranked) -> RunAnswer:
-    """Return how many responses people would have to rate."""
+    """Return how many responses, or new prompts where they rated all, people would have to rate."""
     command = command_on(run, "select", {"--n": 30, "--out": "items.csv"})
     decisive = ranked.decisive
-    sides = () if decisive is None else (decisive.a, decisive.b)
-    needed = ranked.to_halve.get(frozenset(sides))
+    mean = None if decisive is None else ranked.corrected[frozenset((decisive.a, decisive.b))]
+    if decisive is not None and mean is not None and mean.to_show is not None:
+        ahead = decisive if decisive.value >= 0 else -decisive
+        which = f"show {ahead.a} ahead of {ahead.b}"
+        return _by_new_prompts(
+            mean.to_show, would_show(mean.to_show, which, rated=" rated by people")
+        )
+    needed = None if mean is None else mean.to_halve
     if decisive is None or needed is None:
         why = "more ratings by people than there are responses"
-        sentence = "Another batch of prompts, rated by the panel and by people."
-        return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
+        sentence = "More prompts than there are, rated by the panel and by people."
+        return RunAnswer("settle", sentence, Estimate(nan, reason=why))
     sentence = (
         f"People's ratings of about {counted(needed, 'response')} would halve the interval of the "
         f"difference between {decisive.a} and {decisive.b}."

@@ -21,7 +21,7 @@ from persona_panel.statistics.core.ranking import (
 
 if TYPE_CHECKING:
     from persona_panel.runs.run import Run
-    from persona_panel.statistics.calibration import Calibration
+    from persona_panel.statistics.calibration import Calibration, CorrectedMean
 
 _NAMED = 4
 _VISIBLE = 0.005
@@ -37,8 +37,8 @@ class Ranked(NamedTuple):
         basis: whose ratings these are, as the beginning of a sentence; empty of the panel alone.
         unranked: why there are no systems.
         note: why people's ratings do not lead, where there are some.
-        to_halve: by the two systems of a difference, how many responses people would have to rate
-            for half of its interval; of a correction by their ratings alone.
+        corrected: by the two systems of a difference, what it is corrected from; of a correction by
+            people's ratings alone.
     """
 
     systems: Sequence[tuple[str, float]]
@@ -46,7 +46,7 @@ class Ranked(NamedTuple):
     basis: str = ""
     unranked: str = ""
     note: str = ""
-    to_halve: Mapping[frozenset[str], int | None] = MappingProxyType({})
+    corrected: Mapping[frozenset[str], CorrectedMean] = MappingProxyType({})
 
     @property
     def first(self) -> str:
@@ -107,9 +107,7 @@ def by_people(calibrated: Calibration) -> Ranked | None:
         sorted(means, key=lambda each: -each[1]),
         [pair.corrected for pair in pairs],
         basis,
-        to_halve={
-            frozenset((pair.corrected.a, pair.corrected.b)): pair.mean.to_halve for pair in pairs
-        },
+        corrected={frozenset((pair.corrected.a, pair.corrected.b)): pair.mean for pair in pairs},
     )
 
 

@@ -87,8 +87,8 @@ DEFINITIONS: Mapping[str, str] = {
     "effective votes more": "effective votes of personas, k / (1 + (k − 1) r), less those of as "
     f"many calls to a plain judge ({_VOTES})",
     "prompts needed": "smallest number of new prompts with which Student's t-test is significant "
-    "with a probability of 80 %, averaged over what may be true (A. O'Hagan, J. W. Stevens & M. J. "
-    "Campbell, 2005, Assurance in clinical trial design)",
+    "with a probability of 80 %, averaged over what may be true, rounded up to two digits "
+    "(A. O'Hagan, J. W. Stevens & M. J. Campbell, 2005, Assurance in clinical trial design)",
     "responses to rate": "people's ratings with which the interval of the corrected difference is "
     f"half as wide ({_PPI})",
     "ratio": "the personas' difference by people's, with Fieller's interval (E. C. Fieller, 1954, "

@@ -46,7 +46,13 @@ from persona_panel.statistics.core.display import (
 )
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.jackknife import jackknife_variance
-from persona_panel.statistics.core.means import critical_t, scaled_interval, two_sided_p
+from persona_panel.statistics.core.means import (
+    Assurance,
+    assured,
+    critical_t,
+    scaled_interval,
+    two_sided_p,
+)
 from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.core.table import Ratings, on_composite
 
@@ -199,6 +205,8 @@ class CorrectedMean:
             `SHARES_DIFFER` where probabilities may be lacking.
         width_ratio: the width of the corrected interval by Student's t as a share of that of
             people's own; NaN without either.
+        to_show: with how many new prompts, rated by as many people, its sign would be shown; None
+            where people rated only a part.
     """
 
     panel: float
@@ -211,6 +219,7 @@ class CorrectedMean:
     to_halve: int | None
     notes: tuple[Reason, ...] = ()
     width_ratio: float = nan
+    to_show: Assurance | None = None
 
 
 def corrected_mean(
@@ -342,9 +351,11 @@ def _estimated(
     corrected = result.as_estimate(none, is_mean)
     corrected = replace(corrected, p=two_sided_p(corrected.value / result.error, result.df))
     halved = result.to_halve(n, n_human, len(place), confidence)
+    sd = alone.error * math.sqrt(n)
     return CorrectedMean(
         _signed(panels), human, corrected, tuning if is_mean else nan, *sizes, halved, notes,
         result.reach(confidence) / alone.reach(confidence),
+        assured(alone.value, sd, n, 0.0, 1 - confidence) if everything else None,
     )  # fmt: skip
 
 

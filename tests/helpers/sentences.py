@@ -22,7 +22,7 @@ UNIT = r"(?: points| percentage points| of the scale's width)?"
 POINTS = rf"(?P<d>{NUMBER}){UNIT}"
 MANY = (
     r"(?:About (?P<needed>[\d,]+)|At least about [\d,]+|More than 10,000|No number of) new "
-    r"(?:prompt|item)s would"
+    r"(?:prompt|item)s(?: rated by people)? would"
 )
 """How many new prompts would show something."""
 SURE = r"with a probability of 80 %(?:: it is at most (?P<limit>\d+) %)? \(now (?P<now>[\d,]+)"
@@ -245,9 +245,7 @@ def _would_show(found: re.Match[str], beside: Beside) -> bool:
         and value(found["now"]) == row["n_prompts"]
         and (known is None) == (needed is None)
         and (found["limit"] is None or (known is None and value(found["limit"]) < 80))
-        and (
-            known is None or 0 <= value(needed) - known <= 0.1 * known + 1 or value(needed) == known
-        )
+        and (known is None or value(needed) == known)
         and (known is None or known > row["n_prompts"])
     )
 

@@ -128,7 +128,9 @@ def _only(
     if gone and new:
         yield f"{what}s ({_some(gone)}; {_some(new)})"
     elif gone or new:
-        yield f"{what}s (only {runs[not gone]} has {_some(gone or new)})"
+        names = gone or new
+        those = "the plain judge" if what == "persona" and names == ["none"] else _some(names)
+        yield f"{what}s (only {runs[not gone]} has {those})"
 
 
 def _some(names: Sequence[str]) -> str:

@@ -134,12 +134,24 @@ def as_many(needed: int | None, what: str = "prompt") -> str:
     """
     if needed is None:
         return f"more than {MOST:,} {what}s"
-    step = 10 ** max(0, floor(log10(needed)) - 1)
-    return f"about {ceil(needed / step) * step:,} {what}s"
+    return f"about {two_digits(needed):,} {what}s"
 
 
-def would_show(assured: Assurance, what: str, of: str = "prompt", least: str = "") -> str:
-    """Return how many new values, analysed by themselves, show what is open, and how likely.
+def two_digits(needed: int) -> int:
+    """Return a number above 0 rounded up to two digits.
+
+    >>> two_digits(123), two_digits(34)
+    (130, 34)
+    """
+    step: int = 10 ** max(0, floor(log10(needed)) - 1)
+    return ceil(needed / step) * step
+
+
+def would_show(
+    assured: Assurance, what: str, of: str = "prompt", least: str = "", rated: str = ""
+) -> str:
+    """Return how many new values, analysed by themselves, show what is open, and how likely;
+    `rated`: by whom they are.
 
     >>> from persona_panel.statistics.core.means import Assurance
     >>> would_show(Assurance(12, 138, 0.9), "show it")
@@ -151,7 +163,7 @@ def would_show(assured: Assurance, what: str, of: str = "prompt", least: str = "
     now = f"(now {assured.n:,})"
     if assured.needed is None and not assured.limit >= POWER:
         most = f": it is at most {percent(assured.limit)}" if assured.limit >= 0 else ""
-        return f"No number of new {of}s would {what} {how}{most} {now}."
+        return f"No number of new {of}s{rated} would {what} {how}{most} {now}."
     many = as_many(assured.needed, f"new {of}")
-    many = f"{least}{many}"
+    many = f"{least}{many}{rated}"
     return f"{many[0].upper()}{many[1:]} would {what} {how} {now}."

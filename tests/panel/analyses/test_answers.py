@@ -8,6 +8,7 @@ import shutil
 from dataclasses import replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from persona_panel import (
@@ -26,7 +27,9 @@ from persona_panel.analyses.answers import personas_beside_people
 from persona_panel.personas import NO_PERSONA
 from persona_panel.reports.page.report import report_of
 from persona_panel.results.answer import QUESTIONS
+from persona_panel.results.conclusions.wording import as_many
 from persona_panel.statistics import Row
+from persona_panel.statistics.core.means import assured
 from tests.helpers.answered_runs import (
     CASES,
     Case,
@@ -202,6 +205,37 @@ def test_few_prompts(runs: dict[str, Answered]) -> None:
         r"(?:About [\d,]+|No number of) new prompts would show \S+ ahead of \S+ with a probability"
     )
     assert re.match(rf"{new} of 80 %.* \(now 3\)", said["settle"])
+
+
+def test_people_who_rated_all_would_have_to_rate_new_prompts(tmp_path: Path) -> None:
+    """Where people rated every text, more ratings of these help no further: the number of new
+    prompts follows from people's own differences on the 24 prompts, and no text is to be drawn."""
+    case = Case({"ash": 6.2, "birch": 6.0, "cedar": 4}, people=True)
+    run, people = scored_case(case, tmp_path / "run")
+    assert people is not None
+    means = {item: of[~np.isnan(of)].mean() for item, of in zip(
+        people.items, people.scores[:, :, 0], strict=True)}  # fmt: skip
+    apart = np.array([means[f"p{n}/ash-{n}"] - means[f"p{n}/birch-{n}"] for n in range(24)])
+    needed = assured(float(apart.mean()), float(apart.std(ddof=1)), 24, 0.0, 0.05).needed
+    assert needed is not None
+    settle = answers_of(run, RunWithPeople.of(run, people))[-1]
+    first, second = ("ash", "birch") if apart.mean() > 0 else ("birch", "ash")
+    assert settle.sentence == (
+        f"{as_many(needed, 'new prompt').capitalize()} rated by people would show {first} ahead of "
+        f"{second} with a probability of 80 % (now 24)."
+    )
+    # The figure is that of the sentence, also where a page draws it.
+    assert f"{as_many(needed)} " == f"about {settle.estimate.value:,.0f} prompts "
+    assert settle.command == ""
+
+
+def test_few_prompts_take_more_of_them_before_people(runs: dict[str, Answered]) -> None:
+    """Texts are drawn for people from eight prompts on, which a correction takes."""
+    (few,) = [each for each in answers_of(runs["few"][0]) if each.question == "people"]
+    more = "First score more prompts: a correction by people's ratings takes 8 (now 3)."
+    assert (few.command, [*few.limits]) == ("", [more])
+    (enough,) = [each for each in answers_of(runs["winner"][0]) if each.question == "people"]
+    assert re.match(r"persona-panel select \S+ --n 30 ", enough.command)
 
 
 def test_all_failed(runs: dict[str, Answered]) -> None:

@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 from persona_panel.statistics import CorrectedMean, Reason, corrected_difference, corrected_mean
+from persona_panel.statistics.core.means import assured
 
 CASES = json.loads((Path(__file__).parent / "ppi" / "figures.json").read_text())["cases"]
 SHARE, FREE = (0.0, 1.0), (-inf, inf)
@@ -217,6 +218,20 @@ def test_how_many_ratings_halve_the_interval() -> None:
     then = found(now.to_halve)
     assert then.corrected.width / (now.corrected.width) == pytest.approx(0.5, abs=0.06)
     assert found(3900).to_halve is None
+
+
+def test_how_many_new_prompts_show_the_sign() -> None:
+    """Where people rated everything it is the number of values like theirs; of a part, none."""
+    rng = np.random.default_rng(6)
+    human = rng.normal(0.2, 1, 30)
+    expected = assured(float(human.mean()), float(human.std(ddof=1)), 30, 0.0, 0.05)
+    whole = corrected_mean(rng.normal(size=30), human).to_show
+    assert whole is not None
+    assert (whole.n, whole.needed, whole.limit) == (
+        30, expected.needed, pytest.approx(expected.limit)
+    )  # fmt: skip
+    human[0] = nan
+    assert corrected_mean(rng.normal(size=30), human).to_show is None
 
 
 def test_reasons_for_no_interval() -> None:

@@ -176,6 +176,15 @@ def test_ratings_are_compared_by_judges_of_both(tmp_path: Path) -> None:
     assert "ahead" not in " ".join(found.conclusion)
 
 
+def test_a_plain_judge_in_one_run_only_is_named(tmp_path: Path) -> None:
+    """The judge without a persona has the id `none`, which would read as if there were none."""
+    marked_run(tmp_path / "a", OLD, MODEL, "ann", "bob")
+    marked_run(tmp_path / "b", OLD, MODEL, "ann", "bob", plain_judge=True)
+    found = compared(tmp_path / "a", tmp_path / "b")
+    (one,) = found.compared
+    assert f"personas (only {found.runs[1]} has the plain judge)" in one.panel
+
+
 def test_a_dimension_that_is_the_composite_is_tested_once(tmp_path: Path) -> None:
     """A rubric of one dimension: composite and dimension have one p-value, which needs no
     adjustment."""
