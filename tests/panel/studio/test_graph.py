@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING
+from typing import Any
 
 import pytest
 from langgraph.store.memory import InMemoryStore
@@ -11,9 +11,6 @@ from langgraph.store.memory import InMemoryStore
 from persona_panel import ConfigurationError
 from persona_panel.studio import graph
 from tests.helpers.extras import needs_extra
-
-if TYPE_CHECKING:
-    from langgraph_sdk.runtime import ServerRuntime
 
 pytestmark = needs_extra("studio", "langgraph_api")
 
@@ -27,9 +24,9 @@ def made_anew(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     graph._kept_graph.cache_clear()
 
 
-def asking(context: Mapping[str, object] | None) -> ServerRuntime[Mapping[str, object] | None]:
+def asking(context: Mapping[str, object] | None) -> Any:
     """A request to run a graph, with what its config says."""
-    from langgraph_sdk.runtime import _ExecutionRuntime
+    from langgraph_sdk.runtime import _ExecutionRuntime  # deptry: ignore[DEP003]
 
     return _ExecutionRuntime(
         access_context="threads.create_run", store=InMemoryStore(), context=context
