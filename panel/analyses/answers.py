@@ -24,6 +24,7 @@ from persona_panel.files.wording import command_line
 from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.rows import adjusted_ends, sign_of
 from persona_panel.results.conclusions.score import (
+    beyond_bounds,
     can_be_reversed,
     declining,
     few_judged,
@@ -161,7 +162,8 @@ def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
     elif (decisive := ranked.decisive) is None:
         why, sentence = untested(ranked), best_sentence(ranked, run)
     else:
-        sentence = " ".join([best_sentence(ranked, run), *_not_ranked(run)])
+        undone = () if ranked.basis else beyond_bounds(run.missing_ratings(), run.leaderboard())
+        sentence = " ".join([best_sentence(ranked, run), *undone, *_not_ranked(run)])
         why = "the first system is not tested against every other"
         if ranked.winner is not None or not is_ahead(decisive):
             estimate, measure, why = decisive, "difference", ""

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from persona_panel.results.conclusions.wording import counted, in_brackets, listed, points
 from persona_panel.runs.scale_limits import unit_of
+from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.ranking import (
@@ -124,7 +125,7 @@ def reversed_by(panel: Ranked, people: Ranked) -> list[str]:
 
 
 def untested(ranked: Ranked) -> str:
-    if any(each.n for each in ranked.differences):
+    if any(each.n or each.reason != Reason.FEW_CLUSTERS for each in ranked.differences):
         return "; ".join(
             dict.fromkeys(str(each.reason) for each in ranked.of_first() if each.reason)
         )

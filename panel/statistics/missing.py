@@ -25,11 +25,12 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.levels import LEVEL
-from persona_panel.statistics.core.means import PairedScores, within_judges
+from persona_panel.statistics.core.means import PairedScores, critical_t, within_judges
 from persona_panel.statistics.core.ranking import Limits, SampledMean, influence_of, sampled_mean
 
 _DRAWS = 1999
 _HALVINGS = 20
+_STEPS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,23 +39,26 @@ class DifferenceBounds:
     ratings were missing.
 
     Attributes:
+        value: the difference as it is estimated, from `a`; of the prompts with ratings of both.
+        n_prompts: how many prompts both have answered: of these the others are.
         worst, best: the differences if what is missing lay at the ends of the scale, as bad and as
             good for side `a` as can be.
         tips_at: if a judge's missing differences lay by so many points below that judge's mean
-            difference, the system with the higher mean would not be significantly ahead: the
-            smallest number; infinite where it would be however they were, NaN where it is not.
+            difference, `a` would not be significantly ahead: the smallest number; infinite where
+            it would be with any, NaN where it is not.
+        holds: whether `a` is shown to be significantly ahead however the missing ratings were,
+            those included that spread more than any departure makes them; differences that are all
+            alike and above 0 count as significant.
     """
 
     a: str
     b: str
+    value: float
+    n_prompts: int
     worst: float
     best: float
     tips_at: float
-
-    @property
-    def holds(self) -> bool:
-        """Return whether the difference is significant however the missing ratings were."""
-        return self.tips_at == inf
+    holds: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,13 +142,29 @@ class _Filled:
     factors: Mapping[str, Labels] | None
 
     def bounds(self, of: Difference) -> DifferenceBounds:
-        worst, best = (self._mean(departure).mean for departure in (inf, -inf))
-        return DifferenceBounds(of.a, of.b, worst, best, self._tips_at() if of.p < LEVEL else nan)
+        worst, best = (self._mean(departure) for departure in (inf, -inf))
+        tips_at = self._tips_at() if of.p < LEVEL else nan
+        return DifferenceBounds(
+            of.a, of.b, of.value, worst.n_prompts, worst.mean, best.mean, tips_at,
+            tips_at == inf and self._holds(),
+        )  # fmt: skip
 
     def _tips_at(self) -> float:
-        if self._ahead(inf):
-            return inf
-        low, high = 0.0, float(np.nanmax(self.high - self.low))
+        # Between two of these no difference reaches an end of its scale: scores are linear in the
+        # departure, the mean less a multiple of the standard deviation is concave, so a conclusion
+        # that holds at both holds between them.
+        reached = np.concatenate([self._typical - self.low, self._typical - self.high])
+        moving = np.concatenate([self.low < self.high] * 2)
+        steps = np.unique(np.append(reached[moving & (reached > 0)], 0.0))
+        kept = np.linspace(0, len(steps) - 1, min(len(steps), _STEPS)).round().astype(np.intp)
+        low = 0.0
+        for step in steps[kept].tolist():
+            if not self._ahead(step):
+                return self._between(low, step)
+            low = step
+        return inf
+
+    def _between(self, low: float, high: float) -> float:
         for _ in range(_HALVINGS):
             middle = (low + high) / 2
             low, high = (middle, high) if self._ahead(middle) else (low, middle)
@@ -156,15 +176,59 @@ class _Filled:
 
     def _mean(self, departure: float) -> SampledMean:
         """Return the mean if missing differences lie by so much below their judge's mean."""
-        there = np.where(self.low == self.high, self.low, nan)
-        typical = mean_there(there, 0)
-        typical = np.where(np.isnan(typical), mean_there(typical, 0), typical)
-        filled = np.clip(np.nan_to_num(typical) - departure, self.low, self.high)
+        filled = np.clip(np.nan_to_num(self._typical) - departure, self.low, self.high)
         scores = filled.mean(axis=2).mean(axis=1)
         if self.factors is None:
             return sampled_mean(scores)
         moved = np.where(np.isnan(scores)[:, None], nan, influence_of(filled))
         return sampled_mean(scores, moved, self.factors)
+
+    @property
+    def _typical(self) -> Array:
+        """Return each judge's mean of the differences that are there `(judges, terms)`."""
+        typical = mean_there(np.where(self.low == self.high, self.low, nan), 0)
+        return np.where(np.isnan(typical), mean_there(typical, 0), typical)
+
+    def _holds(self) -> bool:
+        """Return whether a lower bound of t is significant over all that the ratings may be.
+
+        Of n prompts with the differences x, s their sum, t exceeds its critical value c where
+        s²(n − 1 + c²)/(n c²) > Σx² + n(n − 1)v, v the judges' variance. For each s, Σx² is at most
+        that of a fractional knapsack, as each x² lies below the chord between its ends.
+        """
+        there = ~np.isnan(self.low).any(axis=(1, 2))
+        ends = self.low[there].mean(axis=2), self.high[there].mean(axis=2)
+        low, high = (end.mean(axis=1) for end in ends)
+        n, (added, df) = len(low), self._judges_at_most(*ends)
+        square = critical_t(min(df, n - 1.0)) ** 2
+        factor = (n - 1 + square) / (n * square)
+        order = np.argsort(-(low + high))
+        slopes, widths = (low + high)[order], (high - low)[order]
+        sums = low.sum() + np.cumsum(widths) - widths
+        squares = (low**2).sum() + np.cumsum(widths * slopes) - widths * slopes
+        # Along each chord the two sides differ by a parabola, least here.
+        least = np.clip(slopes / (2 * factor), sums, sums + widths)
+        most = squares + slopes * (least - sums) + n * (n - 1) * added
+        return bool(low.sum() > 0 and (factor * least**2 > most).all())
+
+    def _judges_at_most(self, low: Array, high: Array) -> tuple[float, float]:
+        """Return the largest variance that the judges' factors can add, from each judge's scores
+        `(prompts, judges)`, and the least degrees of freedom that the sum of variances can have."""
+        added, df, n_judges = 0.0, inf, low.shape[1]
+        ends = low.mean(axis=0) / n_judges, high.mean(axis=0) / n_judges
+        for labels in (self.factors or {}).values():
+            names, codes = encode_labels(labels, n_judges)
+            if (levels := len(names)) < 2:
+                continue
+            own = np.eye(levels)[codes]
+            # A level moves the mean by its judges' share of it, less theirs of all judges'.
+            weights = own - own.mean(axis=0)
+            up, down = np.maximum(weights, 0.0), np.minimum(weights, 0.0)
+            reach = ends[0] @ up + ends[1] @ down, ends[1] @ up + ends[0] @ down
+            widest = np.maximum(np.abs(reach[0]), np.abs(reach[1]))
+            added += levels / (levels - 1) * float((widest**2).sum())
+            df = min(df, levels - 1.0)
+        return added, df
 
 
 def _dependence(counts: Array, scores: Array) -> tuple[float, float, float]:

@@ -8,6 +8,7 @@ from math import inf, isnan, nan
 from typing import TYPE_CHECKING
 
 from persona_panel.results.conclusions.wording import (
+    counted,
     in_brackets,
     missing_judgments,
 )
@@ -122,7 +123,7 @@ def weakest_lead(missing: MissingRatings | None, board: Leaderboard) -> Differen
     if missing is None or winner is None:
         return None
     leads = [each for each in missing.bounds if each.a == winner.system]
-    return min(leads, key=lambda each: each.tips_at, default=None)
+    return min(leads, key=lambda each: (each.tips_at, each.holds), default=None)
 
 
 def _alone(people_lead: bool) -> str:
@@ -141,17 +142,47 @@ def on_missing(
     if lead is not None and lead.holds:
         yield (
             f"That {lead.a} is the best{alone} holds however the missing ratings would have been: "
-            f"at worst it is {number(lead.worst)}{unit} above {lead.b}."
+            f"at worst it is {number(lead.worst)}{unit} above {lead.b}{_over(lead)}."
         )
     elif lead is not None:
-        yield (
-            f"{lead.a} would not be significantly ahead of {lead.b}{alone} if the differences "
-            f"that are missing were {number(lead.tips_at)}{unit} lower than the rest; however they "
-            f"were, the difference is between {number(lead.worst)} and {number(lead.best)}."
-        )
+        ahead = f"significantly ahead of {lead.b}{alone}"
+        if lead.tips_at == inf:
+            undone = (
+                f"{lead.a} would be {ahead} however much lower the differences that are missing "
+                "were, but perhaps not if some of them were much higher than others"
+            )
+        elif not lead.tips_at:
+            undone = (
+                f"{lead.a} would not be {ahead} even if the differences that are missing were as "
+                "near to the rest as the scale allows"
+            )
+        else:
+            undone = (
+                f"{lead.a} would not be {ahead} if the differences that are missing were "
+                f"{number(lead.tips_at)}{unit} lower than the rest"
+            )
+        yield f"{undone}; however they were, {_between(lead)}."
     if missing.p_scores * _TESTS < LEVEL and missing.lower:
         yield "Ratings are missing more often where the other judges rate lower."
     yield from on_systems(missing)
+
+
+def _over(lead: DifferenceBounds) -> str:
+    return f" over all {counted(lead.n_prompts, 'prompt')}"
+
+
+def _between(lead: DifferenceBounds) -> str:
+    ends = f"{number(lead.worst)} and {number(lead.best)}"
+    return f"the difference is between {ends}{_over(lead)}"
+
+
+def beyond_bounds(missing: MissingRatings | None, board: Leaderboard) -> Iterator[str]:
+    """Yield that the missing ratings can undo which system is best, where its lead is outside its
+    own bounds, as some prompts have no ratings of both."""
+    lead = weakest_lead(missing, board)
+    if lead is None or lead.holds or lead.worst - _SAME <= lead.value <= lead.best + _SAME:
+        return
+    yield f"The missing ratings can undo this: however they were, {_between(lead)}."
 
 
 def on_systems(missing: MissingRatings) -> Iterator[str]:
@@ -192,6 +223,8 @@ def missing_table(missing: MissingRatings | None) -> Iterator[Table]:
         why = "it is significant however the missing ratings would have been"
         if isnan(each.tips_at):
             why = "it is not significant"
+        elif not each.holds:
+            why = "no number of points undoes it"
         tips = nan if each.tips_at == inf else each.tips_at
         tips_at = Estimate(tips, exact=True, reason=why if isnan(tips) else None)
         holds = each.holds
@@ -203,7 +236,8 @@ def missing_table(missing: MissingRatings | None) -> Iterator[Table]:
         "missing_bounds", (Key("a", "systems"), Key("b")), columns, list(map(row, missing.bounds)),
         "Differences with the missing ratings", sides=("a", "b"), when="full",
         remarks=[
-            "Worst, best: what is missing lies at the ends of the scale (Manski 2003). Tips at: "
+            "Worst, best: what is missing lies at the ends of the scale (Manski 2003), over all "
+            "prompts that both have answered. Tips at: "
             "from so many points below a judge's mean difference on, the missing ones undo the "
             "significance (delta adjustment, White et al. 2011). Nothing is imputed elsewhere."
         ],

@@ -319,6 +319,7 @@ class Reason(StrEnum):
     TWO_SOURCES = "two sources only, whose correlation is always 1 or -1"
     NO_RATINGS = "no ratings"
     NO_SHARED_ITEMS = "no shared items"
+    NO_SHARED_RATINGS = "no prompt has ratings of both"
     NO_SHARED_JUDGES = "no judge rated both on the same prompt"
     COMPARED = "responses were compared, not rated"
     NO_COMPLETE_RATERS = "fewer than two raters rated every item"

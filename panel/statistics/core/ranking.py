@@ -26,6 +26,7 @@ from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
+    Mask,
     Random,
     Reason,
     divide,
@@ -477,6 +478,8 @@ def rank_systems(
         np.add.at(counts, column, abstentions)
     declining = counts[:, 0] > MOSTLY * counts[:, 1]
     means = np.array([sampled.mean for sampled in over_prompts])
+    answered = np.zeros(shape, dtype=np.bool_)
+    answered[row, column] = True
     paired = PairedScores(table, influence)
     if judges is not None and np.isnan(judges.terms).any():
         shares = by_cell(1.0 - np.isnan(judges.terms))
@@ -490,7 +493,9 @@ def rank_systems(
     factors = None if judges is None or random == "prompts" else judges.factors
     differences = pairs_adjusted(
         [
-            _difference(paired, (a, b), factors, limits, over=OVER[random], a=of_a, b=of_b)
+            _difference(
+                paired, (a, b), answered, factors, limits, over=OVER[random], a=of_a, b=of_b
+            )
             for a, b in (combinations(order, 2) if compared else ())
             for of_a, of_b in [(names_of[a], names_of[b])]
         ]
@@ -555,12 +560,13 @@ def _without_interval(sampled: SampledMean) -> SampledMean:
 def _difference(
     paired: PairedScores,
     places: tuple[int, int],
+    answered: Mask,
     factors: Mapping[str, Labels] | None,
     limits: Limits,
     **of: Any,
 ) -> SystemDifference:
-    """Return the difference of two systems; `factors` as of `sampled_mean`, `of`: what else the
-    estimate holds."""
+    """Return the difference of two systems; `answered`: `(prompts, systems)`, `factors` as of
+    `sampled_mean`, `of`: what else the estimate holds."""
     (a, b), influence = places, paired.influence
     common = paired.scores[:, a] - paired.scores[:, b]
     scores = common if paired.apart is None else np.where(paired.apart[:, a, b], nan, common)
@@ -569,8 +575,10 @@ def _difference(
     else:
         mean = sampled_mean(scores, influence[:, a] - influence[:, b], factors)
     there = scores[~np.isnan(scores)]
-    if not len(there) and not np.isnan(common).all():
-        mean = replace(mean, reason=Reason.NO_SHARED_JUDGES)
+    if not len(there) and answered[:, [a, b]].all(axis=1).any():
+        apart = not np.isnan(common).all()
+        why = Reason.NO_SHARED_JUDGES if apart else Reason.NO_SHARED_RATINGS
+        mean = replace(mean, reason=why)
     sd = float(there.std(ddof=1)) if len(there) > 1 else nan
     size = nan if mean.reason or not sd else mean.mean / sd
     most = limits[1] - limits[0]

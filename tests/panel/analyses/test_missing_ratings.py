@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from math import inf
+
 import numpy as np
 import pytest
 
 from persona_panel import Ratings, RunWithPeople
 from persona_panel.analyses.answers import answers_of
 from persona_panel.analyses.score import score_result
+from persona_panel.results.conclusions.score import on_missing
 from persona_panel.rubrics import Composite
+from persona_panel.statistics.missing import DifferenceBounds, MissingRatings
 from tests.helpers.gate_runs import run_of
 from tests.helpers.judgments import PLAIN
 
@@ -41,7 +45,7 @@ def test_what_holds_however_the_missing_ratings_were_is_said() -> None:
     ratings = scores(3)
     ratings[0, 0, 0] = np.nan
     [remark] = remarks_on(ratings)
-    assert remark.startswith(HOLDS) and remark.endswith(" points above oak.")
+    assert remark.startswith(HOLDS) and remark.endswith(" points above oak over all 12 prompts.")
 
 
 def test_what_missing_ratings_could_undo_is_said_with_its_figures() -> None:
@@ -53,12 +57,51 @@ def test_what_missing_ratings_could_undo_is_said_with_its_figures() -> None:
     [row] = table.rows
     assert (
         f"{TIPS}{row['tips_at'].value:.2f} points lower than the rest; however they were, the "
-        f"difference is between {row['worst'].value:.2f} and {row['best'].value:.2f}."
+        f"difference is between {row['worst'].value:.2f} and {row['best'].value:.2f} over all "
+        "12 prompts."
     ).replace("-", "−") in result.remarks
     assert MISSING in result.remarks
     _, trust, *_ = answers_of(run)
     assert f"{MISSING} Which system is best may depend on them." in trust.sentence
     assert trust.limits == [f"{MISSING} Which system is best may depend on them."]
+
+
+def test_a_lead_outside_its_bounds_is_not_said_without_them() -> None:
+    """Elm leads by 3, 2.5 and 2.5 on three prompts and is not rated on two more, where oak has 7.5:
+    its lead of 2.67 is of three prompts; over all five it is between (8 − 13)/5 and (8 + 5)/5."""
+    elm, oak = [4, 3.5, 4, np.nan, np.nan], [1, 1, 1.5, 7.5, 7.5]
+    ratings = np.repeat(np.stack([elm, oak], axis=1)[:, :, None], 2, axis=2)
+    run = run_of(ratings, ("elm", "oak"))
+    bounds = "however they were, the difference is between −1.00 and 2.60 over all 5 prompts."
+    best = answers_of(run)[0].sentence
+    assert best.startswith("elm is significantly ahead: 2.67 points above oak")
+    assert best.endswith(f" The missing ratings can undo this: {bounds}")
+    [remark] = [each for each in score_result(run).remarks if each.startswith(TIPS)]
+    assert remark.endswith(f" points lower than the rest; {bounds}")
+    assert "can undo" not in answers_of(run_of(one_side(scores(1.2)), ("elm", "oak")))[0].sentence
+
+
+@pytest.mark.parametrize(
+    ("tips_at", "said"),
+    [
+        (0.0, f"{TIPS}as near to the rest as the scale allows".replace(" if ", " even if ")),
+        (
+            inf,
+            "elm would be significantly ahead of oak however much lower the differences that are "
+            "missing were, but perhaps not if some of them were much higher than others",
+        ),
+    ],
+)
+def test_what_undoes_a_lead_is_said_where_it_is_no_number_of_points(
+    tips_at: float, said: str
+) -> None:
+    """Nothing at all undoes it, or spread alone does."""
+    board = run_of(scores(1.2), ("elm", "oak")).leaderboard()
+    bounds = DifferenceBounds("elm", "oak", 1.2, 12, 0.5, 1.5, tips_at, holds=False)
+    missing = MissingRatings({"elm": 0.1, "oak": 0.1}, 1.0, 1.0, False, (bounds,))
+    assert list(on_missing(missing, board, " points")) == [
+        f"{said}; however they were, the difference is between 0.50 and 1.50 over all 12 prompts."
+    ]
 
 
 def test_what_missing_ratings_leave_open_is_of_the_panel_where_people_lead() -> None:

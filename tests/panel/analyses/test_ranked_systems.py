@@ -24,6 +24,7 @@ from persona_panel.statistics.core.ranking import (
 )
 from tests.helpers.gate_runs import run_of
 
+NAN = math.nan
 RUN = run_of([[[5.0]]], ["ash"])
 """A run without a price: of it come the unit and the commands alone."""
 
@@ -39,10 +40,10 @@ def settled(board: Leaderboard) -> str:
 
 
 def board(table: list[list[float]], **more: object) -> Leaderboard:
-    """Of a prompts × systems table of composites; NaN where there is none."""
-    names = [name for _ in table for name in "ABCDEF"[: len(table[0])]]
-    prompts = [f"p{i}" for i, line in enumerate(table) for _ in line]
-    values = np.array(table).ravel()
+    """Of a prompts × systems table of composites; NaN where there is no response."""
+    cells = np.argwhere(~np.isnan(table)).tolist()
+    names, prompts = ["ABCDEF"[s] for _, s in cells], [f"p{p}" for p, _ in cells]
+    values = np.array([table[p][s] for p, s in cells])
     return rank_systems(names, prompts, values, np.empty((len(values), 0)), [], **more)  # type: ignore[arg-type]
 
 
@@ -145,6 +146,24 @@ def test_systems_that_share_no_prompt_are_not_compared_and_the_reason_is_that() 
     nan = float("nan")
     said = best(board([[9, nan], [8, nan], [nan, 5], [nan, 6]]))
     assert "can be tested (no prompt has texts of two systems: " in said
+
+
+@pytest.mark.parametrize(
+    ("ratings", "why"),
+    [
+        # One judge rated A alone, the other B alone.
+        ([[[5, NAN], [NAN, 3]], [[4, NAN], [NAN, 2]]], "no judge rated both on the same prompt"),
+        # Either prompt has ratings of one system.
+        ([[[5, 4], [NAN, NAN]], [[NAN, NAN], [3, 2]]], "no prompt has ratings of both"),
+    ],
+)
+def test_systems_with_texts_on_the_same_prompts_are_not_said_to_have_none(
+    ratings: list[list[list[float]]], why: str
+) -> None:
+    """Both prompts have a response of either system, and no difference of their ratings."""
+    run = run_of(ratings, ["A", "B"])
+    said = which_is_best(run, by_panel(run.leaderboard())).sentence
+    assert said.startswith(f"No difference between systems can be tested ({why}): A ")
 
 
 def test_those_significantly_below_are_left_out_of_the_tie() -> None:

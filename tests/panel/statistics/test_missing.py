@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 from persona_panel.statistics import Difference
+from persona_panel.statistics.core.ranking import sampled_mean
 from persona_panel.statistics.missing import MissingRatings, missing_ratings
 
 NAN = math.nan
@@ -21,15 +22,16 @@ def missing_in(
     ratings: np.ndarray,
     difference: Difference = AHEAD,
     factors: Mapping[str, Sequence[str]] | None = None,
+    highest: float = 10.0,
 ) -> MissingRatings | None:
-    """Of ratings `(prompts, systems, judges)` from 1 to 10 of the systems A, B, …"""
+    """Of ratings `(prompts, systems, judges)` from 1 to `highest` of the systems A, B, …"""
     prompts, systems, judges = ratings.shape
     return missing_ratings(
         ratings.reshape(-1, judges, 1),
         [chr(ord("A") + s) for s in range(systems)] * prompts,
         [f"p{p}" for p in range(prompts) for _ in range(systems)],
         [difference],
-        (1.0, 10.0),
+        (1.0, highest),
         factors,
     )
 
@@ -82,6 +84,65 @@ def test_a_conclusion_tips_where_the_filled_in_differences_are_no_longer_signifi
         filled = np.where(np.isnan(apart), np.nanmean(apart, axis=0) - departure, apart)
         p = stats.ttest_1samp(np.maximum(filled, low).mean(axis=1), 0).pvalue
         assert (p < 0.05) == significant
+
+
+def test_the_tipping_point_may_be_further_away_than_the_scale_is_long() -> None:
+    """Of seven prompts the differences are 2, 4, 2, 4, 2, 4, and A has 2 where B is missing: that
+    difference is 1 at most, 2 below the mean of 3, and t is its critical value 2.447 at −2.68."""
+    ratings = np.array([[5, 3], [5, 1]] * 3 + [[2, NAN]])[:, :, None]
+    found = missing_in(ratings, highest=5)
+    assert found is not None
+    tips_at = found.bounds[0].tips_at
+    assert tips_at == pytest.approx(5.676, abs=0.002)
+    assert stats.ttest_1samp([2, 4] * 3 + [3 - tips_at], 0).pvalue == pytest.approx(0.05, abs=1e-4)
+
+
+def test_a_difference_does_not_hold_where_spread_alone_undoes_it() -> None:
+    """No departure alike of both gaps undoes it: at the worst the differences are 2/3, 1/3, 4/3,
+    2/3. If B had 1 in the first gap and 5 in the second, they would be 2, 1/3, 4/3, 2/3: higher on
+    average, and not significant."""
+    ratings = [
+        [[5, 4, 5], [4, 3, NAN]],
+        [[4, 3, 5], [2, NAN, 4]],
+        [[4, 5, 5], [2, 3, 5]],
+        [[3, 3, 4], [3, 3, 2]],
+    ]
+    found = missing_in(np.array(ratings), highest=5)
+    assert found is not None
+    [bounds] = found.bounds
+    assert bounds.worst == pytest.approx((2 + 1 + 4 + 2) / 12)
+    assert stats.ttest_1samp([2 / 3, 1 / 3, 4 / 3, 2 / 3], 0).pvalue < 0.05
+    assert stats.ttest_1samp([2, 1 / 3, 4 / 3, 2 / 3], 0).pvalue == pytest.approx(0.061, abs=5e-4)
+    assert bounds.tips_at == math.inf and not bounds.holds
+
+
+@pytest.mark.parametrize("judges", [2, 5])
+def test_what_holds_is_significant_however_gaps_are_filled_in(judges: int) -> None:
+    """With every way to put the gaps at the ends of the scale, at which a conclusion that something
+    undoes is undone: of prompts alone exactly; with judges as a sample no more is said to hold."""
+    rng = np.random.default_rng(8)
+    factors = {"judge": list("abcde")} if judges == 5 else None
+    counts = [0, 0]
+    for _ in range(150):
+        lead = rng.uniform(0.5, 2.5)
+        ratings = rng.normal(1.7, 0.4, (7, 2, judges)) + np.array([lead, 0.0])[:, None]
+        ratings = np.clip(ratings, 1, 5)
+        gaps = rng.permutation(ratings.size)[: 2 + judges // 2]
+        ratings.flat[gaps] = NAN
+        found = missing_in(ratings, factors=factors, highest=5)
+        assert found is not None
+        undone = False
+        for ends in product((1.0, 5.0), repeat=len(gaps)):
+            ratings.flat[gaps] = ends
+            apart = ratings[:, 0] - ratings[:, 1]
+            scores, moved = apart.mean(axis=1), apart - apart.mean(axis=1, keepdims=True)
+            mean = sampled_mean(scores, moved / judges if factors else None, factors)
+            undone |= not (mean.mean > 0 and mean.p_value < 0.05)
+        holds = found.bounds[0].holds
+        assert not (holds and undone)
+        assert factors or holds != undone
+        counts[holds] += 1
+    assert min(counts) > 15
 
 
 def test_a_difference_that_is_not_significant_has_no_tipping_point() -> None:
