@@ -342,6 +342,16 @@ RUN: dict[str, Check] = {
     r"(?P<ids>.+)\.": lambda found, _: (
         min(3, value(found["n"])) == len(found["ids"].removesuffix(", …").split("', '"))
     ),
+    r"The missing ratings can undo this: however they were, the difference is between "
+    rf"(?P<x>{NUMBER}) and (?P<y>{NUMBER}) over all \d+ prompts and judges\.": (
+        lambda found, beside: (
+            beside.summary["winner"] is not None
+            and any(
+                not value(found["x"]) <= round(row["difference"], 2) <= value(found["y"])
+                for row in _own(beside, beside.ranked[0]["system"])
+            )
+        )
+    ),
     r"Ratings are missing of (?P<a>\S+) more than of (?P<b>\S+) \((?P<x>\d+) % and (?P<y>\d+) % of "
     r"them\)\. Which system is best may depend on them\.": lambda found, beside: (
         beside.summary["winner"] is not None
@@ -405,7 +415,8 @@ RUN: dict[str, Check] = {
 
 _LIMITS = re.compile(
     r"(?<=\.) (?=Not ranked, |All judges |There is one |[\d,]+ of [\d,]+ judgments are missing|"
-    r"Longer responses |Judges prefer |Ratings are missing |[\d,]+ responses? ha)"
+    r"Longer responses |Judges prefer |(?:R|The missing r)atings (?:are missing|can undo) |"
+    r"[\d,]+ responses? ha)"
 )
 """Where, in an answer, a sentence on what limits it begins."""
 

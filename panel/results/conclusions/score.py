@@ -168,7 +168,7 @@ def on_missing(
 
 
 def _over(lead: DifferenceBounds) -> str:
-    return f" over all {counted(lead.n_prompts, 'prompt')}"
+    return f" over all {counted(lead.n_prompts, 'prompt')} and judges"
 
 
 def _between(lead: DifferenceBounds) -> str:
@@ -178,7 +178,7 @@ def _between(lead: DifferenceBounds) -> str:
 
 def beyond_bounds(missing: MissingRatings | None, board: Leaderboard) -> Iterator[str]:
     """Yield that the missing ratings can undo which system is best, where its lead is outside its
-    own bounds, as some prompts have no ratings of both."""
+    own bounds, as some prompts or judges have no ratings of both."""
     lead = weakest_lead(missing, board)
     if lead is None or lead.holds or lead.worst - _SAME <= lead.value <= lead.best + _SAME:
         return

@@ -45,7 +45,9 @@ def test_what_holds_however_the_missing_ratings_were_is_said() -> None:
     ratings = scores(3)
     ratings[0, 0, 0] = np.nan
     [remark] = remarks_on(ratings)
-    assert remark.startswith(HOLDS) and remark.endswith(" points above oak over all 12 prompts.")
+    assert remark.startswith(HOLDS) and remark.endswith(
+        " points above oak over all 12 prompts and judges."
+    )
 
 
 def test_what_missing_ratings_could_undo_is_said_with_its_figures() -> None:
@@ -58,7 +60,7 @@ def test_what_missing_ratings_could_undo_is_said_with_its_figures() -> None:
     assert (
         f"{TIPS}{row['tips_at'].value:.2f} points lower than the rest; however they were, the "
         f"difference is between {row['worst'].value:.2f} and {row['best'].value:.2f} over all "
-        "12 prompts."
+        "12 prompts and judges."
     ).replace("-", "−") in result.remarks
     assert MISSING in result.remarks
     _, trust, *_ = answers_of(run)
@@ -72,7 +74,9 @@ def test_a_lead_outside_its_bounds_is_not_said_without_them() -> None:
     elm, oak = [4, 3.5, 4, np.nan, np.nan], [1, 1, 1.5, 7.5, 7.5]
     ratings = np.repeat(np.stack([elm, oak], axis=1)[:, :, None], 2, axis=2)
     run = run_of(ratings, ("elm", "oak"))
-    bounds = "however they were, the difference is between −1.00 and 2.60 over all 5 prompts."
+    bounds = (
+        "however they were, the difference is between −1.00 and 2.60 over all 5 prompts and judges."
+    )
     best = answers_of(run)[0].sentence
     assert best.startswith("elm is significantly ahead: 2.67 points above oak")
     assert best.endswith(f" The missing ratings can undo this: {bounds}")
@@ -100,7 +104,8 @@ def test_what_undoes_a_lead_is_said_where_it_is_no_number_of_points(
     bounds = DifferenceBounds("elm", "oak", 1.2, 12, 0.5, 1.5, tips_at, holds=False)
     missing = MissingRatings({"elm": 0.1, "oak": 0.1}, 1.0, 1.0, False, (bounds,))
     assert list(on_missing(missing, board, " points")) == [
-        f"{said}; however they were, the difference is between 0.50 and 1.50 over all 12 prompts."
+        f"{said}; however they were, the difference is between 0.50 and 1.50 over all 12 "
+        "prompts and judges."
     ]
 
 
