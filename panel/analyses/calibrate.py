@@ -262,7 +262,7 @@ def calibrate_result(
         "calibrate",
         calibrate_conclusion(calibrated, run),
         tables,
-        [_HOW_TO_READ, *drawn],
+        [*drawn, _HOW_TO_READ],
         [_LAMBDA.format(WIDEST), *([adjusted] if calibrated.pairs else [])],
         reading=reading,
         source=source,

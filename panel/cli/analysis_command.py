@@ -23,6 +23,7 @@ from persona_panel.cli.failures import (
     NOT_MET,
     NOTHING_SCORED,
     NextStep,
+    figure_and_file,
     refusals,
     refusals_without_calls,
     say_what_is_missing,
@@ -253,7 +254,7 @@ class ResultOutput:
             self.to.render(result, to, full=self.full)
         if self.plot is not None:
             try:
-                name, file = _plotted(self.plot)
+                name, file = figure_and_file(self.plot)
                 figure = result.plot(name)
             except ValueError as error:
                 raise click.UsageError(f"--plot {self.plot}: {error}.") from None
@@ -351,18 +352,12 @@ def _short_formats(command: Command) -> Command:
     return command
 
 
-def _plotted(plot: str) -> tuple[str, str]:
-    """Return the figures to draw, empty for the main ones, and the file."""
-    name, equals, file = plot.partition("=")
-    return (name, file) if equals and name.isidentifier() else ("", plot)
-
-
 def _check_plot(plot: str) -> None:
     from persona_panel.results.page_columns import PLOTS, plots_at_hand
 
     if not plots_at_hand():
         raise click.UsageError(f"--plot needs Matplotlib: {PLOTS}")
-    _, file = _plotted(plot)
+    _, file = figure_and_file(plot)
     if file.startswith("="):
         raise click.UsageError(f"--plot {file}: expected a figure's name before =, or a file alone")
     if Path(file).suffix.lower() not in (".pdf", ".svg", ".png"):

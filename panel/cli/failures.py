@@ -81,6 +81,13 @@ WRITTEN = ("--out", "--junit", "--markdown", "--plot", "--batch-out")
 """What names what a command writes: files, a folder, or a run, which may be at an address."""
 
 
+def figure_and_file(plot: str) -> tuple[str, str]:
+    """Return the name of the figures that `--plot` is to draw, empty for the main ones, and the
+    file."""
+    name, equals, file = plot.partition("=")
+    return (name, file) if equals and name.isidentifier() else ("", plot)
+
+
 def refuse_overwriting(ctx: click.Context) -> None:
     """See that no option has a command write over what another parameter has it read, over a file
     of a run's folder or at an address. Raises ConfigurationError: one does."""
@@ -92,6 +99,8 @@ def refuse_overwriting(ctx: click.Context) -> None:
 
             if option in runs and is_meant_as_address(path):
                 continue
+            if option == "--plot":
+                _, path = figure_and_file(path)
             others = [value for name, value in options.items() if name != option]
             refuse_as_output(option, path, _texts(others))
 

@@ -101,8 +101,8 @@ DEFINITIONS: Mapping[str, str] = {
     "entropy": "−Σ p log₂ p over the shares of the scores (C. E. Shannon, 1948, A mathematical "
     "theory of communication)",
     "leniency": f"mean distance from all judges on the same responses{_T}",
-    "own-family bonus": "judges of a family on its responses, less others on these, less the same "
-    f"on other families' responses{_T}",
+    "own-family bonus": "mean score of a family's judges minus that of the others, on the family's "
+    f"responses, minus the same on the others' responses{_T}",
     "position bias": "share of pairs, compared in both orders, that the response shown first wins, "
     f"less that of the second{_T}",
     "share of the mode": f"share of scores that are the commonest one{_T}",

@@ -35,13 +35,10 @@ def test_a_panel_beside_people_without_a_call(
     assert done.returncode == 0, done.stderr
     assert re.search(r"480/480 judgments, .*, 0 tokens, 0 missing", done.stderr)
     run = tmp_path / "runs" / "arguments"
-    assert len(json.loads((run / "summary.json").read_text())["answers"]) == 5
-    best, stands_in = (
-        re.search(f"{question} (.*)", done.stdout)
-        for question in (r"Which system is best\?", r"May the panel stand in for people\?")
-    )
-    assert best and best[1].startswith("By the ratings of 80 people:")
-    assert stands_in and "τ_b with people" in stands_in[1]
+    assert "Which system is best? By the ratings of 80 people:" in done.stdout
+    answers = json.loads((run / "summary.json").read_text())["answers"]
+    assert len(answers) == 5
+    assert "τ_b with people" in json.dumps(answers, ensure_ascii=False)
 
 
 @pytest.mark.skipif(not SOURCE.exists(), reason="the public file is not here")

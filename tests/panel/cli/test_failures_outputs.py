@@ -14,7 +14,8 @@ from persona_panel.cli.main import command
 from tests.helpers.marked_texts import marked_model, marked_run
 
 READ = {
-    "--instructions", "--selected", "--items", "--responses", "--attacks", "--consent", "file",
+    "--instructions", "--selected", "--items", "--responses", "--attacks", "--consent", "--prompt",
+    "file",
 }  # fmt: skip
 """What is shown as FILE and is read; `cache export` refuses a file that is there by itself."""
 PANEL = ("--personas", "personas.yaml", "--rubric", "rubric.yaml", "--model", "scripted")
@@ -126,6 +127,7 @@ def test_every_option_that_names_a_file_is_known() -> None:
         param.opts[0]
         for leaf in leaves(command)
         for param in leaf.params
-        if param.metavar in ("FILE", "RUN", "FOLDER") and param.opts[0] not in ("run", "folder")
+        if param.metavar in ("FILE", "[FIGURE=]FILE", "RUN", "FOLDER")
+        and param.opts[0] not in ("run", "folder")
     }
     assert found - {"--like", "--from"} == READ | set(WRITTEN) - {"--batch-out"}
