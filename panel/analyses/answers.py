@@ -47,7 +47,7 @@ from persona_panel.runs.scale_limits import unit_of
 from persona_panel.statistics.calibration import LEAST_PROMPTS
 from persona_panel.statistics.core.arrays import AnalysisOptions
 from persona_panel.statistics.core.display import COMPOSITE, number, percent
-from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.levels import LEVEL, PASSED, RELIABLE, TENTATIVE
 from persona_panel.statistics.core.means import Assurance
 from persona_panel.statistics.core.ranking import is_ahead, prompts_assured, takes_more_judges
@@ -500,8 +500,7 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
             abs(each[0].value) / (each[1].errors[0][0] or 1.0),
         ),
     )
-    ahead = hardest if hardest.value >= 0 else -hardest
-    which = f"{ahead.a} ahead of {ahead.b}"
+    which = _ahead(hardest)
     if abs(hardest.value) <= _EQUAL or not sampled.errors[0][0]:
         why = (
             f"the difference between {ranked.first} and {hardest.b} is {points(hardest.value, '')}"
@@ -513,18 +512,24 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
         why = "more judges are needed"
         sentence = f"No number of prompts would show {which} {size}: {why}."
         return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
-    found = prompts_assured(sampled, LEVEL)
-    sentence = would_show(found, f"show {which}")
-    return _by_new_prompts(found, f"{sentence[:-1]}{_costing(run, found.needed)}.", command)
+    assurance = prompts_assured(sampled, LEVEL)
+    sentence = would_show(assurance, f"show {which}")
+    return _by_new_prompts(assurance, f"{sentence[:-1]}{_costing(run, assurance.needed)}.", command)
 
 
-def _by_new_prompts(found: Assurance, sentence: str, command: str = "") -> RunAnswer:
+def _ahead(difference: Difference) -> str:
+    """Return which of the two systems has the higher mean, in words."""
+    higher = difference if difference.value >= 0 else -difference
+    return f"{higher.a} ahead of {higher.b}"
+
+
+def _by_new_prompts(assurance: Assurance, sentence: str, command: str = "") -> RunAnswer:
+    needed = assurance.needed
     value = Estimate(
-        nan if found.needed is None else float(two_digits(found.needed)), n=found.n, unit="prompts",
-        reason="no number of prompts is likely enough" if found.needed is None else None,
-        exact=True,
+        nan if needed is None else float(two_digits(needed)), n=assurance.n, unit="prompts",
+        reason="no number of prompts is likely enough" if needed is None else None, exact=True,
     )  # fmt: skip
-    marks = {"now": float(found.n)}
+    marks = {"now": float(assurance.n)}
     return RunAnswer("settle", sentence, value, command, "prompts needed", marks)
 
 
@@ -534,11 +539,8 @@ def _more_of_people(run: Run, ranked: Ranked) -> RunAnswer:
     decisive = ranked.decisive
     mean = None if decisive is None else ranked.corrected[frozenset((decisive.a, decisive.b))]
     if decisive is not None and mean is not None and mean.to_show is not None:
-        ahead = decisive if decisive.value >= 0 else -decisive
-        which = f"show {ahead.a} ahead of {ahead.b}"
-        return _by_new_prompts(
-            mean.to_show, would_show(mean.to_show, which, rated=" rated by people")
-        )
+        sentence = would_show(mean.to_show, f"show {_ahead(decisive)}", rated=" rated by people")
+        return _by_new_prompts(mean.to_show, sentence)
     needed = None if mean is None else mean.to_halve
     if decisive is None or needed is None:
         why = "more ratings by people than there are responses"
