@@ -79,12 +79,12 @@ def _leaderboard(rng: np.random.Generator, cell: Cell, judges: Judges, intervals
     )
     first = next(entry for entry in board.systems if entry.system == "s0")
     fixed = cell.judges == "fixed"
-    ends = (first.ci_low, first.ci_high) if fixed else (first.judges_ci_low, first.judges_ci_high)
+    ends = (first.composite if fixed else first.with_judges).ends
     one = next(one for one in board.differences if {one.a, one.b} == {"s0", "s1"})
     sign = 1 if one.a == "s0" else -1
     low, high = sorted((sign * one.low, sign * one.high))
     return {
-        "composite": (first.composite, *ends),
+        "composite": (first.composite.value, *ends),
         "difference": (sign * one.value, low, high),
     }
 

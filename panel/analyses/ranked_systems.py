@@ -11,7 +11,7 @@ from persona_panel.results.conclusions.wording import counted, in_brackets, list
 from persona_panel.runs.scale_limits import unit_of
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.ranking import (
     Leaderboard,
     Winner,
@@ -82,7 +82,9 @@ def by_panel(board: Leaderboard) -> Ranked:
     why = "" if ranked else "no response has a composite"
     if not ranked and any(entry.declines for entry in board.systems):
         why = "most of their judgments are abstentions"
-    return Ranked([(each.system, each.composite) for each in ranked], board.differences, "", why)
+    return Ranked(
+        [(each.system, each.composite.value) for each in ranked], board.differences, "", why
+    )
 
 
 def by_people(calibrated: Calibration) -> Ranked | None:
@@ -215,9 +217,7 @@ def alone_sentence(ranked: Ranked, run: Run) -> str:
     ((name, mean),) = ranked.systems
     board = run.leaderboard()
     entry = next(each for each in board.systems if each.system == name)
-    facts = in_brackets(
-        Estimate(mean, entry.ci_low, entry.ci_high).interval(), counted(entry.n_prompts, "prompt")
-    )
+    facts = in_brackets(entry.composite.interval(), counted(entry.n_prompts, "prompt"))
     other = (
         "no other system is ranked"
         if any(each.declines for each in board.systems)

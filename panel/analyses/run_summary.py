@@ -63,8 +63,26 @@ def run_summary(run: Run) -> dict[str, Any]:
 def systems_document(board: Leaderboard) -> list[dict[str, Any]]:
     """Return the systems of a leaderboard, best first, as summary.json has them."""
     return [
-        record_document(entry, "sampled", "dimensions_sampled") | {"declines": entry.declines}
-        for entry in board.systems
+        {
+            "system": each.system,
+            **_figure("composite", "ci", each.composite),
+            "ci_reason": each.composite.reason,
+            "judges_ci_low": json_number(each.with_judges.low),
+            "judges_ci_high": json_number(each.with_judges.high),
+            "judges_ci_reason": each.with_judges.reason,
+            "rank": each.rank,
+            "rank_low": each.rank_low,
+            "rank_high": each.rank_high,
+            "n_prompts": each.n_prompts,
+            "dimensions": {name: json_number(of.value) for name, of in each.dimensions.items()},
+            "dimension_intervals": {
+                name: [*map(json_number, of.ends)] for name, of in each.dimensions.items()
+            },
+            "n_abstained": each.n_abstained,
+            "n_judged": each.n_judged,
+            "declines": each.declines,
+        }
+        for each in board.systems
     ]
 
 

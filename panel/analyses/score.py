@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from itertools import combinations
-from math import inf, isnan, nan
+from math import isnan, nan
 from typing import Any
 
 from persona_panel.analyses.answers import answers_of, conclusion_of, ranking_of
@@ -39,7 +39,7 @@ from persona_panel.runs.run_remarks import (
     run_remarks,
     unfenced_notice,
 )
-from persona_panel.runs.scale_limits import composite_limits, composite_told, mean_limits, unit_of
+from persona_panel.runs.scale_limits import composite_told, unit_of
 from persona_panel.statistics.core.arrays import Random, Reason
 from persona_panel.statistics.core.display import NONE, general, signed
 from persona_panel.statistics.core.display import number as number_text
@@ -180,10 +180,7 @@ def board_tables(run: Run, board: Leaderboard, prefix: str = "", by: str = "") -
         by: what is behind their titles: whose leaderboard it is.
     """
     systems = systems_in(run, board)
-    yield leaderboard_table(
-        board, systems, f"Systems{by}", prefix, composite_limits(run.rubric),
-        composite_told(run.rubric),
-    )  # fmt: skip
+    yield leaderboard_table(board, systems, f"Systems{by}", prefix, composite_told(run.rubric))
     yield differences_table(board, list(systems), f"Differences between systems{by}", prefix)
     yield from _means(run, systems, prefix, by)
 
@@ -193,15 +190,10 @@ def leaderboard_table(
     systems: Mapping[str, SystemRank | None],
     title: str,
     prefix: str = "",
-    limits: tuple[float, float] = (-inf, inf),
     composite: str = "",
 ) -> Table:
-    """Return the systems with rank and composite; args as of `score_result`'s tables.
-
-    Args:
-        limits: of the scale of composites.
-        composite: what the composite is, a sentence.
-    """
+    """Return the systems with rank and composite; `prefix` as for `board_tables`, `composite` says
+    in a sentence what the composite is."""
     by_judges = board.random == "prompts-and-judges"
     figure = f"{prefix}composite"
     columns = (
@@ -220,7 +212,7 @@ def leaderboard_table(
         Column("n_judged", "whole"),
         Column("declines", "flag"),
     )  # fmt: skip
-    rows = [_system_row(name, entry, board.random, limits) for name, entry in systems.items()]
+    rows = [_system_row(name, entry, board.random) for name, entry in systems.items()]
     declining = [entry for entry in board.systems if entry.declines]
     remarks = [composite] if composite else []
     if declining:
@@ -235,15 +227,13 @@ def leaderboard_table(
                  remarks=remarks)  # fmt: skip
 
 
-def _system_row(
-    name: str, entry: SystemRank | None, random: Random, limits: tuple[float, float]
-) -> dict[str, Any]:
+def _system_row(name: str, entry: SystemRank | None, random: Random) -> dict[str, Any]:
     if entry is None or entry.rank is None:
         why = _unranked(entry)
         lacking = dict.fromkeys(("rank", "composite", "with_judges"), Estimate(nan, reason=why))
         if entry is None:
             return {"system": name, **lacking}
-        counts = {"n_prompts": entry.n_prompts, "declining_mean": entry.composite}
+        counts = {"n_prompts": entry.n_prompts, "declining_mean": entry.composite.value}
         found = {**lacking, **counts}
     else:
         n = entry.n_prompts
@@ -252,25 +242,12 @@ def _system_row(
             rank = replace(rank, low=entry.rank_low, high=entry.rank_high, reason=None)
         found = {
             "rank": rank,
-            "composite": Estimate(
-                entry.composite, entry.ci_low, entry.ci_high, over="prompts", n=n, limits=limits,
-                reason=_text(entry.ci_reason),
-                sampled=entry.sampled if random == "prompts" else None,
-            ),
-            "with_judges": Estimate(
-                entry.composite, entry.judges_ci_low, entry.judges_ci_high,
-                over="prompts and judges", n=n, limits=limits,
-                reason=_text(entry.judges_ci_reason),
-                sampled=entry.sampled if random == "prompts-and-judges" else None,
-            ),
+            "composite": entry.composite,
+            "with_judges": entry.with_judges,
             "n_prompts": n,
-        }  # fmt: skip
+        }
     counts = {"n_abstained": entry.n_abstained, "n_judged": entry.n_judged}
     return {"system": name, **found, **counts, "declines": entry.declines}
-
-
-def _text(reason: Reason | None) -> str | None:
-    return None if reason is None else str(reason)
 
 
 def _unranked(entry: SystemRank | None) -> str:
@@ -345,7 +322,7 @@ def _means(
     )
     rows = [
         {"dimension": name, "category": category, "system": system}
-        | _mean_row(run, name if category is None else share_name(name, category), entry)
+        | _mean_row(name if category is None else share_name(name, category), entry)
         for name in run.dimensions
         for category in run.categories.get(name, [None])
         for system, entry in systems.items()
@@ -364,7 +341,7 @@ def _wide(
     """Systems by dimensions; the other way round where that is narrower."""
     ranked = {system: entry for system, entry in systems.items() if entry is not None}
     cells = {
-        (system, each): entry.dimensions.get(each, nan)
+        (system, each): entry.dimensions[each].value if each in entry.dimensions else nan
         for system, entry in ranked.items()
         for each in heads
     }
@@ -385,21 +362,12 @@ def _wide(
     return Table(name, (key,), tuple(columns), rows, title, when="short", programs=False)
 
 
-def _mean_row(run: Run, name: str, entry: SystemRank | None) -> dict[str, Any]:
+def _mean_row(name: str, entry: SystemRank | None) -> dict[str, Any]:
+    mean = Estimate(nan) if entry is None else entry.dimensions.get(name, Estimate(nan))
     if entry is not None and entry.declines:
-        mean = Estimate(nan, reason=str(Reason.DECLINES))
-        return {"mean": mean, "declining_mean": entry.dimensions.get(name)}
-    if entry is None or isnan(entry.dimensions.get(name, nan)):
-        return {"mean": Estimate(nan, reason=_NO_MEAN)}
-    low, high = entry.dimension_intervals[name]
-    sampled = entry.dimensions_sampled[name]
-    return {
-        "mean": Estimate(
-            entry.dimensions[name], low, high, over="prompts", n=sampled.n_prompts,
-            limits=mean_limits(run.rubric, [name])[0], reason=_text(sampled.reason),
-            sampled=sampled,
-        )
-    }  # fmt: skip
+        declining = {"declining_mean": mean.value} if name in entry.dimensions else {}
+        return {"mean": Estimate(nan, reason=str(Reason.DECLINES)), **declining}
+    return {"mean": Estimate(nan, reason=_NO_MEAN) if isnan(mean.value) else mean}
 
 
 def _strengths(run: Run) -> Iterator[Table]:

@@ -32,7 +32,7 @@ from persona_panel.results.conclusions.money import spent
 from persona_panel.results.console import legible, notices, shortened
 from persona_panel.rubrics import Status, Usage
 from persona_panel.runs.collected import interval_so_far
-from persona_panel.statistics.core.display import NONE, clock, counted, number
+from persona_panel.statistics.core.display import NONE, clock, counted
 from persona_panel.view.paced import Paced
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ def _rank(entry: SystemRank) -> str:
 
 _FIGURES: Sequence[tuple[str, Callable[[SystemRank], str]]] = (
     ("rank", _rank),
-    ("mean", lambda entry: number(entry.composite)),
+    ("mean", lambda entry: entry.composite.number()),
     ("95 % interval", interval_so_far),
     ("prompts", lambda entry: f"{entry.n_prompts:,}"),
 )

@@ -10,7 +10,6 @@ import math
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from math import isnan
 from typing import TYPE_CHECKING, get_args
 
 import numpy as np
@@ -157,7 +156,7 @@ def interval_so_far(entry: SystemRank) -> str:
     none yet."""
     if entry.declines:
         return "mostly abstentions"
-    return "" if isnan(entry.ci_low) else ends(entry.ci_low, entry.ci_high)
+    return ends(*entry.composite.ends) if entry.composite.has_interval else ""
 
 
 _OUTCOME_CODE: dict[str, int] = {name: code for code, name in enumerate(get_args(Outcome), start=1)}

@@ -41,6 +41,7 @@ from persona_panel.statistics.core.display import (
     ends,
     field_columns,
 )
+from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.ranking import (
     JudgeSample,
     Leaderboard,
@@ -179,30 +180,35 @@ def verdict_columns(run: Run) -> list[FrameColumn]:
     return columns + (field_columns(verdicts, "whole", "n_unreliable") if run.reliability else [])
 
 
+def _interval_columns(name: str, of: Sequence[Estimate]) -> list[FrameColumn]:
+    return [
+        FrameColumn(f"{name}_low", "number", [each.low for each in of]),
+        FrameColumn(f"{name}_high", "number", [each.high for each in of]),
+        FrameColumn(f"{name}_reason", "text", [each.reason for each in of]),
+    ]
+
+
 def ranking_columns(run: Run) -> list[FrameColumn]:
     """Return the columns of a data frame with one row a system, best first: the leaderboard.
 
-    Columns are the fields of `SystemRank`, and for each dimension `NAME_mean`, `NAME_ci_low` and
-    `NAME_ci_high`; the share of a category is called `NAME:CATEGORY`.
+    Columns are the fields of `SystemRank`, the intervals of the composite as `ci_low` and `ci_high`
+    (with judges as a sample `judges_ci_low` and `judges_ci_high`), and for each dimension
+    `NAME_mean`, `NAME_ci_low` and `NAME_ci_high`; the share of a category is called
+    `NAME:CATEGORY`.
     """
     systems = run.leaderboard().systems
     columns = [
         *field_columns(systems, "text", "system"),
         *field_columns(systems, "whole", "rank", "rank_low", "rank_high"),
-        *field_columns(systems, "number", "composite", "ci_low", "ci_high"),
-        *field_columns(systems, "text", "ci_reason"),
-        *field_columns(systems, "number", "judges_ci_low", "judges_ci_high"),
-        *field_columns(systems, "text", "judges_ci_reason"),
+        FrameColumn("composite", "number", [each.composite.value for each in systems]),
+        *_interval_columns("ci", [each.composite for each in systems]),
+        *_interval_columns("judges_ci", [each.with_judges for each in systems]),
         *field_columns(systems, "whole", "n_prompts", "n_abstained", "n_judged"),
     ]
     for name in systems[0].dimensions if systems else ():
-        intervals = [system.dimension_intervals[name] for system in systems]
         means = [system.dimensions[name] for system in systems]
-        columns += [
-            FrameColumn(f"{name}_mean", "number", means),
-            FrameColumn(f"{name}_ci_low", "number", [low for low, _ in intervals]),
-            FrameColumn(f"{name}_ci_high", "number", [high for _, high in intervals]),
-        ]
+        columns.append(FrameColumn(f"{name}_mean", "number", [mean.value for mean in means]))
+        columns += _interval_columns(f"{name}_ci", means)[:2]
     return columns
 
 
@@ -256,8 +262,8 @@ def run_facts(
             (
                 entry.rank,
                 SECRETS.scrub(entry.system),
-                entry.composite,
-                ends(entry.ci_low, entry.ci_high),
+                entry.composite.value,
+                ends(*entry.composite.ends),
                 entry.n_prompts,
             )
             for entry in board.systems

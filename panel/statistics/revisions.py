@@ -345,7 +345,7 @@ def _systems(
     last = {entry.system: entry for entry in boards[1]}
     both = [(entry, last[entry.system]) for entry in boards[0]]
     return tuple(
-        SystemShift(was.system, was.composite, became.composite, was.rank, became.rank)
+        SystemShift(was.system, was.composite.value, became.composite.value, was.rank, became.rank)
         for was, became in both
     )
 

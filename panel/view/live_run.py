@@ -290,7 +290,7 @@ class LiveRun:
         )
         if board is None:
             return {"prompts": prompts, "systems": []}
-        axis = Axis.of(self._limits, [entry.composite for entry in board.systems])
+        axis = Axis.of(self._limits, [entry.composite.value for entry in board.systems])
         return {
             "prompts": prompts,
             "systems": [_system(entry, axis) for entry in board.systems[:MOST_SYSTEMS]],
@@ -299,11 +299,12 @@ class LiveRun:
 
 def _system(entry: SystemRank, axis: Axis) -> dict[str, str]:
     """Return a system's line: its texts, and places on the axis."""
+    mean = entry.composite
     return {
         "name": shown(entry.system),
-        "mean": number(entry.composite),
+        "mean": mean.number(),
         "interval": interval_so_far(entry),
-        "at": "" if isnan(entry.composite) else axis.at(entry.composite),
-        "low": "" if isnan(entry.ci_low) else axis.at(entry.ci_low),
-        "high": "" if isnan(entry.ci_low) else axis.at(entry.ci_high),
+        "at": "" if isnan(mean.value) else axis.at(mean.value),
+        "low": axis.at(mean.low) if mean.has_interval else "",
+        "high": axis.at(mean.high) if mean.has_interval else "",
     }

@@ -156,14 +156,7 @@ def systems_by(run: Run, by: str, column: Sequence[str | None] | None = None) ->
     return SystemsBy(
         by,
         tuple(
-            SystemInStratum(
-                stratum,
-                system.system,
-                Estimate(
-                    system.composite, system.ci_low, system.ci_high, over="prompts",
-                    n=system.n_prompts, reason=system.ci_reason,
-                ),
-            )
+            SystemInStratum(stratum, system.system, system.composite)
             for stratum, board in boards
             for system in board.systems
         ),

@@ -88,8 +88,11 @@ class RunPlots:
         ]
         if dimension is None:
             for sample, reasons in (
-                ("prompts", [(each.system, each.ci_reason) for each in systems]),
-                ("prompts and judges", [(each.system, each.judges_ci_reason) for each in systems]),
+                ("prompts", [(each.system, each.composite.reason) for each in systems]),
+                (
+                    "prompts and judges",
+                    [(each.system, each.with_judges.reason) for each in systems],
+                ),
             ):
                 said += _reasons(f"interval over {sample}", reasons)
         figure.caption = " ".join(said)
@@ -366,15 +369,14 @@ class RunPlots:
 def _composite(entry: SystemRank) -> ForestPoint:
     from persona_panel.results.charts import ForestPoint
 
-    return ForestPoint(
-        entry.composite, entry.ci_low, entry.ci_high, entry.judges_ci_low, entry.judges_ci_high
-    )
+    return ForestPoint(entry.composite.value, *entry.composite.ends, *entry.with_judges.ends)
 
 
 def _mean(entry: SystemRank, dimension: str) -> ForestPoint:
     from persona_panel.results.charts import ForestPoint
 
-    return ForestPoint(entry.dimensions[dimension], *entry.dimension_intervals[dimension])
+    mean = entry.dimensions[dimension]
+    return ForestPoint(mean.value, *mean.ends)
 
 
 def _reasons(what: str, systems: Iterable[tuple[str, str | None]]) -> list[str]:

@@ -500,7 +500,7 @@ class _SweepTables:
         means: dict[tuple[str, str], Mapping[str, float]] = {}
         for entry in self.run.leaderboard().systems:
             system, _, condition = entry.system.rpartition("+")
-            means[system, condition] = entry.dimensions
+            means[system, condition] = {name: mean.value for name, mean in entry.dimensions.items()}
         columns = tuple(
             Column(f"c{n}", "number", label) for n, label in enumerate(self.conditions.values())
         )

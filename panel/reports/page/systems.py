@@ -135,8 +135,7 @@ def _with_judges(table: Table, run: Run) -> Table:
         entry = ranked.get(row["dimension"], {}).get(row["system"])
         if entry is None or entry.declines:
             return Estimate(nan)
-        ends = entry.judges_ci_low, entry.judges_ci_high
-        return Estimate(entry.composite, *ends, over="prompts and judges")
+        return replace(entry.with_judges, reason=None)
 
     column = Column("with_judges", "estimate", "over prompts\nand judges", ends_only=True)
     rows = [{**row, "with_judges": wide(row)} for row in table.rows]

@@ -84,8 +84,8 @@ def declining(board: Leaderboard) -> list[str]:
         )
         mean = (
             ""
-            if isnan(entry.composite)
-            else f"; its mean of {number(entry.composite)} rests on {rest:,}"
+            if isnan(entry.composite.value)
+            else f"; its mean of {entry.composite.number()} rests on {rest:,}"
         )
         said.append(f"{sentence}{mean}.")
     return said

@@ -34,7 +34,7 @@ from persona_panel.statistics.core.arrays import (
     mean_there,
     means_by,
 )
-from persona_panel.statistics.core.estimate import OVER, Difference, EstimateT
+from persona_panel.statistics.core.estimate import OVER, Difference, Estimate, EstimateT
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES, standard_errors
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import (
@@ -244,42 +244,33 @@ class SystemRank:
     """One system's place.
 
     Attributes:
-        composite: the mean over prompts.
-        ci_low, ci_high: its 95 % interval over prompts, with these judges; NaN with fewer than
-            two prompts, or where all have the same composite: `ci_reason` then says why.
-        judges_ci_low, judges_ci_high: its 95 % interval over prompts and judges, NaN as well
-            where `judges_ci_reason` says why; all without reason where no judges are known.
+        composite: the mean over prompts, with its 95 % interval over prompts, with these judges.
+        with_judges: the same with its interval over prompts and judges; where no judges are known
+            without one.
         rank: 1 for the best; ties share the better rank; None without a composite.
         rank_low, rank_high: the lowest and highest rank that neither the adjusted tests of all
             pairs nor the verified places (`verified_places`) rule out; each of the two errs in at
             most 5 % of the cases, for all systems at once. None where no difference could be
             tested.
-        dimensions: the mean over prompts by dimension.
-        dimension_intervals: their 95 % intervals over prompts, NaN where there is none.
+        dimensions: the mean over prompts by dimension, with its 95 % interval over prompts.
         n_abstained, n_judged: how many judgments find that its responses decline to answer, and
             how many do or rate them. Where it `declines` it has no rank and no intervals.
-        sampled: the composite with what the leaderboard's `random` takes as a sample.
-        dimensions_sampled: the means by dimension, with prompts as a sample.
     """
 
     system: str
-    composite: float
-    ci_low: float
-    ci_high: float
-    ci_reason: Reason | None
-    judges_ci_low: float
-    judges_ci_high: float
-    judges_ci_reason: Reason | None
+    composite: Estimate
+    with_judges: Estimate
     rank: int | None
     rank_low: int | None
     rank_high: int | None
-    n_prompts: int
-    dimensions: dict[str, float]
-    dimension_intervals: dict[str, tuple[float, float]]
-    sampled: SampledMean
-    dimensions_sampled: dict[str, SampledMean]
+    dimensions: dict[str, Estimate]
     n_abstained: int = 0
     n_judged: int = 0
+
+    @property
+    def n_prompts(self) -> int:
+        """Return how many prompts it has a composite on."""
+        return self.composite.n or 0
 
     @property
     def declines(self) -> bool:
@@ -469,15 +460,10 @@ def rank_systems(
     if judges is not None:
         moved = influence_of(judges.terms)
         influence = by_cell(np.where(np.isnan(composites)[:, None], np.nan, moved))
-    over_prompts = [_mean_of(table, None, None, i, limits) for i in of_system.values()]
-    over_judges = over_prompts
-    if judges is not None:
-        over_judges = [_mean_of(table, influence, judges, i, limits) for i in of_system.values()]
     counts = np.zeros((len(of_system), 2), dtype=np.intp)
     if abstentions is not None:
         np.add.at(counts, column, abstentions)
     declining = counts[:, 0] > MOSTLY * counts[:, 1]
-    means = np.array([sampled.mean for sampled in over_prompts])
     answered = np.zeros(shape, dtype=np.bool_)
     answered[row, column] = True
     paired = PairedScores(table, influence)
@@ -486,10 +472,7 @@ def rank_systems(
         paired = within_judges(paired, by_cell(judges.terms), shares)
     ranks = competition_ranks(np.where(declining, nan, mean_there(paired.scores, 0)))
     names_of = list(of_system)
-    order = sorted(
-        (i for i in range(len(means)) if not isnan(ranks[i])),
-        key=lambda i: (ranks[i], names_of[i]),
-    )
+    order = sorted(np.flatnonzero(~np.isnan(ranks)).tolist(), key=lambda i: (ranks[i], names_of[i]))
     factors = None if judges is None or random == "prompts" else judges.factors
     differences = pairs_adjusted(
         [
@@ -501,60 +484,39 @@ def rank_systems(
         ]
     )
     ranges = _rank_ranges(differences, {names_of[i]: int(ranks[i]) for i in order})
-    by_dimension = [by_cell(dimensions[:, d]) for d in range(len(names))]
+    within = dimension_limits or [UNLIMITED] * len(names)
+    tables = [by_cell(dimensions[:, d]) for d in range(len(names))]
+
+    def mean_of(values: Array, within: Limits, i: int, over: Random = "prompts") -> Estimate:
+        mean = sampled_mean(values[:, i], limits=within)
+        if declining[i]:
+            mean = SampledMean(mean.mean, (), mean.n_prompts, Reason.DECLINES)
+        elif over != "prompts" and influence is None:
+            mean = SampledMean(mean.mean, (), mean.n_prompts)
+        elif over != "prompts" and influence is not None and judges is not None:
+            mean = sampled_mean(values[:, i], influence[:, i], judges.factors, within)
+        return replace(mean.as_a(Estimate, over=OVER[over], limits=within), p=nan)
+
     board = []
     for system, i in of_system.items():
-        by_name = [
-            _mean_of(of_dimension, None, None, i, within)
-            for of_dimension, within in zip(
-                by_dimension, dimension_limits or [UNLIMITED] * len(names), strict=True
-            )
-        ]
-        sides = (over_prompts[i], over_judges[i])
-        if declining[i]:
-            sides, by_name = (_without_interval(sides[0]),) * 2, [*map(_without_interval, by_name)]
-        low, high = sides[0].interval()
-        judges_low, judges_high = sides[1].interval() if judges else (nan, nan)
+        low, high = ranges.get(system, (None, None))
         board.append(
             SystemRank(
-                system=system,
-                composite=float(means[i]),
-                ci_low=low,
-                ci_high=high,
-                ci_reason=sides[0].reason,
-                judges_ci_low=judges_low,
-                judges_ci_high=judges_high,
-                judges_ci_reason=sides[1].reason if judges else None,
-                rank=None if isnan(ranks[i]) else int(ranks[i]),
-                rank_low=ranges.get(system, (None, None))[0],
-                rank_high=ranges.get(system, (None, None))[1],
-                n_prompts=over_prompts[i].n_prompts,
-                dimensions={
-                    name: sampled.mean for name, sampled in zip(names, by_name, strict=True)
+                system,
+                mean_of(table, limits, i),
+                mean_of(table, limits, i, "prompts-and-judges"),
+                None if isnan(ranks[i]) else int(ranks[i]),
+                low,
+                high,
+                {
+                    name: mean_of(of_dimension, limits, i)
+                    for name, of_dimension, limits in zip(names, tables, within, strict=True)
                 },
-                dimension_intervals={
-                    name: sampled.interval() for name, sampled in zip(names, by_name, strict=True)
-                },
-                n_abstained=int(counts[i, 0]),
-                n_judged=int(counts[i, 1]),
-                sampled=(over_prompts if random == "prompts" else over_judges)[i],
-                dimensions_sampled=dict(zip(names, by_name, strict=True)),
+                *counts[i].tolist(),
             )
         )
     board.sort(key=lambda entry: (entry.rank is None, entry.rank, entry.system))
     return Leaderboard(tuple(board), tuple(differences), random)
-
-
-def _mean_of(
-    table: Array, influence: Array | None, judges: JudgeSample | None, system: int, limits: Limits
-) -> SampledMean:
-    if influence is None or judges is None:
-        return sampled_mean(table[:, system], limits=limits)
-    return sampled_mean(table[:, system], influence[:, system], judges.factors, limits)
-
-
-def _without_interval(sampled: SampledMean) -> SampledMean:
-    return SampledMean(sampled.mean, (), sampled.n_prompts, Reason.DECLINES)
 
 
 def _difference(

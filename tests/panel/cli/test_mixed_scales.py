@@ -96,7 +96,7 @@ def test_the_composite_is_of_shares_everywhere(folder: Path) -> None:
     board = load_run(folder).leaderboard()
     for entry in board.systems:
         own = [n for n, name in enumerate(ratings.sources or ()) if name == entry.system]
-        assert entry.composite == pytest.approx(whole[own].mean())
+        assert entry.composite.value == pytest.approx(whole[own].mean())
 
 
 def test_agree_says_how_and_counts_the_panel(folder: Path) -> None:

@@ -133,8 +133,8 @@ def test_beside_personas_it_is_a_control(tmp_path: Path, monkeypatch: pytest.Mon
     for one in (run, load_run(tmp_path / "run")):
         assert one.judges == panel.judges
         assert [verdict.n_asked for verdict in one.verdicts] == [4, 4]
-        assert [entry.composite for entry in one.leaderboard().systems] == [5, 5]
-        assert [entry.composite for entry in one.control_leaderboard().systems] == [1, 1]
+        assert [entry.composite.value for entry in one.leaderboard().systems] == [5, 5]
+        assert [entry.composite.value for entry in one.control_leaderboard().systems] == [1, 1]
         assert run_summary(one)["control_ranking"][0]["composite"] == 1
         assert one.coverage.expected == 16
 

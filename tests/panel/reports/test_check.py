@@ -53,10 +53,10 @@ def test_figures_of_a_run_are_those_of_its_leaderboard() -> None:
     first, pair = board.systems[0], board.differences[0]
     assert (first.system, pair.a, pair.b) == ("new", "new", "日本")
     composite = figure(found, "composite[new]")
-    assert (composite.value, composite.low) == (first.composite, first.ci_low)
+    assert (composite.value, composite.low) == (first.composite.value, first.composite.low)
     clarity = figure(found, "Clarity[new]")
     assert (clarity.value, clarity.low, clarity.high) == (
-        first.dimensions["clarity"], *first.dimension_intervals["clarity"],
+        first.dimensions["clarity"].value, *first.dimensions["clarity"].ends,
     )  # fmt: skip
     assert figure(found, "rank[new]").value == 1
     there, back = (figure(found, f"difference[{one}]") for one in ("new, 日本", "日本, new"))
@@ -77,7 +77,7 @@ def test_the_option_random_decides_by_judges_too() -> None:
     run.random = "prompts-and-judges"
     entry = run.leaderboard().systems[0]
     found = figure(figures_of(run), "composite[new]")
-    assert (found.low, found.high) == (entry.judges_ci_low, entry.judges_ci_high)
+    assert (found.low, found.high) == entry.with_judges.ends
     assert found.over == "over prompts and judges"
 
 

@@ -75,8 +75,8 @@ def test_csv_has_the_figures_of_every_table_unrounded(run: Run) -> None:
     best, difference = board.systems[0], board.differences[0]
     of = {(row["table"], row["system"], row["a"], row["b"], row["column"]): row for row in rows}
     composite = of["systems", "'" + best.system, "", "", "composite"]
-    assert float(composite["value"]) == best.composite
-    assert (float(composite["low"]), float(composite["high"])) == (best.ci_low, best.ci_high)
+    assert float(composite["value"]) == best.composite.value
+    assert (float(composite["low"]), float(composite["high"])) == best.composite.ends
     a, b = (HOSTILE.index(one) for one in (difference.a, difference.b))
     names = [name if not name.startswith(("=", "-")) else f"'{name}" for name in HOSTILE]
     tested = of["differences", "", names[a], names[b], "difference"]
@@ -111,7 +111,9 @@ def test_tables_hold_names_and_intervals_as_they_are(run: Run, name: str, read: 
     for line, entry in zip(systems[1:], board, strict=True):
         # LaTeX typesets a straight quotation mark as a curved one, and the accent alone.
         assert line[0].replace("”", '"').replace("ˆ", "^") == entry.system
-        assert f"[{entry.ci_low:.2f}, {entry.ci_high:.2f}]" in line[2].replace("−", "-")
+        assert f"[{entry.composite.low:.2f}, {entry.composite.high:.2f}]" in line[2].replace(
+            "−", "-"
+        )
     assert tables[3][1][0] == "p0: Prompt 0"
 
 

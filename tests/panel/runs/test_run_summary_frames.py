@@ -123,7 +123,7 @@ def test_systems_and_their_differences_are_rows(library: Any) -> None:
         ("elm", 1, 7.5), ("oak", 2, 4.5)
     ]  # fmt: skip
     assert [row["clarity_mean"] for row in ranking] == [7.5, 4.5]
-    assert ranking[0]["ci_low"] == board.systems[0].ci_low
+    assert ranking[0]["ci_low"] == board.systems[0].composite.low
     assert (ranking[0]["kind:joke_mean"], ranking[1]["kind:joke_mean"]) == (0.25, 0.0)
     (row,) = differences
     assert (row["a"], row["b"], row["difference"], row["n_prompts"]) == ("elm", "oak", 3.5, 2)

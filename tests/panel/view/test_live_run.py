@@ -108,7 +108,7 @@ def test_the_ranking_is_of_prompts_that_have_all_judgments(run: Run, tmp_path: P
     board = ratings.leaderboard_so_far()
     assert board is not None
     assert [entry.n_prompts for entry in board.systems] == [1] * SYSTEMS
-    assert all(isnan(entry.ci_low) for entry in board.systems)
+    assert all(isnan(entry.composite.low) for entry in board.systems)
     assert int(ratings.whole_prompts().sum()) == 1
     assert len(ratings.whole_prompts()) == PROMPTS
 
@@ -143,8 +143,8 @@ def test_at_the_end_means_and_intervals_are_those_of_the_run(tmp_path: Path, kin
 
     assert [*map(shown, board.systems)] == [*map(shown, of_run.systems)]
     for entry, other in zip(board.systems, of_run.systems, strict=True):
-        for name in ("composite", "ci_low", "ci_high"):
-            expected = pytest.approx(getattr(other, name), abs=1e-9, nan_ok=True)
-            assert getattr(entry, name) == expected
+        for name in ("value", "low", "high"):
+            expected = pytest.approx(getattr(other.composite, name), abs=1e-9, nan_ok=True)
+            assert getattr(entry.composite, name) == expected
     if kind == "abstentions":
         assert any(entry.declines for entry in board.systems)

@@ -75,8 +75,8 @@ def test_one_stratum_is_the_leaderboard(run: Run) -> None:
     board = {one.system: one for one in run.leaderboard().systems}
     for one in found.systems:
         whole = board[one.system]
-        assert one.mean.value == pytest.approx(whole.composite)
-        assert one.mean.ends == pytest.approx((whole.ci_low, whole.ci_high))
+        assert one.mean.value == pytest.approx(whole.composite.value)
+        assert one.mean.ends == pytest.approx(whole.composite.ends)
     difference = run.leaderboard().differences[0]
     assert found.differences[0].difference.p == pytest.approx(difference.p)
 
@@ -100,7 +100,7 @@ def test_dimensions_are_those_of_the_leaderboard(run: Run) -> None:
     found = means(systems_by(run, "dimension"))
     for one in run.leaderboard().systems:
         for dimension, mean in one.dimensions.items():
-            assert found[dimension, one.system] == pytest.approx(mean)
+            assert found[dimension, one.system] == pytest.approx(mean.value)
 
 
 def test_p_values_are_adjusted_over_all_strata(run: Run) -> None:

@@ -81,11 +81,11 @@ def test_systems_are_drawn_with_both_kinds_of_interval(run: Run) -> None:
     systems = run.leaderboard().systems
     (axis,) = (figure := RunPlots(run).systems()).axes
     assert names(axis) == [entry.system for entry in systems] == [*SYSTEMS]
-    assert [x for x, _ in points(axis)] == pytest.approx([one.composite for one in systems])
-    there = [one for one in systems if not isnan(one.ci_low)]
+    assert [x for x, _ in points(axis)] == pytest.approx([one.composite.value for one in systems])
+    there = [one for one in systems if not isnan(one.composite.low)]
     assert [one.system for one in there] == ["elm", "oak", "yew"]
-    assert thick_lines(axis) == close([(one.ci_low, one.ci_high) for one in there])
-    assert thin_lines(axis) == close([(one.judges_ci_low, one.judges_ci_high) for one in there])
+    assert thick_lines(axis) == close([one.composite.ends for one in there])
+    assert thin_lines(axis) == close([one.with_judges.ends for one in there])
     assert legend(figure) == [
         "95 % interval over prompts", "95 % interval over prompts and judges"
     ]  # fmt: skip
@@ -96,7 +96,7 @@ def test_what_is_missing_is_in_the_caption(run: Run) -> None:
     """The caption says of how many, and names the system that has no interval, with the reason."""
     caption = RunPlots(run).systems().caption
     assert "4 systems over 1 to 6 prompts by 5 judges" in caption
-    reason = run.leaderboard().systems[-1].ci_reason
+    reason = run.leaderboard().systems[-1].composite.reason
     assert f"No interval over prompts for ash: {reason}." in caption
 
 
@@ -105,8 +105,8 @@ def test_one_dimension_can_be_drawn_alone(run: Run) -> None:
     other dimension."""
     systems = run.leaderboard().systems
     (axis,) = (figure := RunPlots(run).systems("depth")).axes
-    assert [x for x, _ in points(axis)] == [one.dimensions["depth"] for one in systems]
-    assert thick_lines(axis) == close([one.dimension_intervals["depth"] for one in systems[:3]])
+    assert [x for x, _ in points(axis)] == [one.dimensions["depth"].value for one in systems]
+    assert thick_lines(axis) == close([one.dimensions["depth"].ends for one in systems[:3]])
     assert thin_lines(axis) == [] and legend(figure) == ["95 % interval over prompts"]
     assert figure.get_supxlabel() == "Depth (points; scale 1 to 10)"
     share = RunPlots(run).systems("kind:joke")
@@ -125,7 +125,7 @@ def test_dimensions_are_side_by_side(run: Run) -> None:
         "Kind: claim (share of the judges)", "Kind: joke (share of the judges)",
     ]  # fmt: skip
     for axis, name in zip(axes, systems[0].dimensions, strict=True):
-        assert [x for x, _ in points(axis)] == [one.dimensions[name] for one in systems]
+        assert [x for x, _ in points(axis)] == [one.dimensions[name].value for one in systems]
 
 
 def test_differences_are_from_a_system_and_filled_where_they_are_shown(run: Run) -> None:

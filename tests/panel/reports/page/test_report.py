@@ -366,7 +366,7 @@ def test_each_dimension_has_both_intervals(hostile_run: Run) -> None:
     for dimension in hostile_run.rubric.numeric:
         for entry in board.systems:
             mean, wide = (of[dimension.id, entry.system][name] for name in ("mean", "with_judges"))
-            low, high = entry.dimension_intervals[dimension.id]
+            low, high = entry.dimensions[dimension.id].ends
             if entry.declines:
                 assert np.isnan([mean.low, wide.low]).all()
                 continue

@@ -90,7 +90,7 @@ def test_pairwise_against_a_known_position_bias(tmp_path: Path) -> None:
     assert run.coverage.complete
     # q beats the q below it and loses to the 4 − q above it, but on 3 prompts of 10 each pair
     # is decided by the place, once for either: (0.85 q + 0.15 (4 − q)) / 4 = 0.15 + 0.175 q.
-    board = {entry.system: entry.composite for entry in run.leaderboard().systems}
+    board = {entry.system: entry.composite.value for entry in run.leaderboard().systems}
     assert list(board) == [f"system-{q}" for q in (4, 3, 2, 1, 0)]
     assert list(board.values()) == pytest.approx([0.85, 0.675, 0.5, 0.325, 0.15])
     # Two comparisons of a pair: decided by the place, "first" wins both; truly, once each.
@@ -131,7 +131,7 @@ def test_ranking_against_a_scripted_judge(tmp_path: Path) -> None:
         text = "".join(json.dumps(call.payload) for call in server.calls)
         first = {next(iter(essays(call.payload).values()))[0] for call in server.calls}
     # 3 and 4 tie above three others: (3 + 0.5) / 4.
-    board = {entry.system: entry.composite for entry in run.leaderboard().systems}
+    board = {entry.system: entry.composite.value for entry in run.leaderboard().systems}
     assert board == pytest.approx(
         {f"system-{q}": share for q, share in enumerate([0, 0.25, 0.5, 0.875, 0.875])}
     )

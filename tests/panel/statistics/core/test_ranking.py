@@ -69,8 +69,8 @@ def test_means_are_those_of_prompts() -> None:
     entries = by_system(
         board([("A", "p1", 2), ("A", "p1", 4), ("A", "p2", 9), ("B", "p1", 5), ("B", "p2", 5)])
     )
-    assert entries["A"].composite == 6
-    assert entries["B"].composite == 5
+    assert entries["A"].composite.value == 6
+    assert entries["B"].composite.value == 5
     assert (entries["A"].rank, entries["B"].rank) == (1, 2)
     assert entries["A"].n_prompts == 2
 
@@ -84,8 +84,9 @@ def test_dimensions_have_means_of_their_own() -> None:
         np.array([[3.0, 5.0], [7.0, NAN]]),
         ["x", "y"],
     ).systems
-    assert entry.dimensions == {"x": 5.0, "y": 5.0}
-    assert (entry.composite, entry.n_prompts) == (4.0, 1)
+    means = {name: mean.value for name, mean in entry.dimensions.items()}
+    assert means == {"x": 5.0, "y": 5.0}
+    assert (entry.composite.value, entry.n_prompts) == (4.0, 1)
 
 
 def test_ties_share_the_better_rank() -> None:
@@ -117,8 +118,8 @@ def test_a_system_without_a_composite_is_unranked_and_last() -> None:
     assert [entry.system for entry in entries] == ["Z", "A"]
     last = entries[1]
     assert (last.rank, last.rank_low, last.rank_high, last.n_prompts) == (None, None, None, 0)
-    assert math.isnan(last.composite)
-    assert math.isnan(last.ci_low)
+    assert math.isnan(last.composite.value)
+    assert math.isnan(last.composite.low)
     assert entries[0].rank == 1
 
 
@@ -134,8 +135,8 @@ def test_nothing_to_rank_is_an_empty_board() -> None:
 def test_one_prompt_has_no_interval() -> None:
     """A single prompt cannot be resampled: NaN and None, while the rank stands."""
     for entry in board([("A", "p", 1), ("B", "p", 2)]):
-        assert math.isnan(entry.ci_low)
-        assert math.isnan(entry.ci_high)
+        assert math.isnan(entry.composite.low)
+        assert math.isnan(entry.composite.high)
         assert (entry.rank_low, entry.rank_high) == (None, None)
         assert entry.rank is not None
 
@@ -143,9 +144,9 @@ def test_one_prompt_has_no_interval() -> None:
 def test_a_system_with_one_prompt_has_none_beside_others_with_many() -> None:
     """The interval is refused system by system."""
     entries = by_system(board([*grid([[1.0], [2.0], [3.0]]), ("B", "p0", 9.0)]))
-    assert math.isnan(entries["B"].ci_low)
+    assert math.isnan(entries["B"].composite.low)
     assert entries["B"].rank_low is None
-    assert entries["A"].ci_low < 2.0 < entries["A"].ci_high
+    assert entries["A"].composite.low < 2.0 < entries["A"].composite.high
 
 
 def test_the_interval_is_students_over_prompts() -> None:
@@ -154,15 +155,15 @@ def test_the_interval_is_students_over_prompts() -> None:
     rows = grid([[value] for value in values])
     [entry] = board([*rows, ("A", "p0", values[0] + 1), ("A", "p0", values[0] - 1)])
     expected = stats.t.interval(0.95, 6, values.mean(), stats.sem(values))
-    assert (entry.ci_low, entry.ci_high) == pytest.approx(expected)
-    assert entry.dimension_intervals["d"] == pytest.approx(expected)
+    assert (entry.composite.low, entry.composite.high) == pytest.approx(expected)
+    assert entry.dimensions["d"].ends == pytest.approx(expected)
 
 
 def test_equal_composites_have_no_interval() -> None:
     """Four prompts at 5.24 tell nothing of how unsure 5.24 is: no interval, and why."""
     [entry] = board(grid([[5.24]] * 4))
-    assert math.isnan(entry.ci_low)
-    assert entry.ci_reason is Reason.NO_SPREAD
+    assert math.isnan(entry.composite.low)
+    assert entry.composite.reason is Reason.NO_SPREAD
 
 
 # Differences
@@ -307,7 +308,7 @@ def test_judges_add_their_variance(n_prompts: int) -> None:
     a = ratings[::2, :, 0]
     entry = {one.system: one for one in found.systems}["A"]
     low, high = crossed_interval(a)
-    assert (entry.judges_ci_low, entry.judges_ci_high) == pytest.approx((low, high))
+    assert (entry.with_judges.low, entry.with_judges.high) == pytest.approx((low, high))
     [one] = found.differences
     sign = 1 if one.a == "A" else -1
     low, high = crossed_interval(sign * (a - ratings[1::2, :, 0]))
@@ -356,9 +357,9 @@ def test_four_judges_are_no_sample() -> None:
         judges=judges,
     )
     [entry] = found.systems
-    assert math.isnan(entry.judges_ci_low)
-    assert entry.judges_ci_reason is Reason.FEW_JUDGES
-    assert not math.isnan(entry.ci_low)
+    assert math.isnan(entry.with_judges.low)
+    assert entry.with_judges.reason is Reason.FEW_JUDGES
+    assert not math.isnan(entry.composite.low)
 
 
 def test_prompts_that_agree_have_no_interval_over_judges_too() -> None:
@@ -376,8 +377,11 @@ def test_prompts_that_agree_have_no_interval_over_judges_too() -> None:
         random="prompts-and-judges",
     )
     [entry] = found.systems
-    assert (entry.ci_reason, entry.judges_ci_reason) == (Reason.NO_SPREAD, Reason.NO_SPREAD)
-    assert math.isnan(entry.judges_ci_low)
+    assert (entry.composite.reason, entry.with_judges.reason) == (
+        Reason.NO_SPREAD,
+        Reason.NO_SPREAD,
+    )
+    assert math.isnan(entry.with_judges.low)
 
 
 def test_intervals_are_cut_at_the_scale() -> None:
@@ -391,11 +395,11 @@ def test_intervals_are_cut_at_the_scale() -> None:
         for limits in ({}, {"limits": (1.0, 10.0), "dimension_limits": [(0.0, 9.8)]})
     ]
     (free, _), (cut, _) = (board.systems for board in told)
-    assert free.ci_low < 1
-    assert free.ci_high > 10
-    assert 1 < cut.ci_low < cut.composite < cut.ci_high < 10
-    low, high = cut.dimension_intervals["d"]
-    assert 0 < low < cut.composite < high < 9.8
+    assert free.composite.low < 1
+    assert free.composite.high > 10
+    assert 1 < cut.composite.low < cut.composite.value < cut.composite.high < 10
+    low, high = cut.dimensions["d"].ends
+    assert 0 < low < cut.composite.value < high < 9.8
     (loose,), (within,) = (board.differences for board in told)
     assert loose.high > 9
     assert within.ends == (-9, 9)
@@ -423,10 +427,10 @@ def test_everything_stays_within_its_bounds(rows: list[Row]) -> None:
     for entry in ranked:
         own = [v for system, _, v in rows if system == entry.system and not math.isnan(v)]
         slack = 1e-9
-        assert min(own) - slack <= entry.composite <= max(own) + slack
+        assert min(own) - slack <= entry.composite.value <= max(own) + slack
         assert 1 <= (entry.rank or 0) <= len(ranked)
-        if not math.isnan(entry.ci_low):
-            assert entry.ci_low < entry.composite < entry.ci_high
+        if not math.isnan(entry.composite.low):
+            assert entry.composite.low < entry.composite.value < entry.composite.high
         if entry.rank_low is not None:
             assert entry.rank is not None
             assert entry.rank_high is not None
@@ -441,8 +445,10 @@ def test_the_order_of_responses_changes_nothing(rows: list[Row], random: Any) ->
     for one, other in zip(board(rows), board(shuffled), strict=True):
         assert (one.system, one.rank, one.n_prompts) == (other.system, other.rank, other.n_prompts)
         assert (one.rank_low, one.rank_high) == (other.rank_low, other.rank_high)
-        assert [one.composite, one.ci_low, one.ci_high] == pytest.approx(
-            [other.composite, other.ci_low, other.ci_high], abs=1e-9, nan_ok=True
+        assert [one.composite.value, one.composite.low, one.composite.high] == pytest.approx(
+            [other.composite.value, other.composite.low, other.composite.high],
+            abs=1e-9,
+            nan_ok=True,
         )
 
 
@@ -463,11 +469,11 @@ def test_a_system_that_mostly_declines_is_shown_and_not_ranked() -> None:
 
     found = board([3, 3, 0, 0])
     last = found.systems[-1]
-    assert (last.system, last.composite, last.dimensions) == ("C", 8.25, {"x": 8.25})
+    assert (last.system, last.composite.value, last.dimensions["x"].value) == ("C", 8.25, 8.25)
     assert (last.rank, last.rank_low, last.rank_high) == (None, None, None)
     assert (last.n_abstained, last.n_judged, last.declines) == (6, 10, True)
-    assert np.isnan([last.ci_low, last.ci_high, *last.dimension_intervals["x"]]).all()
-    assert last.ci_reason == Reason.DECLINES
+    assert np.isnan([last.composite.low, last.composite.high, *last.dimensions["x"].ends]).all()
+    assert last.composite.reason == Reason.DECLINES
     assert [(one.a, one.b) for one in found.differences] == [("A", "B")]
     without = rank_systems(
         ["A", "B"] * 4,
@@ -476,8 +482,8 @@ def test_a_system_that_mostly_declines_is_shown_and_not_ranked() -> None:
         np.empty((8, 0)),
         [],
     )
-    assert [(e.system, e.rank, e.rank_high, e.ci_low) for e in found.systems[:2]] == [
-        (e.system, e.rank, e.rank_high, e.ci_low) for e in without.systems
+    assert [(e.system, e.rank, e.rank_high, e.composite.low) for e in found.systems[:2]] == [
+        (e.system, e.rank, e.rank_high, e.composite.low) for e in without.systems
     ]
     assert found.differences[0].p_adjusted == without.differences[0].p_adjusted
     assert [e.system for e in board([3, 2, 0, 0]).systems] == ["C", "A", "B"]
@@ -510,7 +516,7 @@ def test_a_judge_who_read_one_system_moves_no_difference() -> None:
     ratings[:, :, 0] = [[6, 5], [7, 7], [8, 7]]
     ratings[:, 1, 1] = 10
     found = board_of(ratings)
-    assert {entry.system: entry.composite for entry in found.systems} == {"A": 7, "B": 49 / 6}
+    assert {entry.system: entry.composite.value for entry in found.systems} == {"A": 7, "B": 49 / 6}
     assert [entry.system for entry in found.systems] == ["A", "B"]
     [difference] = found.differences
     assert (difference.a, difference.b, difference.n) == ("A", "B", 3)
