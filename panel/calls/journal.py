@@ -14,6 +14,7 @@ have put in its place meanwhile.
 from __future__ import annotations
 
 import os
+import shutil
 import struct
 import sys
 import time
@@ -277,6 +278,9 @@ def keep_spare_room(folder: Path) -> bool:
     the room is there."""
     spare = folder / _SPARE
     try:
+        # Else what there is would be taken for a moment, from the replies of another process.
+        if shutil.disk_usage(folder).free < _SPARE_BYTES:
+            return spare.exists()
         with open_private(spare, "xb", buffered=False) as file:
             # Not zeros, which some file systems keep in no room at all.
             if file.write(os.urandom(_SPARE_BYTES)) == _SPARE_BYTES:
@@ -289,13 +293,10 @@ def keep_spare_room(folder: Path) -> bool:
     return False
 
 
-def give_up_spare_room(folder: Path) -> bool:
-    """Give the spare room back; returns whether there was any."""
-    try:
+def give_up_spare_room(folder: Path) -> None:
+    """Give the spare room back, if there is any."""
+    with suppress(OSError):
         (folder / _SPARE).unlink()
-    except OSError:
-        return False
-    return True
 
 
 @contextmanager

@@ -55,6 +55,8 @@ _SYNC_S = 0.05
 """The seconds between syncs: a power cut loses what came in the last of them, and what was in
 flight."""
 _AGAIN_S = 0.25
+_ROOM_AGAIN_S = 0.01
+_TRIES_WITHOUT_ROOM = 4
 _TRIES_WITHOUT_DESCRIPTORS = 240
 """The most times that something is tried while no file can be opened, four times a second."""
 
@@ -214,14 +216,22 @@ class JournaledStore(ABC):
 
     def _note(self, page: str, key: bytes, noted: bytes) -> OSError | None:
         """Write to the journal; if that took the spare room, returns why there is no other."""
-        try:
-            self._open_journal().add(page, key, noted)
-        except OSError as error:
-            if not is_lack_of_room(error) or not give_up_spare_room(self._folder):
-                raise
-            self._open_journal().add(page, key, noted)
-            return error
-        return None
+        lack: OSError | None = None
+        for _ in range(_TRIES_WITHOUT_ROOM):
+            try:
+                self._open_journal().add(page, key, noted)
+            except OSError as error:
+                if not is_lack_of_room(error):
+                    raise
+                # Tried again without any, too: another process may just have given it up, or be
+                # trying in vain to take it again.
+                give_up_spare_room(self._folder)
+                time.sleep(_ROOM_AGAIN_S)
+                lack = error
+            else:
+                return lack
+        assert lack is not None  # noqa: S101
+        raise lack
 
     def _open_journal(self) -> Journal:
         """Return the journal, a new one if need be, which is moved soon."""
