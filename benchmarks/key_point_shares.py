@@ -55,11 +55,11 @@ def main() -> None:
             table = made(rng, prompts).reshape(-1, len(SHARES))
             for one in group_shares(table, groups, names):
                 if one.reason is None:
-                    held[one.feature] += (one.ci_low <= SHARES[one.feature] <= one.ci_high, 1)
+                    held[one.feature] += (one.low <= SHARES[one.feature] <= one.high, 1)
             found = share_differences(table, groups, names)
             null += any(one.shown for one in found)
             ones += [one.p for one in found if one.p == one.p]
-            spans += [one.ci_low <= 0 <= one.ci_high for one in found if one.reason is None]
+            spans += [one.low <= 0 <= one.high for one in found if one.reason is None]
             told = share_differences(
                 made(rng, prompts, 0.3).reshape(-1, len(SHARES)), groups, names
             )

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from persona_panel.analyses.inputs import RunSource
     from persona_panel.runs.run import Run
     from persona_panel.runs.scale_limits import FigureUnit
-    from persona_panel.statistics.core.arrays import Array, Reason
+    from persona_panel.statistics.core.arrays import Array
     from persona_panel.statistics.personas import ContestedResponse
 
 _NAMED = 3
@@ -66,7 +66,7 @@ class Contested:
     departures: Mapping[str, float]
     named: tuple[str, ...]
     why: tuple[str, ...]
-    reason: Reason | None
+    reason: str | None
 
 
 @analysis(
@@ -378,7 +378,7 @@ def _ranked(run: Run) -> tuple[Contested, ...]:
             Contested(
                 *item,
                 title=run.titles.get(item.prompt_id, item.prompt_id),
-                spread=entry.spread,
+                spread=entry.value,
                 by_dimension=dict(zip(cells.names, entry.by_dimension, strict=True)),
                 share=entry.share,
                 p=entry.p,
@@ -411,7 +411,7 @@ def reasons(
     """
     import numpy as np
 
-    if not response.spread > 0:
+    if not response.value > 0:
         return ("Personas differ by no more than models do for one persona.",)
     place = int(np.nanargmax(response.by_dimension))
     said = []

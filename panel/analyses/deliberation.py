@@ -90,7 +90,7 @@ def _dimensions(report: DeliberationReport, labels: Mapping[str, str], title: st
         {
             **row_of(means, _BEFORE_AFTER),
             "dimension": name,
-            "change": Estimate(means.change, reason=_text(means.reason)),
+            "change": Estimate(means.change, reason=means.reason),
             "spread_before": report.spread[name].before,
             "spread_after": report.spread[name].after,
             "spread_change": _change(report.spread[name]),
@@ -114,25 +114,21 @@ def _dimension(labels: Mapping[str, str]) -> Key:
     return Key("dimension", "dimension", {ALL}, labels)
 
 
-def _text(reason: object) -> str | None:
-    return None if reason is None else str(reason)
-
-
 def _change(change: Change, p: float = nan) -> Estimate:
     """A change with its interval, where there is one."""
     between = change.interval
     if between is None or between.reason is not None:
         why = change.reason or (between and between.reason)
-        return Estimate(change.change, p_adjusted=p, reason=_text(why))
+        return Estimate(change.change, p_adjusted=p, reason=why)
     return Estimate(
         change.change, between.low, between.high, over="prompts", n=between.n_clusters,
         df=min(between.degrees_of_freedom, between.n_clusters - 1.0), p_adjusted=p,
-        reason=_text(change.reason),
+        reason=change.reason,
     )  # fmt: skip
 
 
 def _share(share: Statistic) -> Estimate:
-    return Estimate(share.value, n=share.n_items, reason=_text(share.reason))
+    return Estimate(share.value, n=share.n_items, reason=share.reason)
 
 
 def _conformity(report: DeliberationReport, is_shown: bool) -> Table:

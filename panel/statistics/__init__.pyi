@@ -2,7 +2,6 @@
 
 from persona_panel.statistics.agreement import AgreementBlock as AgreementBlock
 from persona_panel.statistics.agreement import Breakdown as Breakdown
-from persona_panel.statistics.agreement import PanelBlock as PanelBlock
 from persona_panel.statistics.agreement import agree as agree
 from persona_panel.statistics.agreement import agreement_differences as agreement_differences
 from persona_panel.statistics.agreement import agreement_statistics as agreement_statistics
@@ -52,9 +51,6 @@ from persona_panel.statistics.concordance import (
 )
 from persona_panel.statistics.concordance import (
     PerfectAgreement as PerfectAgreement,
-)
-from persona_panel.statistics.concordance import (
-    RankingAgreement as RankingAgreement,
 )
 from persona_panel.statistics.concordance import (
     incomplete_concordance as incomplete_concordance,

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
-from math import nan
 from typing import Literal
 
 import numpy as np
@@ -70,7 +69,8 @@ class AgreementBlock:
             code); None where it is unknown or, as of ranks, there is none.
         prompt_kind: what `prompts` are called.
         judge_factors: what raters are sampled by, a label a rater: `rater`, or of a run
-            `persona` and `model`.
+            `persona` and `model`; none where statistics sample them themselves.
+        judge_facets: what raters consist of, likewise, those with one level, too.
     """
 
     ratings: Array
@@ -86,6 +86,7 @@ class AgreementBlock:
     groups: tuple[str, ...] = ()
     prompt_kind: str = "prompts"
     judge_factors: Mapping[str, Labels] = field(default_factory=dict)
+    judge_facets: Mapping[str, list[str]] = field(default_factory=dict)
     side: str = "panel"
     of: BlockOf = "dimension"
 
@@ -141,6 +142,12 @@ class AgreementBlock:
         )
         # A mean over dimensions, of items without prompts.
         return result if whole else self._without_interval(result)
+
+    def counted(self, value: float, otherwise: Reason = Reason.UNDEFINED_ESTIMATE) -> Statistic:
+        """Return a value, undefined for this reason where it is NaN, with how many items were
+        rated and how many raters rated any."""
+        n_items = int(has_ratings(self.ratings).sum())
+        return Statistic.of(value, n_items, count_raters(self.ratings), otherwise)
 
     def _without_interval(self, result: BlockResult) -> BlockResult:
         if result.statistic.reason is not None or not self.options.intervals:
@@ -264,6 +271,7 @@ def _blocks(
         list(ratings.prompts or ratings.items), options.level, options, nothing,
         tuple(ratings.raters[rater] for rater in raters),
         groups=groups if len(set(groups)) > 1 else (), judge_factors=ratings.judge_factors(raters),
+        judge_facets=ratings.judge_facets(raters),
     )  # fmt: skip
     if together:
         scales = {ratings.scales.get(dimension) for dimension in ratings.dimensions}
@@ -307,74 +315,9 @@ def _all_dimensions(
     )
 
 
-MIN_SHARE_RATED = 0.5
-"""Judges who rated less than this share of the items cannot stand for each other."""
-
 FURTHER_QUALITY = StatisticTable("Further figures of panel quality", all_raters_only=True)
 
-
-@dataclass(frozen=True, slots=True, eq=False)
-class PanelBlock:
-    """One group's ratings of one dimension.
-
-    Attributes:
-        ratings: `(items, judges)`, NaN where there is none; ranks where `sign` is −1.
-        sign: the factor by which ratings are multiplied so that higher is better.
-        judges: their names.
-        judge_factors: what judges consist of, a label a judge: `rater`, or of a run `persona`
-            and `model`.
-        sampled: of these factors those by which judges are sampled, where they are.
-        prompts: one an item, None where there are none.
-        clusters: what intervals are over, a label an item: its prompt, or itself.
-    """
-
-    ratings: Array
-    sign: int
-    judges: tuple[str, ...]
-    judge_factors: Mapping[str, Labels]
-    prompts: list[Hashable] | None
-    clusters: list[Hashable]
-    options: AnalysisOptions
-    sampled: Mapping[str, Labels] = field(default_factory=dict)
-    side: str = "panel"
-    of: BlockOf = "dimension"
-
-    def without_judges(self) -> list[list[PanelBlock]]:
-        """Return nothing: the figures that have an interval sample the judges themselves."""
-        return []
-
-    @property
-    def level(self) -> MeasurementLevel:
-        return self.options.level
-
-    @property
-    def has(self) -> Collection[str]:
-        return () if self.prompts is None else ("prompts",)
-
-    @property
-    def interchangeable(self) -> bool:
-        """Return whether a further judge would be of the same kind: judges differ by one factor,
-        and none is a replicate of another."""
-        several = [set(labels) for labels in self.judge_factors.values() if len(set(labels)) > 1]
-        return len(several) == 1 and len(several[0]) == len(self.judges)
-
-    @property
-    def sparse(self) -> bool:
-        """Return whether a judge rated too few of the items to stand for the others."""
-        rated = np.mean(~np.isnan(self.ratings), axis=0)
-        return bool((rated < MIN_SHARE_RATED).any())
-
-    def counted(self, value: float, otherwise: Reason = Reason.UNDEFINED_ESTIMATE) -> Statistic:
-        """Return a value, undefined for this reason where it is NaN, with how many items were
-        rated and how many judges rated any."""
-        n_items = int(has_ratings(self.ratings).sum())
-        return Statistic.of(value, n_items, count_raters(self.ratings), otherwise)
-
-    def undefined(self, reason: Reason) -> Statistic:
-        return self.counted(nan, reason)
-
-
-panel_quality_statistics: Registry[PanelBlock] = Registry(
+panel_quality_statistics: Registry[AgreementBlock] = Registry(
     "persona_panel.statistics.registered", FURTHER_QUALITY
 )
 """The statistics of `panel_quality`, which `agree` shows below its own."""
@@ -395,15 +338,11 @@ def panel_quality(
     design, component or judge a row is. `on_step` and `only` as for `agree`.
     """
     ratings = ratings.numeric()
-    blocks: list[tuple[PanelBlock, str, str]] = []
-    for group, raters in ratings.raters_by_group().items():
-        for place, dimension in enumerate(ratings.dimensions):
-            block = PanelBlock(
-                ratings.scores[:, raters, place], ratings.sign,
-                tuple(ratings.raters[rater] for rater in raters), ratings.judge_facets(raters),
-                list(ratings.prompts) if ratings.prompts else None,
-                list(ratings.prompts or ratings.items), options, ratings.judge_factors(raters),
-            )  # fmt: skip
-            blocks.append((block, group, dimension))
+    # The figures that have an interval sample the judges themselves.
+    blocks = [
+        (replace(block, judge_factors={}), group, dimension)
+        for group, raters in ratings.raters_by_group().items()
+        for dimension, block in _blocks(ratings, group, raters, options)
+    ]
     rows_of_blocks = panel_quality_statistics.rows_of_all(blocks, on_step, only)
     return [row for rows in rows_of_blocks for row in rows]

@@ -121,17 +121,15 @@ def concordances(
         ]
         means = _shuffled_means(blocks, n_permutations, np.random.default_rng(seed))
         results = [
-            replace(
-                result,
-                mean=replace(
-                    result.mean, p_value=permutation_p_value(result.mean.value, shuffled, "greater")
-                ),
-            )
-            if not result.mean.reason
-            else result
+            result if result.mean.reason else _with_p_value(result, result.mean.value, shuffled)
             for result, shuffled in zip(results, means, strict=True)
         ]
     return results[0], results[1]
+
+
+def _with_p_value(result: OverPrompts, observed: float, shuffled: Array) -> OverPrompts:
+    p_value = permutation_p_value(observed, shuffled, "greater")
+    return replace(result, mean=replace(result.mean, p_value=p_value))
 
 
 def _sum_by_prompt(values: Array | Mask, codes: IntArray, n_prompts: int) -> Array:
@@ -142,17 +140,15 @@ def _sum_by_prompt(values: Array | Mask, codes: IntArray, n_prompts: int) -> Arr
 
 
 def _estimate(value: float, n_items: float, n_raters: float, present: int) -> Statistic:
-    if not np.isnan(value):
-        return Statistic(float(value), int(n_items), int(n_raters))
-    if present < 2:
-        reason = Reason.FEW_RATERS
-    elif n_items < 2:
-        reason = Reason.FEW_ITEMS
-    elif n_raters < 2:
-        reason = Reason.NO_COMPLETE_RATERS
-    else:
-        reason = Reason.CONSTANT_RATER
-    return Statistic.undefined(reason, n_items=int(n_items), n_raters=int(n_raters))
+    otherwise = Reason.NO_COMPLETE_RATERS if n_raters < 2 else Reason.CONSTANT_RATER
+    why = _why_no_ranking(n_items, present, otherwise)
+    return Statistic.of(float(value), int(n_items), int(n_raters), why)
+
+
+def _why_no_ranking(n_items: float, n_raters: float, otherwise: Reason) -> Reason:
+    if n_raters < 2:
+        return Reason.FEW_RATERS
+    return Reason.FEW_ITEMS if n_items < 2 else otherwise
 
 
 def _shuffled_means(
@@ -235,8 +231,7 @@ def incomplete_concordance(
     if n_permutations:
         rng = np.random.default_rng(seed)
         shuffled = np.sum([design.shuffled(n_permutations, rng) for design in designs], axis=0)
-        p_value = permutation_p_value(observed, shuffled, "greater")
-        result = replace(result, mean=replace(result.mean, p_value=p_value))
+        result = _with_p_value(result, observed, shuffled)
     return IncompleteConcordance(
         result,
         observed,
@@ -271,12 +266,7 @@ def _overlapping(rated: Mask) -> tuple[Mask, Mask]:
 def _undefined(block: Array) -> Statistic:
     rated = ~np.isnan(block)
     n_items, n_raters = int(rated.any(axis=1).sum()), int(rated.any(axis=0).sum())
-    if n_raters < 2:
-        reason = Reason.FEW_RATERS
-    elif n_items < 2:
-        reason = Reason.FEW_ITEMS
-    else:
-        reason = Reason.NO_OVERLAP
+    reason = _why_no_ranking(n_items, n_raters, Reason.NO_OVERLAP)
     return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
 
 
@@ -366,14 +356,6 @@ class _Design:
 
 
 @dataclass(frozen=True, slots=True)
-class RankingAgreement:
-    """Shares of rater pairs in [0, 1], for each prompt and over prompts."""
-
-    full: OverPrompts
-    top: OverPrompts
-
-
-@dataclass(frozen=True, slots=True)
 class PerfectAgreement:
     """`share` of the items with enough ratings, `subset` `(items,)` says which agree, and
     `ratings` `(items,)` on what, NaN for the others."""
@@ -383,8 +365,11 @@ class PerfectAgreement:
     ratings: Array
 
 
-def ranking_agreement(ratings: ArrayLike, prompts: Labels | None = None) -> RankingAgreement:
-    """Return how often two raters rank the items of a prompt alike, and put the same one first.
+def ranking_agreement(
+    ratings: ArrayLike, prompts: Labels | None = None
+) -> tuple[OverPrompts, OverPrompts]:
+    """Return how often two raters rank the items of a prompt alike, and put the same one first:
+    shares of pairs of raters in [0, 1], by prompt and over prompts.
 
     Two rankings agree in full when they order every two items alike, ties included. They
     agree on the top when the best item is the same, or the same items tie for it. Of each
@@ -397,8 +382,8 @@ def ranking_agreement(ratings: ArrayLike, prompts: Labels | None = None) -> Rank
         ratings: `(items, raters)`, higher is better, NaN where missing. Negate ranks.
         prompts: a label an item; all items are one prompt if None.
 
-    >>> result = ranking_agreement([[3, 3], [1, 2], [2, 1]])
-    >>> result.full.mean.value, result.top.mean.value
+    >>> full, top = ranking_agreement([[3, 3], [1, 2], [2, 1]])
+    >>> full.mean.value, top.mean.value
     (0.0, 1.0)
     """
     array = as_ratings(ratings)
@@ -409,7 +394,7 @@ def ranking_agreement(ratings: ArrayLike, prompts: Labels | None = None) -> Rank
         first, second = np.triu_indices(block.shape[1], k=1)
         for kept, agreed in zip((full, top), same_rankings(block), strict=True):
             kept.append((name, _share(agreed[first, second], block)))
-    return RankingAgreement(over_prompts(full), over_prompts(top))
+    return over_prompts(full), over_prompts(top)
 
 
 def perfect_agreement(ratings: ArrayLike, min_raters: int = 2) -> PerfectAgreement:

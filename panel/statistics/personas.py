@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from math import nan, pi, sqrt
+from math import isnan, nan, pi
 
 import numpy as np
 import scipy
@@ -32,7 +32,7 @@ from persona_panel.statistics.core.arrays import (
     means_by,
 )
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.levels import LEVEL, Tested
+from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import critical_t
 from persona_panel.statistics.core.ranking import sampled_mean
 from persona_panel.statistics.core.significance import holm, holm_adjusted
@@ -194,26 +194,20 @@ def _tested(
 
 
 @dataclass(frozen=True, slots=True)
-class ContestedResponse(Tested):
-    """The disagreement of personas about a response.
+class ContestedResponse(Estimate):
+    """The disagreement of personas about a response: the standard deviation between personas beyond
+    noise, root mean square over dimensions, in points; 0 where they differ by no more than noise,
+    of which is the p-value, adjusted by Holm over all responses.
 
     Attributes:
         response: its place among the responses.
-        spread: the standard deviation between personas beyond noise, root mean square over
-            dimensions, in points; 0 where they differ by no more than noise.
         by_dimension: the same of each dimension, NaN where it cannot be estimated.
         share: of the variance between judges, severity taken out, what lies between personas.
-        p, p_adjusted: that personas differ by noise alone; by Holm over all responses.
-        reason: why nothing can be said; the rest is NaN then.
     """
 
-    response: int
-    spread: float
-    by_dimension: tuple[float, ...]
-    share: float
-    p: float
-    p_adjusted: float
-    reason: Reason | None
+    response: int = 0
+    by_dimension: tuple[float, ...] = ()
+    share: float = nan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -258,7 +252,9 @@ def contested_responses(cells: PersonaCells) -> list[ContestedResponse]:
             reason = Reason.NOISE_ZERO
     if reason is not None:
         none = (nan,) * cells.values.shape[3]
-        return [ContestedResponse(i, nan, none, nan, nan, nan, reason) for i in range(n)]
+        return [
+            ContestedResponse(nan, reason=reason, response=i, by_dimension=none) for i in range(n)
+        ]
     p_values = tables.p_values()
     adjusted = holm(p_values)
     components = tables.components
@@ -267,23 +263,17 @@ def contested_responses(cells: PersonaCells) -> list[ContestedResponse]:
     shares = divide(spreads**2, spreads**2 + noise)
     contested = [
         ContestedResponse(
-            i,
             float(spreads[i]),
-            tuple(
-                sqrt(max(variance, 0)) if variance == variance else nan
-                for variance in components[i].tolist()
-            ),
-            float(shares[i]),
-            float(p_values[i]),
-            float(adjusted[i]),
-            None if p_values[i] == p_values[i] else Reason.FEW_RATERS,
+            p=float(p_values[i]),
+            p_adjusted=float(adjusted[i]),
+            reason=Reason.FEW_RATERS if isnan(p_values[i]) else None,
+            response=i,
+            by_dimension=tuple(np.sqrt(np.maximum(components[i], 0)).tolist()),
+            share=float(shares[i]),
         )
         for i in range(n)
     ]
-    return sorted(
-        contested,
-        key=lambda response: (not response.shown, -np.nan_to_num(response.spread, nan=-1)),
-    )
+    return sorted(contested, key=lambda each: (not each.shown, -np.nan_to_num(each.value, nan=-1)))
 
 
 def response_departures(cells: PersonaCells) -> ResponseDepartures:

@@ -38,14 +38,12 @@ from persona_panel.statistics.core.arrays import (
     row_means,
 )
 from persona_panel.statistics.core.correlation import correlation
-from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
-from persona_panel.statistics.core.levels import Tested
 from persona_panel.statistics.core.means import scaled_interval, weights_of_prompts
 from persona_panel.statistics.core.ranking import sampled_mean
 from persona_panel.statistics.core.significance import (
     binomial_interval,
-    holm,
     holm_adjusted,
     sign_flip_p_values,
 )
@@ -339,52 +337,28 @@ def _share(
 
 
 @dataclass(frozen=True, slots=True)
-class GroupShare:
-    """The share of a group's texts that have a feature.
+class GroupShare(Estimate):
+    """The share of a group's texts that have a feature, with its 95 % interval over prompts.
 
     Attributes:
         group: its name.
         feature: its place among the features.
-        n, of: how many of the group's texts have it, of how many.
-        share: n / of, 0 to 1; NaN of no text.
-        ci_low, ci_high: a 95 % interval over prompts; NaN exactly where `reason` says why.
+        n_with, of: how many of the group's texts have it, of how many.
     """
 
-    group: str
-    feature: int
-    n: int
-    of: int
-    share: float
-    ci_low: float
-    ci_high: float
-    reason: Reason | None
+    group: str = ""
+    feature: int = 0
+    n_with: int = 0
+    of: int = 0
 
 
 @dataclass(frozen=True, slots=True)
-class ShareDifference(Tested):
-    """The difference between the shares of groups `a` and `b`.
+class ShareDifference(Difference):
+    """The difference between the shares of groups `a` and `b`: the mean over prompts that both have
+    of the prompts' differences, with p-values adjusted by Holm over all pairs and features;
+    `feature` is its place among the features."""
 
-    Attributes:
-        a, b: the groups.
-        feature: its place among the features.
-        difference: a − b, −1 to 1, the mean over prompts that both have of the prompts'
-            differences; NaN where they share none.
-        ci_low, ci_high: its own 95 % interval.
-        p, p_adjusted: two-sided, of no difference; by Holm over all pairs and features.
-        n_prompts: how many both have.
-        reason: why there is no interval and no p-value; they are NaN then.
-    """
-
-    a: str
-    b: str
-    feature: int
-    difference: float
-    ci_low: float
-    ci_high: float
-    p: float
-    p_adjusted: float
-    n_prompts: int
-    reason: Reason | None
+    feature: int = 0
 
 
 def group_shares(has: ArrayLike, groups: Sequence[str], prompts: Labels) -> list[GroupShare]:
@@ -408,8 +382,9 @@ def group_shares(has: ArrayLike, groups: Sequence[str], prompts: Labels) -> list
             )  # fmt: skip
             shares.append(
                 GroupShare(
-                    str(name), feature, int(column.sum()), len(values), float(values.mean()),
-                    interval.low, interval.high, interval.reason,
+                    float(values.mean()), interval.low, interval.high, over="prompts",
+                    reason=interval.reason, group=str(name), feature=feature,
+                    n_with=int(column.sum()), of=len(values),
                 )
             )  # fmt: skip
     return shares
@@ -432,16 +407,13 @@ def share_differences(
     compared = []
     for a, b in combinations(range(len(names)), 2):
         for feature, differences in enumerate((means[a] - means[b]).T):
-            mean = sampled_mean(differences)
-            low, high = mean.as_a(Estimate, cut=(-1.0, 1.0)).ends
             compared.append(
-                ShareDifference(
-                    str(names[a]), str(names[b]), feature, mean.mean, low, high,
-                    mean.p_value, nan, mean.n_prompts, mean.reason,
+                sampled_mean(differences).as_a(
+                    ShareDifference, cut=(-1.0, 1.0), a=str(names[a]), b=str(names[b]),
+                    feature=feature,
                 )
             )  # fmt: skip
-    adjusted = holm([row.p for row in compared])
-    return [replace(row, p_adjusted=float(p)) for row, p in zip(compared, adjusted, strict=True)]
+    return holm_adjusted(compared)
 
 
 def _mask(has: ArrayLike) -> Mask:

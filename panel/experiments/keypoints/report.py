@@ -18,9 +18,9 @@ from typing_extensions import TypedDict
 from persona_panel.experiments.keypoints.steps import STANCES, MadePoint, Point, Stance, SummedUp
 from persona_panel.files.errors import ConfigurationError, PanelError
 from persona_panel.files.limits import json_of
-from persona_panel.files.outputs import as_json, record_document, replace_file
+from persona_panel.files.outputs import as_json, json_number, replace_file
 from persona_panel.graphs.records import controls_among
-from persona_panel.results.conclusions.wording import counted, in_brackets, interval, p_adjusted
+from persona_panel.results.conclusions.wording import counted, in_brackets, p_adjusted
 from persona_panel.results.requirements.figures import Figure, OpenKey
 from persona_panel.results.requirements.of_result import result_figures
 from persona_panel.results.result import Result
@@ -145,26 +145,43 @@ def key_points_document(
     }  # fmt: skip
     quoted = _quotations(rationales, made)
 
-    def row_of(figure: GroupShare | ShareDifference) -> dict[str, Any]:
+    def name_of(figure: GroupShare | ShareDifference) -> dict[str, str]:
         # Those for and against may have the same words.
         text, stance = names[figure.feature]
-        return {"key_point": text, "stance": stance, **record_document(figure, "feature")}
+        return {"key_point": text, "stance": stance}
 
     return {
         "conclusion": _conclusion(document, names, shares["all"], differences),
         **document,
         "key_points": [
-            {"text": name[0], "stance": name[1], **record_document(share, "group", "feature"),
+            {"text": name[0], "stance": name[1], **_share_document(share),
              "quotations": quoted.get(name, [])[:_QUOTED]}
             for name, share in zip(names, shares["all"], strict=False)
         ],
-        "shares": {kind: list(map(row_of, of_kind)) for kind, of_kind in shares.items()},
-        "pro_share_of_points": {
-            kind: [record_document(share, "feature") for share in of_kind]
-            for kind, of_kind in pros.items()
+        "shares": {
+            kind: [{**name_of(each), "group": each.group, **_share_document(each)} for each in of]
+            for kind, of in shares.items()
         },
-        "differences": list(map(row_of, differences)),
+        "pro_share_of_points": {
+            kind: [{"group": each.group, **_share_document(each)} for each in of]
+            for kind, of in pros.items()
+        },
+        "differences": [
+            {**name_of(each), "a": each.a, "b": each.b, "difference": json_number(each.value),
+             **_ends(each), "p": json_number(each.p), "p_adjusted": json_number(each.p_adjusted),
+             "n_prompts": each.n, "reason": each.reason}
+            for each in differences
+        ],
     }  # fmt: skip
+
+
+def _share_document(share: GroupShare) -> dict[str, Any]:
+    of = {"n": share.n_with, "of": share.of, "share": json_number(share.value)}
+    return {**of, **_ends(share), "reason": share.reason}
+
+
+def _ends(of: Estimate) -> dict[str, float | None]:
+    return {"ci_low": json_number(of.low), "ci_high": json_number(of.high)}
 
 
 _Groups = Mapping[str, tuple[list[int], list[str]]]
@@ -229,10 +246,10 @@ def _conclusion(
             None,
         )
         if first is not None:
-            share, bounds = shares[first], interval(shares[first].ci_low, shares[first].ci_high)
+            share, bounds = shares[first], shares[first].interval()
             said.append(
                 f"What judges most often say {word} a text: {names[first][0].rstrip('.')} "
-                f"({share.n:,} of {share.of:,} rationales, a share of {number(share.share)}"
+                f"({share.n_with:,} of {share.of:,} rationales, a share of {share.number()}"
                 f"{f', {bounds}' if bounds else ''})."
             )
     if said:
@@ -265,7 +282,7 @@ def _differences(names: Sequence[_KeyPoint], differences: Sequence[ShareDifferen
         return [f"Whether systems differ is not known: {'; '.join(reasons)}."]
     of = counted(len(tested), "difference")
     shown = [difference for difference in tested if difference.shown]
-    shown.sort(key=lambda difference: -abs(difference.difference))
+    shown.sort(key=lambda difference: -abs(difference.value))
     if not shown:
         return [f"No two systems are shown to differ on a key point ({of} tested, corrected)."]
     sentences = [
@@ -274,9 +291,9 @@ def _differences(names: Sequence[_KeyPoint], differences: Sequence[ShareDifferen
     ]
     for difference in shown[:_NAMED]:
         more, less = difference.a, difference.b
-        if difference.difference <= 0:
+        if difference.value <= 0:
             more, less = less, more
-        points = number(100 * abs(difference.difference), 0)
+        points = number(100 * abs(difference.value), 0)
         far = f"{points} percentage points more of the rationales"
         text = names[difference.feature][0].rstrip(".")
         sentences.append(

@@ -28,18 +28,18 @@ class Estimate:
         low, high: the ends of its interval, NaN where there is none.
         level: the confidence of the interval, in (0, 1).
         over: what the interval takes as a sample: `prompts`, `prompts and judges`, `items`.
-        n: how many of the first of these there are; of a figure without an interval, how many it
-            rests on.
-        p: two-sided, NaN where nothing was tested.
-        p_adjusted: the same, adjusted for all that is tested together.
+        n: how many of the first of these there are; without an interval, how many the value rests
+            on.
+        p, p_adjusted: two-sided, by itself and adjusted for all tested together; NaN without a
+            test.
         unit: what follows the value, such as `points`.
-        df: degrees of freedom of Student's t, of which the interval is; NaN where it is of none.
+        df: degrees of freedom of Student's t, if the interval is of it; else NaN.
         limits: the ends of the scale that the value lies on.
         exact: whether it is known without error, as a count is.
         reason: why there is no value or, where there is one, no interval.
         detail: what else is to be said of it, such as `39 of 40 judgments`.
-        sampled: the mean over prompts that it is, where that is known: a requirement is then
-            decided, and what would settle it foreseen, from its parts.
+        sampled: the mean over prompts that it is, where known: requirements are decided from its
+            parts.
 
     >>> print(Estimate(0.45, 0.31, 0.57, over="prompts", p_adjusted=0.02))
     0.45 (95 % interval 0.31 to 0.57, adjusted p 0.02)
@@ -68,7 +68,7 @@ class Estimate:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """Return the low and the high end of the interval, NaN where there is none."""
+        """Return the ends of the interval, NaN where there is none."""
         return self.low, self.high
 
     @property
@@ -78,25 +78,23 @@ class Estimate:
 
     @property
     def lacks(self) -> str:
-        """Return why there is no value or no interval; empty where there are both, or the reason is
-        unknown."""
+        """Return why there is no value or no interval; else empty."""
         return (self.reason or "") if isnan(self.value) or not self.has_interval else ""
 
     @property
     def sign(self) -> int:
-        """Return 1 or −1 where the whole interval lies above or below 0; else, and without an
-        interval, 0."""
+        """Return 1 or −1 where the whole interval lies above or below 0; else 0."""
         return int(self.low > 0) - int(self.high < 0)
 
     @property
     def shown(self) -> bool:
-        """Return whether it may be claimed to differ from 0: its adjusted p-value is below
-        `LEVEL`."""
+        """Return whether the adjusted p-value is below `LEVEL`, so that it may be claimed to differ
+        from 0."""
         return self.p_adjusted < LEVEL
 
     @property
     def least_p(self) -> float:
-        """Return the p-value that decides: the adjusted one if there is one, NaN without a test."""
+        """Return the p-value that decides: the adjusted one if there is one; NaN without a test."""
         return self.p if isnan(self.p_adjusted) else self.p_adjusted
 
     def number(self, digits: int = 2, *, with_sign: bool = False) -> str:
@@ -125,8 +123,7 @@ class Estimate:
         return f"{adjusted}p {'< 0.001' if p < 0.001 else f'{p:.2g}'}"
 
     def text(self, digits: int = 2) -> str:
-        """Return the value with its unit, and in brackets its interval and p-value; where there is
-        no value, the reason in its place.
+        """Return the value with its unit, its interval and its p-value; without a value the reason.
 
         >>> Estimate(nan, reason="two raters at least").text()
         'not known (two raters at least)'

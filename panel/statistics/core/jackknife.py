@@ -1,14 +1,9 @@
 """Confidence intervals from leaving out one cluster at a time (a prompt, or an item without
 prompts) and, where judges are a sample too, one persona, model or judge at a time.
 
-How often they cover is measured by `benchmarks/coverage.py`: docs/explanation/statistics.md.
-
-Means have `core.means.scaled_interval`. Other intervals, with measured coverage, where this one
-does not fit: corrected means, of rated and other prompts (`calibration`, 0.93 to 0.97); held-out
-gains, whose folds share data (`alignment`, 0.94 to 1.00); strengths, by one Newton step without
-each prompt (`core.strengths`, 0.94 to 0.98); differences of groups, over items and raters
-(`group_differences`, 0.93 to 0.97); of effective votes, which end at the number of judges
-(`votes`).
+How often they cover is measured by `benchmarks/coverage.py`: docs/explanation/statistics.md. Means
+have `core.means.scaled_interval`; corrected means, held-out gains, strengths, differences of groups
+and effective votes, where this does not fit, intervals of their own.
 
 Sources: J. W. Tukey (1958), "Bias and confidence in not-quite large samples" (the jackknife with
 t); R. A. Fisher (1921), "On the 'probable error' of a coefficient of correlation" (z); E. B. Wilson
@@ -113,9 +108,9 @@ _MEANS: tuple[EstimateKind, ...] = (
 class Interval:
     """A confidence interval; `low` and `high` are NaN exactly when `reason` says why.
 
-    `standard_error` is the statistic's own, in its unit; `degrees_of_freedom` those of t;
-    `n_clusters` the clusters that the statistic depends on; `values` the statistic of everything,
-    then without each cluster, as far as they were computed.
+    `standard_error` is the statistic's, with the `degrees_of_freedom` of t; `n_clusters` counts the
+    clusters that it depends on; `values` are the statistic of everything, then without each
+    cluster.
     """
 
     low: float
@@ -143,22 +138,19 @@ def jackknife(
 ) -> Interval:
     """Return the interval of a statistic, from its values without each cluster.
 
-    How to read it: were other clusters (and judges) drawn from where these come from, intervals
-    made so would hold the true value in about `confidence` of the cases.
-
     Args:
         statistic: see `Resampled`.
         n_items: how many items the weights are for.
         clusters: a label an item; each item is its own cluster if None.
-        kind: what the statistic is; see `EstimateKind`.
+        kind: see `EstimateKind`.
         limits: between which the statistic lies; an end outside is cut there, and a value outside
             has no interval.
         judges: for each factor that judges are sampled from (personas, models), the statistic
-            without each of its levels, None where it is undefined. None at all: judges are taken
-            as they are.
+            without each of its levels, None where it is undefined. None at all: judges are taken as
+            they are.
         counted: the items from which the statistic is computed `(items,)`; all of them if None.
-        expected: what the statistic of all items was computed to be. Where it is another here,
-            there is no interval: it would be that of something else. NaN: nothing is compared.
+        expected: the known value of the statistic: where it is another here, there is no interval.
+            NaN: nothing is compared.
         confidence: in (0, 1).
         seed: of the groups in which more than `MOST_GROUPS` clusters are left out.
 
@@ -262,13 +254,10 @@ def _name_of(function: Resampled) -> str:
 
 
 def left_out_variance(left_out: Array, shares: Array) -> float:
-    """Return the variance of a statistic from its values without each of its clusters: of clusters
-    with one share each the jackknife's, of others HC4's with exponents up to `STEEPEST`.
+    """Return the variance of a statistic from its values without each cluster `(clusters,)`: of
+    clusters with one share each the jackknife's, of others HC4's with exponents up to `STEEPEST`.
 
-    Args:
-        left_out: `(clusters,)`, the statistic without each.
-        shares: `(clusters,)`, of the weight that the statistic gives to all, below 1 each; their
-            sum is 1.
+    `shares` `(clusters,)` are the clusters' of the weight of all, below 1 each; their sum is 1.
     """
     n = len(left_out)
     if n < 2:
@@ -293,13 +282,13 @@ def correlation_at(interval: Interval, confidence: float) -> Interval:
 def standard_errors(
     variances: Sequence[float], dfs: Sequence[float], shared: Sequence[tuple[float, float]] = ()
 ) -> tuple[tuple[float, float], ...]:
-    """Return standard errors with their degrees of freedom: that of the first sample alone and, for
-    several crossed samples, that of the sum of their variances (Satterthwaite).
+    """Return standard errors with their degrees of freedom: of the first sample alone and, of
+    several crossed samples, of the sum of their variances (Satterthwaite).
 
     Args:
         variances, dfs: of each sample, with its degrees of freedom.
         shared: of each sample but the first, the part of its variance that the first's holds, too,
-            with its degrees of freedom; what of it is left is added, 0 at least.
+            with its degrees of freedom; only the rest is added.
     """
     alone = sqrt(variances[0]), dfs[0]
     total, parts = variances[0], [(variances[0], dfs[0])]

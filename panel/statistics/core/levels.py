@@ -14,19 +14,3 @@ PASSED = 0.5
 """The winning rate from which a panel or a judge passes the alternative annotator test."""
 MOST = 10_000
 """The largest number of values that is given as needed; above it nothing is said."""
-
-
-class Tested:
-    """A figure that was tested beside others; a frozen record of it says what is `shown`.
-
-    Attributes:
-        p_adjusted: its p-value, adjusted for all that are tested together; NaN without a test.
-    """
-
-    __slots__ = ()
-    p_adjusted: float
-
-    @property
-    def shown(self) -> bool:
-        """Return whether it may be claimed: its adjusted p-value is below `LEVEL`."""
-        return self.p_adjusted < LEVEL

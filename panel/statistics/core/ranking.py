@@ -60,9 +60,9 @@ class JudgeSample:
     """What judges rated, and what they are a sample by.
 
     Attributes:
-        terms: `(responses, judges, terms)`, what of each judge a response's score is the mean of,
-            NaN where a judge has none; see `influence_of`.
-        factors: what judges are sampled by, a label a judge: `persona` and `model`, say.
+        terms: `(responses, judges, terms)`, of which a response's score is the mean, NaN where a
+            judge has none; see `influence_of`.
+        factors: a label a judge for each of what they are sampled by: `persona` and `model`, say.
     """
 
     terms: Array
@@ -94,15 +94,14 @@ class SampledMean:
     values: Array | None = field(default=None, compare=False, repr=False)
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the ends of the interval, NaN where there is no standard error; see
-        `scaled_interval`."""
+        """Return the ends of the interval by `scaled_interval`, NaN without a standard error."""
         if not self.errors:
             return math.nan, math.nan
         return scaled_interval(self.mean, self.errors, self.limits, confidence, self.values)
 
     @property
     def p_value(self) -> float:
-        """Return the two-sided p-value of a mean of 0; NaN where there is no standard error."""
+        """Return the two-sided p-value of a mean of 0; NaN without a standard error."""
         if not self.errors:
             return math.nan
         return max(two_sided_p(self.mean / error, df) for error, df in self.errors if error)
@@ -120,9 +119,9 @@ class SampledMean:
 
 
 def influence_of(terms: Array) -> Array:
-    """Return how much each judge moves each response's score `(responses, judges)`, the derivative
-    of the score by the judge's weight. The score is the mean over terms of the mean over judges;
-    `terms` is `(responses, judges, terms)`, NaN where a judge has none."""
+    """Return how much each judge moves each response's score `(responses, judges)`: the derivative,
+    by the judge's weight, of the mean over terms of the mean over judges. `terms` is `(responses,
+    judges, terms)`, NaN where a judge has none."""
     there = ~np.isnan(terms)
     counts = there.sum(axis=1, keepdims=True).astype(np.float64)
     means = mean_there(terms, 1, keepdims=True)
@@ -139,7 +138,7 @@ def sampled_mean(
 
     Args:
         scores: `(prompts,)`, NaN where there is none.
-        influence: `(prompts, judges)`, of the judges on these scores; None: they are taken as
+        influence: `(prompts, judges)`, of the judges on these scores; None: judges are taken as
             they are.
         factors: what judges are sampled by; see `JudgeSample`.
         limits: the ends of the scores' scale.
@@ -245,16 +244,15 @@ class SystemRank:
 
     Attributes:
         composite: the mean over prompts, with its 95 % interval over prompts, with these judges.
-        with_judges: the same with its interval over prompts and judges; where no judges are known
-            without one.
+        with_judges: the same with its interval over prompts and judges, if judges are known.
         rank: 1 for the best; ties share the better rank; None without a composite.
         rank_low, rank_high: the lowest and highest rank that neither the adjusted tests of all
             pairs nor the verified places (`verified_places`) rule out; each of the two errs in at
             most 5 % of the cases, for all systems at once. None where no difference could be
             tested.
         dimensions: the mean over prompts by dimension, with its 95 % interval over prompts.
-        n_abstained, n_judged: how many judgments find that its responses decline to answer, and
-            how many do or rate them. Where it `declines` it has no rank and no intervals.
+        n_abstained, n_judged: how many judgments find that its responses decline to answer, and how
+            many do or rate them. Where it `declines` it has no rank and no intervals.
     """
 
     system: str
@@ -282,23 +280,16 @@ class SystemRank:
 class SystemDifference(Difference):
     """The difference of two systems over the prompts that both answered, in points of the
     composite, with the p-value of a t-test by prompt, adjusted by Shaffer's procedure over all
-    pairs of the leaderboard.
-
-    Attributes:
-        effect_size: the difference over the standard deviation of the prompts' differences.
-    """
+    pairs of the leaderboard; `effect_size` is it over the standard deviation of the prompts'
+    differences."""
 
     effect_size: float = nan
 
 
 @dataclass(frozen=True, slots=True)
 class Winner:
-    """The system that is shown to be the best.
-
-    Attributes:
-        p: the largest of the two-sided p-values of its differences from the others, each
-            unadjusted; below `LEVEL`.
-    """
+    """The system that is shown to be the best; `p`, below `LEVEL`, is the largest of the two-sided,
+    unadjusted p-values of its differences from the others."""
 
     system: str
     p: float
@@ -314,10 +305,9 @@ def verified_places(systems: Sequence[str], differences: Sequence[Difference]) -
     """Return how many of the first places are verified: each system there is significantly better
     than each below it.
 
-    The tests are two-sided and unadjusted (Hung and Fithian 2019): the two-sided level of the
-    comparison with the runner-up pays for the choice of the leader, and the next place is tested
-    only when those before it are verified. So any of the places is false in at most `LEVEL` of the
-    cases.
+    The tests are two-sided and unadjusted (Hung and Fithian 2019): the two-sided level pays for the
+    choice of the leader, and a place is tested only when those before it are verified. So any of
+    them is false in at most `LEVEL` of the cases.
 
     Args:
         systems: best first.
@@ -333,9 +323,9 @@ def verified_places(systems: Sequence[str], differences: Sequence[Difference]) -
 def decisive_difference(
     systems: Sequence[str], differences: Sequence[Difference]
 ) -> Difference | None:
-    """Return the difference that decides whether the first system is the best: from the other one
-    from which it is the hardest to tell, by its unadjusted p-value; None where none is tested.
-    Arguments as of `verified_places`."""
+    """Return the difference that decides whether the first system is the best: from the system that
+    is hardest to tell from it by its unadjusted p-value; None where none is tested. Arguments as of
+    `verified_places`."""
     tested = [each for each in _from_first(systems, differences) if not isnan(each.p)]
     if not tested:
         return None
@@ -344,8 +334,7 @@ def decisive_difference(
 
 
 def winner_among(systems: Sequence[str], differences: Sequence[Difference]) -> Winner | None:
-    """Return the system that is verified as the best; None where none is. Arguments as of
-    `verified_places`."""
+    """Return the system that is verified as the best, if any. Arguments as of `verified_places`."""
     if not verified_places(systems, differences):
         return None
     return Winner(systems[0], max(each.p for each in _from_first(systems, differences)))
@@ -360,8 +349,8 @@ def _from_first(systems: Sequence[str], differences: Sequence[Difference]) -> Se
 
 @dataclass(frozen=True, slots=True)
 class Leaderboard:
-    """Systems, best first, and the differences of every two of them that have a composite, the
-    better one first.
+    """Systems, best first, and the differences of every two that have a composite, the better one
+    first.
 
     `random` is what differences and the ranges of ranks take as a sample.
     """
@@ -419,17 +408,16 @@ def rank_systems(
 
     Args:
         systems, prompts: of each of n responses.
-        composites: shape (n,), NaN where undefined.
-        dimensions: shape (n, d), each response's mean by dimension, NaN where undefined.
+        composites: `(n,)`, NaN where undefined.
+        dimensions: `(n, d)`, each response's mean by dimension, NaN where undefined.
         names: the d dimensions.
         judges: who judged, for intervals that take judges as a sample, and for ranks and
             differences where not all judges rated all systems; None: the composites alone.
         random: what differences and ranges of ranks take as a sample.
-        limits: between which a composite lies; an interval's end outside is cut there.
-        dimension_limits: the same of each dimension; None: they have none.
-        abstentions: shape (n, 2), how many judges found that a response declines to answer, and
-            how many did or rated it; None: nobody did.
-        compared: whether differences are tested; without, there are none, and no ranges of ranks.
+        limits, dimension_limits: between which a composite lies, and the values of each dimension.
+        abstentions: `(n, 2)`, how many judges found that a response declines to answer, and how
+            many did or rated it; None: nobody did.
+        compared: whether differences are tested; without, there are no ranges of ranks either.
 
     A system of which more than half of the judgments are abstentions is not ranked, has no interval
     and is compared with no other. A prompt counts once for a system. Intervals are Student's;
@@ -527,8 +515,7 @@ def _difference(
     limits: Limits,
     **of: Any,
 ) -> SystemDifference:
-    """Return the difference of two systems; `answered`: `(prompts, systems)`, `factors` as of
-    `sampled_mean`, `of`: what else the estimate holds."""
+    """Return the difference of two systems; `of`: what else the estimate holds."""
     (a, b), influence = places, paired.influence
     common = paired.scores[:, a] - paired.scores[:, b]
     scores = common if paired.apart is None else np.where(paired.apart[:, a, b], nan, common)

@@ -14,12 +14,10 @@ import numpy as np
 from persona_panel.statistics.agreement import (
     AGREEMENT,
     AgreementBlock,
-    PanelBlock,
     agreement_statistics,
     panel_quality_statistics,
 )
 from persona_panel.statistics.concordance import (
-    RankingAgreement,
     concordances,
     incomplete_concordance,
     perfect_agreement,
@@ -43,7 +41,7 @@ from persona_panel.statistics.core.registry import (
     StatisticTable,
     interval_of,
 )
-from persona_panel.statistics.core.table import kept_without
+from persona_panel.statistics.core.table import kept_without, with_several_levels
 from persona_panel.statistics.designs import (
     ITEM,
     crossed_factors,
@@ -184,15 +182,15 @@ def of_incomplete_rankings(block: AgreementBlock) -> Iterator[BlockResult]:
 
 # Both statistics come from one comparison of all pairs of raters, those of judges left out, too.
 @lru_cache(maxsize=64)
-def _ranking_agreement(block: AgreementBlock) -> RankingAgreement:
+def _ranking_agreement(block: AgreementBlock) -> tuple[OverPrompts, OverPrompts]:
     return ranking_agreement(block.sign * block.ratings, block.prompts)
 
 
 agreement_statistics.register("full_ranking_agreement", "same\nranking", order=210)(
-    lambda block: [block.over_prompts(_ranking_agreement(block).full, "share")]
+    lambda block: [block.over_prompts(_ranking_agreement(block)[0], "share")]
 )
 agreement_statistics.register("top_ranking_agreement", "same\nfirst place", order=220)(
-    lambda block: [block.over_prompts(_ranking_agreement(block).top, "share")]
+    lambda block: [block.over_prompts(_ranking_agreement(block)[1], "share")]
 )
 
 
@@ -343,18 +341,19 @@ def _unless_alike(block: AgreementBlock, result: BlockResult) -> BlockResult:
     ),
     order=10,
 )
-def of_the_mean(block: PanelBlock) -> Iterator[BlockResult]:
+def of_the_mean(block: AgreementBlock) -> Iterator[BlockResult]:
     """Yield the reliability where judges are interchangeable: other personas on one model, or
     raters."""
-    if not block.interchangeable:
+    if not _interchangeable(block):
         return
     single = icc(block.ratings, "icc2")
+    sampled = with_several_levels(block.judge_facets)
     judges = [
         [icc(block.ratings[:, kept], "icc2").resampled for kept in levels]
-        for levels in kept_without(block.sampled if block.options.random != "prompts" else {})
+        for levels in kept_without(sampled if block.options.random != "prompts" else {})
     ]
     interval = interval_of(BlockResult.of(single), block.clusters, block.options, judges)
-    n_judges = len(block.judges)
+    n_judges = len(block.raters)
     sizes = {*(2**n for n in range(n_judges.bit_length())), n_judges, 2 * n_judges}
     for size in sorted(sizes):
         if single.reason or single.value <= 0:
@@ -386,16 +385,16 @@ def of_the_mean(block: PanelBlock) -> Iterator[BlockResult]:
     ),
     order=11,
 )
-def of_designs(block: PanelBlock) -> Iterator[BlockResult]:
+def of_designs(block: AgreementBlock) -> Iterator[BlockResult]:
     """Yield the reliability by design where judges are crossed; for others, see `reliability`."""
-    if block.interchangeable:
+    if _interchangeable(block):
         return
     rows = {ITEM: np.arange(len(block.ratings))}
     components = variance_components(
-        block.ratings.ravel(), crossed_factors(block.ratings.shape, rows, block.judge_factors)
+        block.ratings.ravel(), crossed_factors(block.ratings.shape, rows, block.judge_facets)
     )
     if components.reason is not None:
-        yield BlockResult(block.undefined(components.reason), by="design")
+        yield BlockResult(block.counted(nan, components.reason), by="design")
         return
     for levels in designs_around(components, ITEM, present_levels(components, ITEM)):
         value = block.counted(d_study(components, ITEM, levels).dependability, Reason.NOT_POSITIVE)
@@ -415,11 +414,11 @@ def of_designs(block: PanelBlock) -> Iterator[BlockResult]:
     ),
     order=20,
 )
-def of_components(block: PanelBlock) -> Iterator[BlockResult]:
+def of_components(block: AgreementBlock) -> Iterator[BlockResult]:
     """Yield the share of each component; only of interactions that the design identifies."""
     rows = {ITEM: np.arange(len(block.ratings))}
     components = variance_components(
-        block.ratings.ravel(), crossed_factors(block.ratings.shape, rows, block.judge_factors)
+        block.ratings.ravel(), crossed_factors(block.ratings.shape, rows, block.judge_facets)
     )
     for name, share in components.shares.items():
         if BETWEEN in name and (components.reason or name in components.unidentified):
@@ -427,6 +426,20 @@ def of_components(block: PanelBlock) -> Iterator[BlockResult]:
         note = _note(name, components.variances[name], components.unidentified)
         value = block.counted(share, components.reason or Reason.ONE_LEVEL)
         yield BlockResult(value, note="" if value.reason else note, by="component", by_value=name)
+
+
+_MIN_SHARE_RATED = 0.5
+"""Judges who rated less than this share of the items cannot stand for each other."""
+
+
+def _is_sparse(block: AgreementBlock) -> bool:
+    return bool((np.mean(~np.isnan(block.ratings), axis=0) < _MIN_SHARE_RATED).any())
+
+
+def _interchangeable(block: AgreementBlock) -> bool:
+    """Return whether judges differ by one factor, and none is a replicate of another."""
+    several = [set(labels) for labels in with_several_levels(block.judge_facets).values()]
+    return len(several) == 1 and len(several[0]) == len(block.raters)
 
 
 def _note(name: str, variance: float, unidentified: Mapping[str, Reason]) -> str:
@@ -446,12 +459,12 @@ def _note(name: str, variance: float, unidentified: Mapping[str, Reason]) -> str
     levels=ANY_LEVEL,
     order=30,
 )
-def without_each_judge(block: PanelBlock) -> Iterator[BlockResult]:
+def without_each_judge(block: AgreementBlock) -> Iterator[BlockResult]:
     """Yield α without each judge; the row with nobody left out has no `by_value`."""
-    if block.sparse:
+    if _is_sparse(block):
         return
     alphas = leave_one_judge_out(
-        block.ratings, lambda ratings: krippendorff_alpha(ratings, block.level), block.judges
+        block.ratings, lambda ratings: krippendorff_alpha(ratings, block.level), block.raters
     )
     yield BlockResult(alphas.full, note=block.level, by="judge left out")
     for judge, alpha, change in zip(alphas.judges, alphas.without, alphas.change, strict=True):
@@ -467,11 +480,11 @@ def without_each_judge(block: PanelBlock) -> Iterator[BlockResult]:
     ),
     order=40,
 )
-def that_keeps_the_ranking(block: PanelBlock) -> Iterator[BlockResult]:
+def that_keeps_the_ranking(block: AgreementBlock) -> Iterator[BlockResult]:
     """Yield the number of judges, and by `judge` who they are: the position at which each was
     chosen."""
-    if block.sparse:
-        yield BlockResult(block.undefined(Reason.SPARSE))
+    if _is_sparse(block):
+        yield BlockResult(block.counted(nan, Reason.SPARSE))
         return
     options = block.options
     subset = smallest_subset(
@@ -480,7 +493,7 @@ def that_keeps_the_ranking(block: PanelBlock) -> Iterator[BlockResult]:
     if subset.reason:
         best = subset.low[-2] if subset.reason is Reason.NOT_REACHED else np.nan
         note = "" if np.isnan(best) else f"τ_b of all judges but one: at least {number(best, 3)}"
-        yield BlockResult(block.undefined(subset.reason), note=note)
+        yield BlockResult(block.counted(nan, subset.reason), note=note)
         return
     note = (
         f"τ_b with the full panel on other prompts shown to be at least {THRESHOLD:g} (test at "
@@ -489,4 +502,4 @@ def that_keeps_the_ranking(block: PanelBlock) -> Iterator[BlockResult]:
     )
     yield BlockResult(block.counted(float(len(subset.judges))), note=note)
     for place, judge in enumerate(subset.judges):
-        yield BlockResult(block.counted(place + 1.0), by="judge", by_value=block.judges[judge])
+        yield BlockResult(block.counted(place + 1.0), by="judge", by_value=block.raters[judge])

@@ -27,11 +27,11 @@ def test_ranking_agreement_by_hand() -> None:
     both for first: full 1/3, top 1/3. Means 1/3 and 2/3.
     """
     ratings = np.array([[3, 1, 2, 1, 2], [9, 1, 5, 2, 2], [3, 2, 1, 1, 2]]).T
-    ours = ranking_agreement(ratings, list("aaabb"))
-    assert [value.value for value in ours.full.values] == pytest.approx([1 / 3, 1 / 3])
-    assert [value.value for value in ours.top.values] == pytest.approx([1, 1 / 3])
-    assert ours.full.mean.value == pytest.approx(1 / 3)
-    assert ours.top.mean.value == pytest.approx(2 / 3)
+    full, top = ranking_agreement(ratings, list("aaabb"))
+    assert [value.value for value in full.values] == pytest.approx([1 / 3, 1 / 3])
+    assert [value.value for value in top.values] == pytest.approx([1, 1 / 3])
+    assert full.mean.value == pytest.approx(1 / 3)
+    assert top.mean.value == pytest.approx(2 / 3)
 
 
 @given(RATINGS, st.integers(0, 2**32 - 1))
@@ -40,10 +40,10 @@ def test_ranking_agreement_properties(ratings: np.ndarray, seed: int) -> None:
     ours = ranking_agreement(ratings)
     shuffled = np.exp(ratings)[:, np.random.default_rng(seed).permutation(ratings.shape[1])]
     theirs = ranking_agreement(shuffled)
-    for found, expected in ((theirs.full, ours.full), (theirs.top, ours.top)):
+    for found, expected in zip(theirs, ours, strict=True):
         assert found.mean.value == pytest.approx(expected.mean.value, nan_ok=True)
-    assert not ours.full.mean.value > ours.top.mean.value
-    copied = ranking_agreement(np.repeat(ratings[:, :1], 3, axis=1)).full.mean
+    assert not ours[0].mean.value > ours[1].mean.value
+    copied = ranking_agreement(np.repeat(ratings[:, :1], 3, axis=1))[0].mean
     assert copied.value == 1 or copied.reason is not None
 
 
@@ -59,8 +59,8 @@ def test_ranking_agreement_properties(ratings: np.ndarray, seed: int) -> None:
 def test_ranking_agreement_undefined(ratings: list[list[float]], reason: Reason) -> None:
     """A pair needs two items to have ranked."""
     ours = ranking_agreement(ratings)
-    assert ours.full.mean.reason is reason
-    assert ours.top.mean.reason is reason
+    assert ours[0].mean.reason is reason
+    assert ours[1].mean.reason is reason
 
 
 def test_perfect_agreement_by_hand() -> None:

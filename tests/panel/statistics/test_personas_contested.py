@@ -40,7 +40,7 @@ def test_the_variance_between_personas() -> None:
     severity over two responses, so the component is (16 − 4) / (2 · ½) = 12, noise 8, the share
     0.6; F = 4 on 1 and 1 degrees of freedom, by the response's own noise and by that of both."""
     first, second = contested_responses(cells(MIRRORED))
-    assert first.spread == pytest.approx(sqrt(12))
+    assert first.value == pytest.approx(sqrt(12))
     assert first.by_dimension == (pytest.approx(sqrt(12)),)
     assert first.share == pytest.approx(0.6)
     assert first.p == pytest.approx(1 - 2 / pi * atan(2))
@@ -71,7 +71,7 @@ def test_a_table_with_gaps_is_fitted_by_least_squares() -> None:
         k = np.sum(personas * np.column_stack([rest(models, one) for one in personas.T]))
         component = (without - error - 4 * error / df) / (k * kept)
         expected = sqrt(max(component, 0))
-        assert found[response].spread == pytest.approx(expected)
+        assert found[response].value == pytest.approx(expected)
 
 
 def test_dimensions_that_cancel_are_contested_all_the_same() -> None:
@@ -151,7 +151,7 @@ def test_a_severe_judge_contests_nothing() -> None:
     severe = values.copy()
     severe[:, 1] -= 2
     before, after = (contested_responses(cells(one)) for one in (values, severe))
-    assert [one.spread for one in before] == pytest.approx([one.spread for one in after])
+    assert [one.value for one in before] == pytest.approx([one.value for one in after])
 
 
 @pytest.mark.parametrize(
@@ -171,7 +171,7 @@ def test_without_noise_to_compare_with_nothing_is_claimed(
     found = contested_responses(cells(values))
     assert len(found) == len(values)
     assert {one.reason for one in found} == {reason}
-    assert all(isnan(one.spread) and not one.shown for one in found)
+    assert all(isnan(one.value) and not one.shown for one in found)
     beside = response_departures(cells(values))
     assert beside.reason is reason
     assert not beside.shown.any()

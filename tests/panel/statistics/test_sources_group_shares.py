@@ -19,14 +19,14 @@ def test_shares_of_a_group_have_an_interval_over_prompts() -> None:
     has = np.array([[place < n] for n in range(5) for place in range(4)])
     prompts = np.repeat(list("pqrst"), 4).tolist()
     [found] = group_shares(has, ["g"] * 20, prompts)
-    assert (found.n, found.of, found.share, found.reason) == (10, 20, 0.5, None)
+    assert (found.n_with, found.of, found.value, found.reason) == (10, 20, 0.5, None)
     error = np.std([0, 0.25, 0.5, 0.75, 1], ddof=1) / math.sqrt(5)
     # Wilson's interval at 0.5 with z² / n = 4 · reach²: reach / √(1 + 4 · reach²) to either side.
     reach = float(stats.t.ppf(0.975, 4)) * error
     half = reach / math.sqrt(1 + 4 * reach**2)
-    assert (found.ci_low, found.ci_high) == pytest.approx((0.5 - half, 0.5 + half))
+    assert found.ends == pytest.approx((0.5 - half, 0.5 + half))
     [twice] = group_shares(np.repeat(has, 2, axis=0), ["g"] * 40, np.repeat(prompts, 2).tolist())
-    assert (twice.ci_low, twice.ci_high) == pytest.approx((found.ci_low, found.ci_high))
+    assert twice.ends == pytest.approx(found.ends)
 
 
 def test_differences_are_paired_by_prompt_and_corrected() -> None:
@@ -45,14 +45,14 @@ def test_differences_are_paired_by_prompt_and_corrected() -> None:
     expected = [stats.ttest_rel(table[:, 0, i], table[:, 1, i]) for i in range(2)]
     for one, test in zip(found, expected, strict=False):
         interval = test.confidence_interval()
-        assert one.n_prompts == 10
+        assert one.n == 10
         assert one.p == pytest.approx(test.pvalue)
-        assert (one.ci_low, one.ci_high) == pytest.approx((interval.low, interval.high))
+        assert one.ends == pytest.approx((interval.low, interval.high))
     low, high = sorted(one.p for one in found[:2])
     assert sorted(one.p_adjusted for one in found[:2]) == pytest.approx(
         [min(1, 2 * low), min(1, max(2 * low, high))]
     )
-    assert (found[2].difference, found[2].reason) == (0.0, Reason.NO_SPREAD)
+    assert (found[2].value, found[2].reason) == (0.0, Reason.NO_SPREAD)
     assert math.isnan(found[2].p_adjusted)
     assert not found[2].shown
 
@@ -60,7 +60,7 @@ def test_differences_are_paired_by_prompt_and_corrected() -> None:
 def test_groups_without_a_common_prompt_are_not_compared() -> None:
     """There is no difference, and the reason says so; two-dimensional input is asked for."""
     [found] = share_differences([[True], [False]], ["a", "b"], ["p", "q"])
-    assert math.isnan(found.difference)
+    assert math.isnan(found.value)
     assert found.reason is Reason.FEW_CLUSTERS
     with pytest.raises(ValueError, match="texts by features"):
         group_shares([True], ["a"], ["p"])

@@ -169,13 +169,13 @@ def test_a_share_is_no_point() -> None:
 
 def test_what_noise_may_explain_is_said_so() -> None:
     """A spread that is not significant begins with that; one of 0 says nothing else."""
-    one = ContestedResponse(0, 0.5, (0.5,), 0.2, 0.3, 0.9, None)
+    one = ContestedResponse(0.5, p=0.3, p_adjusted=0.9, by_dimension=(0.5,), share=0.2)
     said = reasons(one, ["Depth"], ["Ann", "Bob"], ["", ""], np.array([[0.5], [-0.5]]))
     assert said == (
         "Noise alone may explain it (adjusted p 0.9).",
         "Above the panel is Ann (+0.50); below the panel is Bob (−0.50).",
     )
-    none = ContestedResponse(0, 0.0, (0.0,), 0.0, 0.7, 1.0, None)
+    none = ContestedResponse(0.0, p=0.7, p_adjusted=1.0, by_dimension=(0.0,), share=0.0)
     assert reasons(none, ["Depth"], ["Ann"], [""], np.zeros((1, 1))) == (
         "Personas differ by no more than models do for one persona.",
     )

@@ -18,7 +18,6 @@ from persona_panel.statistics import (
     AgreementBlock,
     AnalysisOptions,
     BlockResult,
-    PanelBlock,
     Ratings,
     Reason,
     Statistic,
@@ -43,7 +42,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from persona_panel.statistics import (
-    AgreementBlock, ComparisonBlock, PanelBlock, BlockResult, Statistic, agreement_statistics,
+    AgreementBlock, ComparisonBlock, BlockResult, Statistic, agreement_statistics,
     comparison_statistics, panel_quality_statistics,
 )
 
@@ -68,7 +67,7 @@ def difference(block: ComparisonBlock) -> Iterator[BlockResult]:
 
 
 @panel_quality_statistics.register("highest_score", "highest\\nscore")
-def highest(block: PanelBlock) -> Iterator[BlockResult]:
+def highest(block: AgreementBlock) -> Iterator[BlockResult]:
     yield BlockResult(block.counted(float(np.nanmax(block.ratings))))
 '''
 SHIPPED = {
@@ -204,15 +203,18 @@ def test_a_statistic_that_fails_does_so_alone() -> None:
 @pytest.mark.parametrize("prompts", [None, ["p", "p", "q"]])
 def test_what_a_statistic_needs(prompts: list[Hashable] | None) -> None:
     """A statistic that needs prompts is computed where there are prompts, and nowhere else."""
-    registry: Registry[PanelBlock] = Registry(
+    registry: Registry[AgreementBlock] = Registry(
         "persona_panel.statistics.registered", StatisticTable("Some")
     )
 
     @registry.register("of_prompts", "of prompts", needs=("prompts",))
-    def of_prompts(block: PanelBlock) -> Iterator[BlockResult]:
+    def of_prompts(block: AgreementBlock) -> Iterator[BlockResult]:
         yield BlockResult(block.counted(float(len(set(block.prompts or ())))))
 
-    block = PanelBlock(np.ones((3, 2)), 1, ("a", "b"), {}, prompts, [0, 1, 2], QUICK)
+    none = np.empty((3, 0))
+    block = AgreementBlock(
+        np.ones((3, 2)), 1, prompts, [0, 1, 2], "ordinal", QUICK, none, ("a", "b")
+    )
     assert [row.value for row in registry.rows(block, "all", "all")] == ([2.0] if prompts else [])
 
 
