@@ -23,12 +23,28 @@ class CapReached(Exception):
 
 
 @dataclass(frozen=True, slots=True)
+class Amount:
+    """The cost, the tokens and, where they count, the number of calls."""
+
+    usd: float = 0.0
+    tokens: int = 0
+    calls: int = 0
+
+    def __add__(self, other: Amount) -> Amount:
+        return Amount(self.usd + other.usd, self.tokens + other.tokens, self.calls + other.calls)
+
+    def __sub__(self, other: Amount) -> Amount:
+        return Amount(self.usd - other.usd, self.tokens - other.tokens, self.calls - other.calls)
+
+
+@dataclass(frozen=True, slots=True)
 class Caps:
     """The most that a run may spend on calls: US dollars, calls, tokens; None, no cap.
 
     Everything that a run's folder has had spent for it counts, also by earlier processes; without
     a folder, what one call of `score`, `sweep` or `astream` spends. A call whose cost is not
-    known, such as one that timed out, counts as the most that it may have taken.
+    known, such as one that timed out, counts as the most that it may have taken. `elsewhere` is
+    what other runs under the same caps have spent.
 
     Raises:
         ConfigurationError: a cap is not above 0, not finite, or no number.
@@ -37,6 +53,7 @@ class Caps:
     usd: float | None = None
     calls: int | None = None
     tokens: int | None = None
+    elsewhere: Amount = Amount()
 
     def __post_init__(self) -> None:
         usd = self.usd
@@ -71,20 +88,6 @@ class Spending:
 
 
 NOTHING_SPENT = Spending()
-
-
-@dataclass(frozen=True, slots=True)
-class Amount:
-    """The cost and the tokens of calls."""
-
-    usd: float = 0.0
-    tokens: int = 0
-
-    def __add__(self, other: Amount) -> Amount:
-        return Amount(self.usd + other.usd, self.tokens + other.tokens)
-
-    def __sub__(self, other: Amount) -> Amount:
-        return Amount(self.usd - other.usd, self.tokens - other.tokens)
 
 
 _CALLS_AHEAD = 32
@@ -347,26 +350,31 @@ class Budget:
 
     @property
     def _calls_with_batches(self) -> int:
-        return self._before.calls + self._unsure.calls + self._calls + self._batch_calls
+        before = self._before.calls + self._unsure.calls + self._caps.elsewhere.calls
+        return before + self._calls + self._batch_calls
 
     def _calls_reached(self) -> str | None:
         cap = self._caps.calls
         if cap is None or self._calls_with_batches < cap:
             return None
-        before = self._before.calls + self._unsure.calls
+        before = self._before.calls + self._unsure.calls + self._caps.elsewhere.calls
         return f"the cap of {cap:,} calls is reached{self._of_which(f'{before:,}')}"
 
     def _passed(self, more: Amount) -> str | None:
-        total, caps = self._before_amount + self._spent + self._in_batches + more, self._caps
+        caps = self._caps
+        earlier = self._before_amount + caps.elsewhere
+        total = earlier + self._spent + self._in_batches + more
         if caps.tokens is not None and total.tokens > caps.tokens:
-            before = self._of_which(f"{self._before_amount.tokens:,}")
+            before = self._of_which(f"{earlier.tokens:,}")
             return f"the cap of {caps.tokens:,} tokens is reached{before}"
         if caps.usd is not None and total.usd > caps.usd:
-            before = self._of_which(f"${self._before_amount.usd:,.2f}")
+            before = self._of_which(f"${earlier.usd:,.2f}")
             return f"the cap of ${caps.usd:,.2f} is reached{before}"
         return None
 
     def _of_which(self, before: str) -> str:
+        if self._caps.elsewhere != Amount():
+            return f", {before} of it by this and other runs before"
         earlier = self._before.calls + self._unsure.calls
         return f", {before} of it by earlier runs in this folder" if earlier else ""
 

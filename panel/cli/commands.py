@@ -129,6 +129,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     },
     "Panel": {
         "agree": ("analyses.agree", "Measure inter-rater agreement and panel quality."),
+        "ablate": ("cli.ablate", "Measure what each setting of a panel changes."),
         "contested": ("analyses.contested", "List the responses on which personas disagree."),
         "plan": (
             "analyses.plan",

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast, get_args, get_origin
 
 import click
@@ -117,13 +118,19 @@ class PanelOptions:
     def panel(self) -> Panel:
         """Return the panel of these options. Raises PanelError: it cannot be had."""
         from persona_panel.panel import Panel
-        from persona_panel.planning.definitions import configured
+
+        return Panel(**self.arguments())
+
+    def arguments(self) -> dict[str, Any]:
+        """Return the arguments of that panel. Raises PanelError: its file cannot be read, or a
+        model is none."""
+        from persona_panel.planning.definitions import configured, file_settings
 
         if self.panel_file:
-            return Panel.from_file(self.panel_file, **self.settings)
+            return file_settings(Path(self.panel_file), self.settings)
         settings: dict[str, Any] = dict(self.settings)
         options, models = settings.pop("options"), settings.pop("models", (DEFAULT_MODEL,))
-        return Panel(models=[configured(spec, options) for spec in models], **settings)
+        return settings | {"models": [configured(spec, options) for spec in models]}
 
 
 def panel_options(

@@ -131,6 +131,19 @@ def shipped_or_relative(file: Path, name: str, shipped: dict[str, Path]) -> str 
 logger = logging.getLogger(__name__)
 
 
+def file_settings(path: Path, overrides: PanelOverrides) -> dict[str, Any]:
+    """Return the arguments of `PanelPlan.of` that a panel file has, those that `overrides` replace
+    replaced; raises as `load_definition` and `overriding`."""
+    file = load_definition(path, PanelFile)
+    said = dict(file) | {
+        "personas": shipped_or_relative(path, file.personas, persona_library.shipped()),
+        "rubric": shipped_or_relative(path, file.rubric, rubric_library.shipped()),
+    }
+    if isinstance(file.prompt, str | Path):
+        said["prompt"] = path.parent / file.prompt
+    return said | overriding(path, file, overrides)
+
+
 def overriding(path: Path, file: PanelFile, overrides: PanelOverrides) -> dict[str, Any]:
     """Return the arguments of `PanelPlan.of` that override a file; log what they replace. Raises
     ConfigurationError: a model or an option is none."""

@@ -14,10 +14,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import persona_panel.personas as persona_library
-import persona_panel.rubrics as rubric_library
 from persona_panel.calls.cache import key_of
-from persona_panel.files.definitions import load_definition
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs import Judge, Response
@@ -28,14 +25,13 @@ from persona_panel.personas import NO_PERSONA, Persona, PersonaSet
 from persona_panel.planning.bound_models import BoundModel, Models, bind_models, can_serve
 from persona_panel.planning.definitions import (
     VERBATIM,
-    overriding,
+    file_settings,
     resolve_personas,
     resolve_rubric,
-    shipped_or_relative,
     with_plain_judge,
     with_template,
 )
-from persona_panel.planning.settings import DEFAULT_MODEL, PanelFile, PanelSettings
+from persona_panel.planning.settings import DEFAULT_MODEL, PanelSettings
 from persona_panel.rubrics import (
     CategoryScale,
     JudgePrompt,
@@ -340,15 +336,7 @@ class PanelPlan:
         `overrides` take the place of what the file says, and the log says which. Raises as
         `PanelPlan.of`.
         """
-        path = Path(path)
-        file = load_definition(path, PanelFile)
-        said = dict(file) | {
-            "personas": shipped_or_relative(path, file.personas, persona_library.shipped()),
-            "rubric": shipped_or_relative(path, file.rubric, rubric_library.shipped()),
-        }
-        if isinstance(file.prompt, str | Path):
-            said["prompt"] = path.parent / file.prompt
-        return cls.of(**said | overriding(path, file, overrides))
+        return cls.of(**file_settings(Path(path), overrides))
 
     @cached_property
     def judges(self) -> tuple[Judge, ...]:

@@ -21,7 +21,7 @@ from collections.abc import (
     Sequence,
 )
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import file_digest
 from importlib.metadata import PackageNotFoundError, version
@@ -157,7 +157,8 @@ def start_of(
         "versions": _versions(models),
     }
     if caps is not None:
-        start["caps"] = {name: cap for name, cap in asdict(caps).items() if cap is not None}
+        known = {"usd": caps.usd, "calls": caps.calls, "tokens": caps.tokens}
+        start["caps"] = {name: cap for name, cap in known.items() if cap is not None}
     return start
 
 

@@ -82,11 +82,11 @@ def compare_runs(
     if human is not None:
         ratings = opened_people(human, human_mapping, human_scale, allow_unmatched=allow_unmatched)
         people_name = input_name(human, "human ratings")
-    pairs = [_RunPair(first, each, match_runs(first, each), random, by) for each in others]
+    pairs = [RunPair(first, each, match_runs(first, each), random, by) for each in others]
     for pair in pairs:
         if ratings is not None:
             pair.compare_with(ratings, people_name, epsilon)
-    _adjust(pairs)
+    adjust(pairs)
     result = tuple(pair.found() for pair in pairs)
     labels = labels_of(*opened)
     called = called_by(labels)
@@ -134,8 +134,9 @@ def _opened(source: Sequence[RunSource]) -> list[OpenedRun]:
 
 
 @dataclass(slots=True, eq=False)
-class _RunPair:
-    """The comparison of a run with the first, as it is worked out."""
+class RunPair:
+    """The comparison of a run with the first, as it is worked out; `adjust` adjusts its p-values
+    for those of others."""
 
     a: OpenedRun
     b: OpenedRun
@@ -153,7 +154,7 @@ class _RunPair:
     def __post_init__(self) -> None:
         self.terms = scored_terms(self.a, self.b, self.matched)
         self.differences = {
-            name: self._difference(paired, self._prompts, name)
+            name: self._difference(paired, self.prompts, name)
             for name, paired in self.terms.paired.items()
         }
         self.systems = dict(self._by_system())
@@ -169,7 +170,8 @@ class _RunPair:
             self.apart = strata_apart(strata)
 
     @property
-    def _prompts(self) -> list[str]:
+    def prompts(self) -> list[str]:
+        """Return the prompt of each pair."""
         return [pair.prompt_id for pair in self.matched.pairs]
 
     def _difference(
@@ -187,7 +189,7 @@ class _RunPair:
         whole, result = self.terms.paired[COMPOSITE], []
         for name in names:
             own = np.array([pair.system == name for pair in self.matched.pairs])
-            prompts = [prompt for prompt, kept in zip(self._prompts, own, strict=True) if kept]
+            prompts = [prompt for prompt, kept in zip(self.prompts, own, strict=True) if kept]
             result.append((name, self._difference(whole.of(own), prompts, COMPOSITE)))
         return result
 
@@ -224,7 +226,7 @@ class _RunPair:
             self.systems,
             risen,
             fallen,
-            self._alike(),
+            self.alike(),
             tuple(self.people.items()),
             tuple((own.stratum, own.name, difference) for own, difference in self.strata),
             tuple(self.apart),
@@ -235,10 +237,11 @@ class _RunPair:
         names = list(map(called, self.terms.left_out))
         return [f"Not in both runs, left out: {', '.join(names)}."] if names else []
 
-    def _alike(self) -> tuple[PanelsAlike, ...]:
+    def alike(self) -> tuple[PanelsAlike, ...]:
+        """Return how alike two panels rate, by dimension, the composite first."""
         if self.matched.compared == "texts":
             return ()
-        prompts = self._prompts
+        prompts = self.prompts
         return tuple(
             PanelsAlike(
                 name,
@@ -276,7 +279,7 @@ class _RunPair:
     def two_runs(self, called: Called) -> TwoRuns:
         """Return what the conclusion has to know, under the labels of dimensions."""
         models = {judge.model for item in (self.a, self.b) for judge in item.judges}
-        alike = next(iter(self._alike()), None)
+        alike = next(iter(self.alike()), None)
         rubric = self.a.run.rubric
         return TwoRuns(
             self.a.name,
@@ -301,7 +304,7 @@ class _RunPair:
         )
 
 
-def _adjust(pairs: Sequence[_RunPair]) -> None:
+def adjust(pairs: Sequence[RunPair]) -> None:
     """Adjust all p-values of a family: differences, systems, strata, nearness to people. Composites
     are a family of their own."""
     every = list(chain.from_iterable(pair.differences.items() for pair in pairs))

@@ -216,6 +216,7 @@ PRINTED: dict[str, tuple[str, ...]] = {
     "people status": ("study",),
     "score": ("run/responses.jsonl", *_MODEL),
     "audit injection": ("run/responses.jsonl", "--limit", "9", *_MODEL),
+    "ablate": ("run/responses.jsonl", "--vary", "personas", *_MODEL),
     "sweep": ("prompts.jsonl", "--target", "openai:target@http://127.0.0.1:9/v1", *_MODEL),
     "init": ("run/responses.jsonl", "--model", "openai:stub", "--out", "panel.yaml"),
     "cache stats": (),
