@@ -14,7 +14,6 @@ from functools import partial
 from typing import Literal
 
 import numpy as np
-import scipy.optimize
 from numpy.typing import ArrayLike
 
 from persona_panel.statistics.core.arrays import (
@@ -126,7 +125,10 @@ def _isotonic(items: RatedItems, folds: Sequence[int]) -> AlignmentRule | None:
     scores, place = np.unique(mean[of], return_inverse=True)
     weights = np.bincount(place, items.weights[of])
     values = np.bincount(place, items.weights[of] * items.people[of]) / weights
-    fitted = scipy.optimize.isotonic_regression(values, weights=weights).x
+    # Loaded here: a run's summary and page, which need none of it, would load it, too.
+    from scipy.optimize import isotonic_regression
+
+    fitted = isotonic_regression(values, weights=weights).x
     return _rule(equal.weights, scores, fitted)
 
 
@@ -165,6 +167,8 @@ def weights_by_errors(errors: Array, penalties: Sequence[float]) -> list[Array]:
         errors: `(judges, judges)`, mean products of judges' errors.
         penalties: above 0, in units of the judges' mean squared error.
     """
+    from scipy.optimize import nnls
+
     n = len(errors)
     size = float(np.trace(errors)) / n
     if not size > 0:
@@ -176,7 +180,7 @@ def weights_by_errors(errors: Array, penalties: Sequence[float]) -> list[Array]:
         roots = np.sqrt(np.maximum(values, 0) + penalty)
         # At the least w'Aw with the sum 1, Aw is a constant for the judges with a weight and above
         # it for others: the same as at the least v'Av - 2 sum(v), whose v is w times a constant.
-        least, _ = scipy.optimize.nnls(roots[:, None] * vectors.T, (vectors / roots).sum(axis=0))
+        least, _ = nnls(roots[:, None] * vectors.T, (vectors / roots).sum(axis=0))
         by_penalty.append(least / least.sum())
     return by_penalty
 

@@ -130,6 +130,16 @@ def test_a_run_from_its_cache_imports_no_langgraph(scored: tuple[Path, Mapping[s
     assert imported(*score(folder, "again"), env=env) - started() - TRIED == SCORING
 
 
+def test_a_run_loads_no_optimizer(scored: tuple[Path, Mapping[str, str]]) -> None:
+    """scipy.optimize takes a third of what a summary and a page take: neither loads it."""
+    folder, env = scored
+    command = [sys.executable, "-X", "importtime", COMMAND, *score(folder, "third")]
+    done = subprocess.run(command, env=os.environ | env, capture_output=True, text=True, check=True)
+    loaded = set(re.findall(r"\| +([\w.]+)", done.stderr))
+    assert "scipy.special" in loaded
+    assert "scipy.optimize" not in loaded
+
+
 def test_agree_imports_no_model(scored: tuple[Path, Mapping[str, str]]) -> None:
     """`agree` needs what reads files and computes, and nothing that calls a model."""
     folder, _ = scored
