@@ -12,10 +12,18 @@ from persona_panel.analyses import parameters
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import COMPLETE, INCOMPLETE, NextStep, refusals_without_calls
 from persona_panel.cli.help import PanelCommand
-from persona_panel.cli.options import column_mapping, json_option, whole_number, with_parameters
+from persona_panel.cli.options import (
+    Command,
+    column_mapping,
+    json_option,
+    whole_number,
+    with_parameters,
+)
 from persona_panel.files.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
+    from persona_panel.results.result import Result
+    from persona_panel.runs.run import Run
     from persona_panel.study.collection import CollectedStudy, ReadAnswers
     from persona_panel.study.packet import StudyKey
 
@@ -28,20 +36,51 @@ _FORMATS = {
 _NAMING_SHOWN = 5
 
 
+def _exclude_failed(text: str, *, hidden: bool = False) -> Callable[[Command], Command]:
+    return whole_number("--exclude-failed", help=text, hidden=hidden)
+
+
+def _design(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:
+    """What a design by name sets is the default of the options that are not given."""
+    from persona_panel.study.design import DESIGNS
+
+    if name is not None:
+        ctx.default_map = dict(DESIGNS[name])
+    return name
+
+
 @click.command(cls=PanelCommand, example="answers.csv --raters 3 --per-rater 20 --out study")
 @click.argument("responses", metavar="RESPONSES")
 @column_mapping("RESPONSES", "response=answer,system=model")
 @click.option(
+    "--design",
+    type=click.Choice(["scrub"]),
+    expose_value=False,
+    is_eager=True,
+    callback=_design,
+    help="As in a paper: --tasks rank,rate --rubric scrub --readings 10 --attention 2 --abstain, "
+    "unless given.",
+)
+@click.option(
     "--raters",
     metavar="N",
     type=click.IntRange(1, 999),
-    required=True,
     help="How many people rate.",
+)
+@click.option(
+    "--experts",
+    metavar="FILE",
+    help="In place of --raters: a file with a line for each, with the columns rater and "
+    "discipline, over which each text's readings are spread.",
 )
 @whole_number(
     "--per-rater",
-    required=True,
     help="How many texts each rater sees, besides calibration, repeats and attention checks.",
+)
+@whole_number(
+    "--readings",
+    help="In place of --per-rater: how many raters read each text, exactly; raters differ by one "
+    "set at most.",
 )
 @click.option(
     "--tasks",
@@ -73,6 +112,10 @@ _NAMING_SHOWN = 5
     show_default=True,
     help="How many sets each rater sees whose two texts say how they are to be answered.",
 )
+@_exclude_failed(
+    "State that `people collect` leaves out raters who fail N attention checks or more.",
+    hidden=True,
+)
 @click.option(
     "--rubric",
     metavar="NAME|FILE|RUN",
@@ -80,6 +123,13 @@ _NAMING_SHOWN = 5
     show_default=True,
     help="The rubric to rate by: one of `library rubrics`, a YAML file, or a run's folder, "
     "for what its judges rated by.",
+)
+@click.option(
+    "--abstain",
+    is_flag=True,
+    hidden=True,
+    help="Raters may say that a text cannot be assessed, or compared, also where the rubric does "
+    "not let them.",
 )
 @click.option("--consent", metavar="FILE", help="Text that raters consent to, in place of ours.")
 @click.option(
@@ -114,13 +164,17 @@ _NAMING_SHOWN = 5
 def make(
     responses: str,
     mapping: Mapping[str, str],
-    raters: int,
-    per_rater: int,
+    raters: int | None,
+    experts: str | None,
+    per_rater: int | None,
+    readings: int | None,
     tasks: str,
     calibration: int,
     repeats: int,
     attention: int,
+    exclude_failed: int | None,
     rubric: str,
+    abstain: bool,
     consent: str | None,
     instructions: str | None,
     form: str,
@@ -132,10 +186,11 @@ def make(
     """Make packets for raters of RESPONSES, a file that `score` reads, as responses.jsonl in the
     folder of a run is.
 
-    A rater sees sets: a prompt with up to six of its texts, called A, B, C. Texts rotate over
-    raters so that every text is rated and, where texts are ranked, every two texts to a prompt
-    are compared by a rater. The order of sets and of texts in a set is balanced over raters by
-    Williams squares. A design that cannot do this is refused, with the number that would do.
+    A rater sees sets: a prompt with up to six of its texts, called A, B, C. With --per-rater texts
+    rotate so that every text is rated and, where texts are ranked, every two texts to a prompt are
+    compared; with --readings it is a balanced incomplete block design. The order of sets and of
+    texts in a set is balanced over raters by Williams squares. A design that cannot be is refused,
+    with the number that would do.
 
     OUT/packets has a file for each rater: a page that works without a network or a server,
     saves answers in the browser and exports them to a file, to be sent back. Its ids say nothing
@@ -164,9 +219,19 @@ def make(
 
     folder = Path(out)
     refuse_a_study_there(folder)
+    if (raters is None) == (experts is None):
+        raise click.UsageError("--raters or --experts, one of both")
+    source = click.get_current_context().get_parameter_source("readings")
+    if per_rater is not None and source is click.core.ParameterSource.DEFAULT_MAP:
+        readings = None
+    if (per_rater is None) == (readings is None):
+        raise click.UsageError("--per-rater or --readings, one of both")
+    disciplines = {} if experts is None else _disciplines(experts)
     settings = StudySettings(
-        raters, per_rater, _tasks(tasks), calibration, repeats, attention, seed
-    )
+        raters or len(disciplines), per_rater or 0, _tasks(tasks), calibration, repeats, attention,
+        seed, readings or 0, tuple(disciplines), tuple(disciplines.values()), exclude_failed,
+        abstain,
+    )  # fmt: skip
     is_run = rubric not in shipped() and (Path(rubric) / "run.json").is_file()
     texts, inclusion = load_responses(responses, mapping=mapping), None
     if items is not None:
@@ -220,6 +285,31 @@ def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
     return said
 
 
+_DISCIPLINE = "discipline"
+
+
+def _disciplines(file: str) -> dict[str, str]:
+    """The discipline of each expert."""
+    from persona_panel.files.attributes import rater_attributes
+    from persona_panel.files.errors import Fault, InputError
+
+    table = rater_attributes(file)
+    disciplines = {name: known.get(_DISCIPLINE) or "" for name, known in table.values.items()}
+    faults = [
+        Fault(file, f"no {_DISCIPLINE} of {name!r}", "one of each", field=_DISCIPLINE)
+        for name, discipline in disciplines.items()
+        if not discipline
+    ]
+    faults += [
+        Fault(file, repr(name), "letters, digits, - and _: packets are called so", field="rater")
+        for name in disciplines
+        if not name.replace("-", "").replace("_", "").isalnum()
+    ]
+    if faults:
+        raise InputError(faults)
+    return disciplines
+
+
 def _tasks(tasks: str) -> Any:
     from persona_panel.study.design import TASKS
 
@@ -253,28 +343,47 @@ def _writer(form: str) -> Callable[..., list[Path]]:
 @click.argument("answers", metavar="ANSWERS…", nargs=-1, required=True)
 @click.option("--out", metavar="FILE", required=True, help="A CSV file for the ratings.")
 @click.option("--overwrite", is_flag=True, help="Replace files that an earlier collection wrote.")
-@result_options("missing <= 0", "calibration_alpha[rank] >= 0.4")
+@click.option(
+    "--panel",
+    metavar="RUN",
+    help="Also compare this run of the same texts with people, task by task, and write its page "
+    "with people's ratings beside it, FILE with -panel.html in place of .csv.",
+)
+@_exclude_failed(
+    "Leave out raters who failed N attention checks or more. Default: the rule of the study, if "
+    "`people make` was given one."
+)
+@result_options("missing <= 0", "krippendorff_alpha[ranks] >= 0.4")
 @refusals_without_calls
 def collect(
-    folder: str, answers: tuple[str, ...], out: str, overwrite: bool, output: ResultOutput
+    folder: str,
+    answers: tuple[str, ...],
+    out: str,
+    overwrite: bool,
+    panel: str | None,
+    exclude_failed: int | None,
+    output: ResultOutput,
 ) -> None:
     """Unblind ANSWERS, the files that raters sent back, of the study in the folder STUDY.
 
     Writes FILE with the scores and, next to it, the ranks and a folder with the raters' reasons,
     from which a panel can infer scores. `agree` and `people correlate` read the ratings. Prints
-    what is missing, how long raters took, how far they agree with themselves on repeated sets and
-    with each other on calibration texts, and which attention checks were not passed. Nobody is left
-    out for it. A file that is not of this study, or was changed, is refused alone. Files that are
-    there already are replaced only with --overwrite; they may have been edited.
+    what is missing, how long raters took, who failed attention checks, and how far raters agree: by
+    task (Kendall's W with a permutation test, Krippendorff's alpha), on calibration texts, and with
+    themselves on repeated sets. Nobody is left out but by a rule that is stated. A file that is not
+    of this study, or was changed, is refused alone. Files that are there already are replaced only
+    with --overwrite; they may have been edited.
 
     Exit status: 0; 1, answers are missing, or a file was refused; 2, bad input, or no file could
     be used.
     """
     from persona_panel.files.outputs import require_ending
     from persona_panel.results.requirements.of_result import result_figures
-    from persona_panel.study.collection import collect_study, write_tables
+    from persona_panel.runs.load import load_run
+    from persona_panel.study.collection import collect_study, files_of_tasks, write_tables
     from persona_panel.study.packet import read_key
     from persona_panel.study.study_result import (
+        agreement_by_task,
         calibration_agreement,
         collection_result,
         repeat_reliability,
@@ -283,14 +392,50 @@ def collect(
     require_ending(out, ".csv")
     key = read_key(Path(folder))
     read = _read(key, answers)
-    collected = collect_study(key, read)
+    collected = collect_study(key, read, exclude_failed)
     of_questions, of_raters = repeat_reliability(collected.ratings, key.rubric)
     calibration = calibration_agreement(collected.ratings, key.rubric)
-    result = collection_result(key, read, collected, [*of_questions, *of_raters], calibration, out)
-    output.gate.refuse_unknown(lambda: result_figures(result))
-    for path in write_tables(key, collected.ratings, Path(out), overwrite=overwrite):
+    run = None if panel is None else load_run(panel)
+    written = write_tables(key, collected.ratings, Path(out), overwrite=overwrite)
+    for path in written:
         say(f"Written: {visible(str(path))}", err=True)
+    files = {task: at for task, at in files_of_tasks(key, Path(out)).items() if at in written}
+    several = len({rating.rater for rating in collected.ratings}) > 1
+    result = collection_result(
+        key, read, collected, [*of_questions, *of_raters], calibration, out,
+        agreement_by_task(files) if several else None,
+    )  # fmt: skip
+    if run is not None:
+        result = _beside_panel(result, run, files, Path(out))
+    output.gate.refuse_unknown(lambda: result_figures(result))
     output.show(result, status=_status(read, collected))
+
+
+def _beside_panel(result: Result, run: Run, files: Mapping[str, Path], out: Path) -> Result:
+    """Compare a run with the ratings of each task, and write its page beside people's."""
+    from dataclasses import replace
+
+    from persona_panel.analyses.correlate import correlate
+    from persona_panel.cli.report import write_report
+    from persona_panel.files.aligned_ratings import load_human_ratings
+    from persona_panel.reports.page.report import report_of
+
+    tables, said = list(result.tables), list(result.conclusion)
+    for task, file in files.items():
+        beside = correlate(run, str(file))
+        shown = next(table for table in beside.tables if table.title)
+        whole = beside["statistics"]
+        # `people correlate` is there to require figures of one task.
+        columns = tuple(replace(column, figure="", p_figure="") for column in whole.columns)
+        title = f"The panel beside people: {task}"
+        tables += [
+            replace(shown, name=f"shown_{task}", title=title, when="always"),
+            replace(whole, name=f"panel_{task}", columns=columns),
+        ]
+        said.append(f"Panel, {task}: {beside.conclusion[0]}")
+    humans = load_human_ratings(str(next(iter(files.values()))), None)
+    write_report(report_of(run, humans), out.with_name(f"{out.stem}-panel.html"))
+    return replace(result, tables=tables, conclusion=said, next_step="")
 
 
 @click.command(cls=PanelCommand, example="study answers/*.json")

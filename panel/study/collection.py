@@ -44,10 +44,11 @@ class _Answered(BaseModel):
 
 
 class GivenRanking(_Answered):
-    """The ranks of a set's texts, 1 the first; texts may share a rank or have none."""
+    """The ranks of a set's texts, 1 the first; texts may share a rank or have none, also because
+    the rater abstains (`not_assessable`)."""
 
     set: str
-    ranks: dict[str, int]
+    ranks: dict[str, int | str]
     reason: str
     milliseconds: int = Field(ge=0, le=_MOST_MILLISECONDS)
 
@@ -201,11 +202,11 @@ def _read(path: Path, key: StudyKey) -> tuple[KeyedPacket, StudyAnswers] | Fault
         return Fault(file, actual, expected, field="packet_sha256")
     if not answers.consented:
         return Fault(file, "no consent", "answers of a rater who consented", field="consented")
-    return _odd_answer(file, answers, packet, key.rubric) or (packet, answers)
+    return _odd_answer(file, answers, packet, key) or (packet, answers)
 
 
 def _odd_answer(
-    file: str, answers: StudyAnswers, packet: KeyedPacket, rubric: Rubric
+    file: str, answers: StudyAnswers, packet: KeyedPacket, key: StudyKey
 ) -> Fault | None:
     """Return the first answer that the packet has no place for."""
     sets = {text_set.id: [text.id for text in text_set.texts] for text_set in packet.sets}
@@ -220,16 +221,17 @@ def _odd_answer(
         known = sets.get(ranking.set)
         if known is None or not set(ranking.ranks) <= set(known):
             return Fault(file, "ids of another packet", "those of this one", field="rankings")
-        if not all(1 <= rank <= len(known) for rank in ranking.ranks.values()):
+        abstains = {NOT_ASSESSABLE} if key.abstains else set()
+        if not set(ranking.ranks.values()) <= {*range(1, len(known) + 1), *abstains}:
             wanted = f"ranks from 1 to {len(known)}"
             return Fault(file, "a rank that the set has not", wanted, field="rankings")
-    dimensions = {dimension.id: dimension for dimension in rubric.dimensions}
+    dimensions = {dimension.id: dimension for dimension in key.rubric.dimensions}
     for rating in answers.ratings:
         if rating.text not in texts or not set(rating.scores) <= set(dimensions):
             return Fault(file, "ids of another packet", "those of this one", field="ratings")
         for name, value in rating.scores.items():
-            if score_of(rubric, name, value) is None and not (
-                value == NOT_ASSESSABLE and rubric.not_assessable
+            if score_of(key.rubric, name, value) is None and not (
+                value == NOT_ASSESSABLE and key.abstains
             ):
                 return Fault(
                     file, shown(value), "a value of the scale", field=f"ratings.{printable(name)}"
@@ -275,7 +277,8 @@ class RaterProgress:
     """The progress of a rater, repeated sets and attention checks counted with the others: how many
     scores and ranks are expected and given (so many of them not assessable), the same of written
     reasons, the minutes that pages were in view, how many attention sets were answered, and how
-    many otherwise than they asked. `file` is None where none was read."""
+    many otherwise than they asked; whether the rater is left out for it. `file` is None where none
+    was read."""
 
     rater: str
     file: str | None
@@ -287,6 +290,7 @@ class RaterProgress:
     minutes: float
     attention: int
     attention_failed: int
+    excluded: bool = False
 
     @property
     def missing(self) -> int:
@@ -297,20 +301,26 @@ class RaterProgress:
 @dataclass(frozen=True, slots=True)
 class CollectedStudy:
     """The progress of every rater, in the order of the packets, and the ratings of every text that
-    was shown to a rater whose answers are there."""
+    was shown to a rater whose answers are there and who is not left out."""
 
     progress: tuple[RaterProgress, ...]
     ratings: tuple[TextRating, ...]
 
 
-def collect_study(key: StudyKey, read: ReadAnswers) -> CollectedStudy:
-    """Unblind the answers; nothing that is missing is filled in."""
+def collect_study(
+    key: StudyKey, read: ReadAnswers, exclude_failed: int | None = None
+) -> CollectedStudy:
+    """Unblind the answers; nothing that is missing is filled in. Raters who failed so many
+    attention checks, or as many as the study's own rule says, are left out."""
+    limit = key.exclude_failed if exclude_failed is None else exclude_failed
     by_packet = {packet.packet: (answers, file) for packet, answers, file in read.found}
     progress, ratings = [], []
     for packet in key.packets:
         answers, file = by_packet.get(packet.packet, (None, None))
-        progress.append(_progress_of(key, packet, answers, file))
-        if answers is not None:
+        own = _progress_of(key, packet, answers, file)
+        excluded = limit is not None and own.attention_failed >= limit
+        progress.append(replace(own, excluded=excluded))
+        if answers is not None and not excluded:
             ratings += _ratings_of(key, packet, answers)
     return CollectedStudy(tuple(progress), tuple(ratings))
 
@@ -326,10 +336,11 @@ def _progress_of(
     scored = () if answers is None else answers.ratings
     answered: list[GivenRanking | GivenScores] = [*rankings, *scored]
     values = [value for rating in scored for value in rating.scores.values()]
+    values += [rank for ranking in rankings for rank in ranking.ranks.values()]
     checks = [] if answers is None else list(_attention(packet, answers))
     return RaterProgress(
         rater=packet.rater, file=file, expected=expected,
-        given=sum(len(ranking.ranks) for ranking in rankings) + len(values),
+        given=len(values),
         not_assessable=values.count(NOT_ASSESSABLE), reasons_expected=reasons_expected,
         reasons=sum(bool(answer.reason.strip()) for answer in answered),
         minutes=sum(answer.milliseconds for answer in answered) / 60_000,
@@ -373,12 +384,13 @@ def _ratings_of(key: StudyKey, packet: KeyedPacket, answers: StudyAnswers) -> li
             scores = {} if rating is None else rating.scores
             read = {name: score_of(key.rubric, name, value) for name, value in scores.items()}
             said = rating or ranking
+            rank = None if ranking is None else ranking.ranks.get(text.id)
             ratings.append(
                 TextRating(
                     packet.rater, text_set.id, text_set.role, str(text_set.prompt_id),
                     str(text.response), str(text.system),
                     {name: value for name, value in read.items() if value is not None},
-                    None if ranking is None else ranking.ranks.get(text.id),
+                    rank if isinstance(rank, int) else None,
                     "" if said is None else said.reason.strip(), text.label,
                 )
             )  # fmt: skip
@@ -407,15 +419,14 @@ def write_tables(
     labels = set(key.rubric.categories)
     scores = list(_rows(kept, {dimension.id for dimension in key.rubric.numeric}))
     ranks = _ranks(kept)
-    ranks_at = _next_to(out, "-rankings.csv") if "rate" in key.tasks else out
+    at = files_of_tasks(key, out)
     files: dict[Path, bytes] = {}
     if scores:
-        files[out] = _csv(*_with_inclusion(key, _COLUMNS, scores))
+        files[out] = _csv(*_with_inclusion(key, *_with_groups(key, _COLUMNS, scores)))
     if ranks:
-        files[ranks_at] = _csv(_RANK_COLUMNS, ranks)
+        files[at["ranks"]] = _csv(*_with_groups(key, _RANK_COLUMNS, ranks))
     if labels and (rows := list(_rows(kept, labels))):
-        labels_at = _next_to(out, "-labels.csv")
-        files[labels_at] = _csv(*_with_inclusion(key, _LABEL_COLUMNS, rows))
+        files[at["labels"]] = _csv(*_with_inclusion(key, *_with_groups(key, _LABEL_COLUMNS, rows)))
     if any(rating.reason for rating in kept):
         files |= _justifications(key, kept, _next_to(out, "-justifications"))
     # What an earlier collection has written must not stand for this one.
@@ -430,6 +441,14 @@ def write_tables(
             make_private_folder(path.parent)
             replace_file(path, content)
     return list(files)
+
+
+def files_of_tasks(key: StudyKey, out: Path) -> dict[str, Path]:
+    """Return where `write_tables` writes scores, ranks and labels, as far as it does."""
+    ranks, labels = _next_to(out, "-rankings.csv"), _next_to(out, "-labels.csv")
+    if "rate" not in key.tasks:
+        return {"ranks": out}
+    return {"scores": out, "ranks": ranks, "labels": labels}
 
 
 def _refuse_others(files: Mapping[Path, bytes], stale: Iterable[Path]) -> None:
@@ -460,6 +479,16 @@ def _with_inclusion(
         return columns, list(rows)
     known = key.inclusion
     return (*columns, PROBABILITY), [(*row, repr(known[row[0]])) for row in rows]
+
+
+def _with_groups(
+    key: StudyKey, columns: Sequence[str], rows: Sequence[Sequence[Any]]
+) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
+    """Return a table with the group of each row's rater, where raters have groups."""
+    groups = {packet.rater: packet.group for packet in key.packets}
+    if all(group is None for group in groups.values()):
+        return columns, rows
+    return (*columns, "group"), [(*row, groups[row[1]]) for row in rows]
 
 
 def _item(rating: TextRating) -> str:

@@ -5,13 +5,15 @@ Source of the Latin squares: E. J. Williams (1949), "Experimental designs balanc
 estimation of residual effects of treatments".
 
 Pure: sizes and a seed in, numbers out. A set is a prompt with those of its texts that a rater
-compares; a text is named by its place among those of its prompt.
+compares, a block of the design; a text is named by its place among those of its prompt.
 
-Every rater sees a prompt once, but for repeated sets. Sets are chosen one after the other so that
-pairs of texts that nobody has compared yet come first, then texts that few have seen: the texts of
-a prompt rotate over its raters. Within a set texts stand in the order of a row of a Williams
-square, the next row for each next rater; so do the prompts of each rater. A repeated set has its
-texts in the opposite order.
+Every rater sees a prompt once, but for repeated sets. Where each rater has so many texts, sets are
+chosen one after the other so that pairs of texts that nobody has compared yet come first, then
+texts that few have seen: the texts of a prompt rotate over its raters. Where each text has so many
+readings, every text has exactly these, and raters differ by one set at most. Within a set texts
+stand in the order of a row of a Williams square, the next row for each next rater, and never, from
+four texts on, in that of the file; so do the prompts of each rater. A repeated set has its texts in
+the opposite order.
 """
 
 from __future__ import annotations
@@ -40,7 +42,11 @@ class StudySettings:
     """The settings of a study: how many raters (1 or more), and how many texts each sees besides
     calibration and repeated sets; their tasks with each set, in order; how many prompts all see
     first (`calibration`), how many sets each sees again at the end (`repeats`), and how many check
-    attention; the seed of all that is drawn."""
+    attention; the seed of all that is drawn; in place of `per_rater`, which is 0 then, how many
+    raters read each text (`readings`); the names of the raters, if they have any, and their groups,
+    such as disciplines, over which the readings of a text are spread, one a rater; from how many
+    attention checks failed on a rater is left out at collection (`exclude_failed`), None: never;
+    whether raters may say that a text cannot be assessed or compared, whatever the rubric says."""
 
     raters: int
     per_rater: int
@@ -49,6 +55,20 @@ class StudySettings:
     repeats: int = 0
     attention: int = 0
     seed: int = 0
+    readings: int = 0
+    names: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+    exclude_failed: int | None = None
+    abstain: bool = False
+
+
+DESIGNS: dict[str, dict[str, int | str | bool]] = {
+    "scrub": {"tasks": "rank,rate", "rubric": "scrub", "readings": 10, "attention": 2,
+              "abstain": True},
+}  # fmt: skip
+"""Designs by name: what they set of a study. SCRuB, section 14.2: sets of at most six texts to a
+prompt, ranked and scored by dimension, ten readings, no calibration, two sets that are checks; and
+abstention, as its judges may abstain."""
 
 
 def williams_square(n: int) -> list[list[int]]:
@@ -71,22 +91,34 @@ def williams_square(n: int) -> list[list[int]]:
 
 _MOST_STARTS = 2
 _MOST_ROWS = 24
+_FEWEST_IN_DISORDER = 4
+"""Of three things a balanced square has all orders, their own among them."""
 
 
 class BalancedOrders:
     """Orders in which some of n things are shown, one for each next rater: of the rows of a
     Williams square of all things, without those that are not shown, the one in which things stand
     in places, and before others, where they have stood least, the first place above all. Where all
-    are shown, as many raters as the square has rows use each row once."""
+    are shown, as many raters as the square has rows use each row once. Of rows that are alike in
+    this the one is taken in which the `labels` of things, such as systems, stand where they have
+    stood least in `places`, which several share. Four things or more are never shown in their own
+    order."""
 
-    def __init__(self, n: int, draw: Random) -> None:
-        names = draw.sample(range(n), n)
-        rows = [[names[place] for place in row] for row in williams_square(n)]
+    def __init__(
+        self,
+        n: int,
+        draw: Random,
+        labels: Sequence[int] | None = None,
+        places: Counter[tuple[int, int]] | None = None,
+    ) -> None:
+        rows = _renamed_square(n, draw)
         draw.shuffle(rows)
         self._places = [_places_of(row) for row in rows]
         self._draw = draw
+        self._labels = range(n) if labels is None else labels
         self._shown: Counter[tuple[int, int]] = Counter()
         self._before: Counter[tuple[int, int]] = Counter()
+        self._overall: Counter[tuple[int, int]] = Counter() if places is None else places
 
     def next_of(self, things: Sequence[int]) -> tuple[int, ...]:
         """Return the order for the next rater, who is shown these things."""
@@ -94,15 +126,35 @@ class BalancedOrders:
         if len(rows) > _MOST_ROWS:
             rows = self._draw.sample(rows, _MOST_ROWS)
         orders = [tuple(sorted(things, key=places.__getitem__)) for places in rows]
-        best = min(orders, key=self._cost)
+        mixed = [order for order in orders if not _in_own_order(order)]
+        best = min(mixed or orders, key=self._cost)
         self._shown.update(enumerate(best))
         self._before.update(combinations(best, 2))
+        self._overall.update(self._labelled(best))
         return best
 
-    def _cost(self, order: Sequence[int]) -> tuple[int, int]:
+    def _labelled(self, order: Sequence[int]) -> Iterator[tuple[int, int]]:
+        return ((place, self._labels[thing]) for place, thing in enumerate(order))
+
+    def _cost(self, order: Sequence[int]) -> tuple[int, int, int]:
         first = self._shown[0, order[0]] if order else 0
         before = sum(self._before[a, b] - self._before[b, a] for a, b in combinations(order, 2))
-        return first, before + sum(self._shown[at] for at in enumerate(order))
+        overall = sum(self._overall[at] for at in self._labelled(order))
+        return first, before + sum(self._shown[at] for at in enumerate(order)), overall
+
+
+def _renamed_square(n: int, draw: Random) -> list[list[int]]:
+    """Return a Williams square of n things under names that are drawn so that no row is in their
+    own order."""
+    while True:
+        names = draw.sample(range(n), n)
+        rows = [[names[place] for place in row] for row in williams_square(n)]
+        if not any(map(_in_own_order, rows)):
+            return rows
+
+
+def _in_own_order(things: Sequence[int]) -> bool:
+    return len(things) >= _FEWEST_IN_DISORDER and list(things) == sorted(things)
 
 
 def _places_of(row: Sequence[int]) -> list[int]:
@@ -188,6 +240,61 @@ class Rotation:
         return -fresh, sum(shown), sum(n * n for n in pairs)
 
 
+def block_design(size: int, readings: int, draw: Random) -> list[tuple[int, ...]]:
+    """Return sets of the texts of a prompt, at most six in each, so that each of `size` texts is in
+    exactly `readings` of them: all texts each time, or, of more than six, an incomplete block
+    design whose blocks differ by one text at most, with pairs of texts as alike often together as
+    taking the least seen pairs first makes them."""
+    n_blocks = _n_blocks(size, readings)
+    left, pairs = [readings] * size, Counter[tuple[int, int]]()
+    blocks = []
+    for number in range(n_blocks):
+        block: list[int] = []
+        for _ in range(sum(left) // (n_blocks - number)):
+            # The text with most readings left: so those that are left differ by one at most.
+            block.append(
+                min(
+                    (text for text in range(size) if text not in block),
+                    key=lambda text: (
+                        -left[text],
+                        sum(pairs[min(text, o), max(text, o)] ** 2 for o in block),
+                        draw.random(),
+                    ),
+                )
+            )
+            left[block[-1]] -= 1
+        blocks.append(tuple(sorted(block)))
+        pairs.update(combinations(blocks[-1], 2))
+    return blocks
+
+
+def _dealt(
+    sizes: Sequence[int], prompts: Sequence[int], settings: StudySettings, draw: Random
+) -> list[dict[int, tuple[int, ...]]]:
+    """Deal the sets of a design by readings to raters; return the texts of each, by prompt. The
+    next set goes to a rater with fewest sets who has none of its prompt; of these to one of the
+    group that has read its texts least."""
+    groups = settings.groups or ("",) * settings.raters
+    taken: list[dict[int, tuple[int, ...]]] = [{} for _ in groups]
+    texts = [0] * len(groups)
+    for prompt in sorted(draw.sample(prompts, len(prompts)), key=lambda p: -sizes[p]):
+        read: Counter[tuple[str, int]] = Counter()
+        for block in block_design(sizes[prompt], settings.readings, draw):
+            rater = min(
+                (rater for rater, own in enumerate(taken) if prompt not in own),
+                key=lambda rater: (
+                    len(taken[rater]),
+                    sum(read[groups[rater], text] ** 2 for text in block),
+                    texts[rater],
+                    draw.random(),
+                ),
+            )
+            taken[rater][prompt] = block
+            texts[rater] += len(block)
+            read.update((groups[rater], text) for text in block)
+    return taken
+
+
 SetRole = Literal["calibration", "main", "repeat", "attention"]
 _FIRST_SHOWN: tuple[SetRole, ...] = ("calibration", "main")
 _ROTATED: tuple[SetRole, ...] = ("main",)
@@ -270,15 +377,20 @@ class StudyDesign:
         return seen
 
 
-def design_study(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
-    """Design the sessions of a study's raters on prompts with so many texts each. Raises
-    ConfigurationError, with a number that would do, where no design can be what is asked for, or
-    some texts, or pairs of texts that are to be ranked, would be seen by nobody."""
+def design_study(
+    sizes: Sequence[int], settings: StudySettings, systems: Sequence[Sequence[int]] | None = None
+) -> StudyDesign:
+    """Design the sessions of a study's raters on prompts with so many texts each; `systems` numbers
+    who wrote each text of each prompt, so that systems, too, stand in each place alike often.
+    Raises ConfigurationError, with a number that would do, where no design can be what is asked
+    for, or some texts, or pairs of texts that are to be ranked, would be seen by nobody."""
     _refuse_impossible(sizes, settings)
-    design = _designed(sizes, settings)
+    design = _designed(sizes, settings, systems)
     what = _lacks(design)
     if not what:
         return design
+    if settings.readings:
+        raise ConfigurationError(f"with --readings {settings.readings}, {what}; ask for fewer")
     offers = [f"{option} {n}" for option, n, _ in _would_do(sizes, settings)]
     once = replace(settings, repeats=0)
     if not _lacks(_designed(sizes, once)):
@@ -330,6 +442,9 @@ def _refuse_impossible(sizes: Sequence[int], settings: StudySettings) -> None:
             f"--calibration {settings.calibration} of {len(sizes)} prompts leaves none to rotate; "
             + (f"{most} would do" if most else "leave it out")
         )
+    if settings.readings:
+        _refuse_readings([sizes[p] for p in _drawn(sizes, settings)[1]], settings)
+        return
     if ranks and settings.per_rater < 2:
         raise ConfigurationError(
             "--per-rater 1 leaves nothing to rank; 2 would do, or leave the ranking out "
@@ -343,6 +458,25 @@ def _refuse_impossible(sizes: Sequence[int], settings: StudySettings) -> None:
             f"--per-rater {settings.per_rater} is more than the texts that there are{behind}{why}; "
             f"at most {most} would do"
         )
+
+
+def _refuse_readings(sizes: Sequence[int], settings: StudySettings) -> None:
+    raters, blocks = settings.raters, [_n_blocks(size, settings.readings) for size in sizes]
+    asked = f"--readings {settings.readings} with {counted(raters, 'rater')}"
+    if (most := max(blocks)) > raters:
+        raise ConfigurationError(
+            f"{asked}: a prompt of {counted(max(sizes), 'text')} makes {most} sets, and no rater "
+            f"sees a prompt twice; {most} raters would do"
+        )
+    if sum(blocks) < raters:
+        raise ConfigurationError(
+            f"{asked}: there are {sum(blocks)} sets, so that some raters would see none; "
+            f"{sum(blocks)} raters would do"
+        )
+
+
+def _n_blocks(size: int, readings: int) -> int:
+    return ceil(size * readings / min(size, MOST_TOGETHER))
 
 
 def _most_per_rater(sizes: Sequence[int], settings: StudySettings) -> int:
@@ -393,7 +527,7 @@ def _lacks(design: StudyDesign) -> str:
         return f"{len(texts)} of {sum(design.sizes)} texts would be seen by nobody"
     pairs = design.raters_per_pair()
     unseen = [n for n in pairs.values() if n == 0]
-    if unseen and "rank" in design.settings.tasks:
+    if unseen and "rank" in design.settings.tasks and not design.settings.readings:
         return (
             f"{len(unseen)} of {len(pairs)} pairs of texts to the same prompt would be compared "
             "by nobody"
@@ -412,19 +546,27 @@ def _fewest_sets(design: StudyDesign) -> int:
     return min(sum(text_set.role == "main" for text_set in session) for session in design.sessions)
 
 
-def _designed(sizes: Sequence[int], settings: StudySettings) -> StudyDesign:
+def _designed(
+    sizes: Sequence[int], settings: StudySettings, systems: Sequence[Sequence[int]] | None = None
+) -> StudyDesign:
     calibrating, rotating = _drawn(sizes, settings)
+    places: Counter[tuple[int, int]] = Counter()
+    labels = systems or [range(size) for size in sizes]
     texts = [
-        BalancedOrders(size, Random(f"{settings.seed} order {p}")) for p, size in enumerate(sizes)
+        BalancedOrders(size, Random(f"{settings.seed} order {p}"), labels[p], places)
+        for p, size in enumerate(sizes)
     ]
     prompts = BalancedOrders(len(sizes), Random(f"{settings.seed} prompt order"))
     draw = Random(f"{settings.seed} rotation")
-    rotation = Rotation(sizes, rotating, settings, draw)
     shared = {p: sorted(draw.sample(range(sizes[p]), min(sizes[p], MOST_TOGETHER)))
               for p in calibrating}  # fmt: skip
+    if settings.readings:
+        taken = _dealt(sizes, rotating, settings, draw)
+    else:
+        rotation = Rotation(sizes, rotating, settings, draw)
+        taken = [rotation.take() for _ in range(settings.raters)]
     sessions = []
-    for _ in range(settings.raters):
-        own = rotation.take()
+    for own in taken:
         first, then = prompts.next_of(calibrating), prompts.next_of(list(own))
         session = [TextSet("calibration", p, texts[p].next_of(shared[p])) for p in first]
         session += [TextSet("main", p, texts[p].next_of(own[p])) for p in then]

@@ -297,7 +297,9 @@ def make_study(
     for response in batch:
         by_prompt.setdefault(str(response.prompt_id), []).append(response)
     texts = list(by_prompt.values())
-    design = design_study([len(group) for group in texts], settings)
+    numbers: dict[str, int] = {}
+    systems = [[numbers.setdefault(each.system, len(numbers)) for each in of] for of in texts]
+    design = design_study([len(group) for group in texts], settings, systems)
     maker = _Maker(new_secret(), settings, rubric, texts, consent.strip(), instructions.strip())
     made = [maker.packet(rater, session) for rater, session in enumerate(design.sessions)]
     key = StudyKey(
@@ -312,6 +314,8 @@ def make_study(
         ),
         packets=tuple(keyed for _, keyed in made),
         inclusion=None if inclusion is None else dict(inclusion),
+        exclude_failed=settings.exclude_failed,
+        abstain=settings.abstain,
     )
     naming = naming_texts(batch, {response.system for response in batch})
     return Study(design, key, tuple(packet for packet, _ in made), tuple(batch), tuple(naming))
@@ -347,12 +351,15 @@ class _Maker:
         packet = Packet(
             study=self.study, packet=opaque_id(self.secret, "packet", rater),
             tasks=self._settings.tasks, question=rubric.question, part=rubric.item.prompt,
-            not_assessable=rubric.not_assessable, dimensions=rated, ranking=self._ranking,
+            not_assessable=rubric.not_assessable or self._settings.abstain, dimensions=rated,
+            ranking=self._ranking,
             consent=self._consent, instructions=self._instructions, minutes=minutes, sets=shown,
         )  # fmt: skip
-        name = f"rater-{rater + 1:0{max(2, len(str(self._settings.raters)))}d}"
+        names, groups = self._settings.names, self._settings.groups
+        number = f"rater-{rater + 1:0{max(2, len(str(self._settings.raters)))}d}"
         keyed = KeyedPacket(
-            packet=packet.packet, rater=name, sha256=packet.digest, minutes=minutes,
+            packet=packet.packet, rater=names[rater] if names else number,
+            group=groups[rater] if groups else None, sha256=packet.digest, minutes=minutes,
             sets=tuple(keyed for _, keyed in sets),
         )  # fmt: skip
         return packet, keyed

@@ -207,10 +207,12 @@ class KeyedSet(_Kept):
 
 
 class KeyedPacket(_Kept):
-    """The meaning of a packet's ids, and the SHA-256 of what its rater was shown."""
+    """The meaning of a packet's ids, and the SHA-256 of what its rater was shown; the group of the
+    rater, such as a discipline, None where raters have none."""
 
     packet: str
     rater: str
+    group: str | None = None
     sha256: str
     minutes: int
     sets: tuple[KeyedSet, ...]
@@ -225,7 +227,8 @@ class KeyedPrompt(_Kept):
 
 class StudyKey(_Kept):
     """All that unblinds a study. `inclusion` has the probability with which each text was drawn by
-    `select`, by `prompt_id/id`, in (0, 1]; None where they were not."""
+    `select`, by `prompt_id/id`, in (0, 1]; None where they were not. `exclude_failed`: raters who
+    fail so many attention checks are left out, as was stated before; None: nobody is."""
 
     schema_: Literal["persona-panel/study-key/1"] = KEY_SCHEMA
     study: str
@@ -236,6 +239,13 @@ class StudyKey(_Kept):
     prompts: tuple[KeyedPrompt, ...]
     packets: tuple[KeyedPacket, ...]
     inclusion: dict[str, float] | None = None
+    exclude_failed: int | None = None
+    abstain: bool = False
+
+    @property
+    def abstains(self) -> bool:
+        """Return whether raters may say that a text cannot be assessed or compared."""
+        return self.abstain or self.rubric.not_assessable
 
     def packet(self, name: str) -> KeyedPacket | None:
         """Return the packet of this id."""

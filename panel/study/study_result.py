@@ -3,7 +3,7 @@ far raters agree with themselves and, where all rate the same texts, with each o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from persona_panel.analyses.agree import agree
 from persona_panel.files.wording import command_line
 from persona_panel.results.conclusions.ratings_to_collect import ranks_alone, too_few_to_come
 from persona_panel.results.conclusions.wording import counted
@@ -20,6 +21,7 @@ from persona_panel.results.table import CellKind, Column, Key, Table, row_of
 from persona_panel.rubrics import Rubric
 from persona_panel.statistics import correlation, krippendorff_alpha
 from persona_panel.statistics.core.arrays import Statistic
+from persona_panel.statistics.core.display import ALL, COMPOSITE
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.study.collection import CollectedStudy, ReadAnswers, TextRating
 from persona_panel.study.kit import Study
@@ -221,6 +223,7 @@ def design_result(study: Study) -> Result:
         f"{counted(settings.raters, 'rater')}, {counted(sum(design.sizes), 'text')} to "
         f"{counted(len(design.sizes), 'prompt')}; tasks: {', '.join(settings.tasks)}; "
         f"rubric: {study.key.rubric.id}.",
+        *_attention_rule(settings.attention, settings.exclude_failed),
         *(ranks_alone(settings.tasks) or too_few_to_come(
             n_prompts=len(design.sizes),
             texts_per_rater=int(ends["rated_texts_per_rater"][1]),
@@ -243,15 +246,63 @@ def design_result(study: Study) -> Result:
         remarks.append(
             f"{counted(design.incomplete_sets(), 'set')} of raters lack texts of their prompt: a "
             "rank in them is a rank among fewer texts, so that mean ranks are not comparable "
-            "between texts; scores are, and so are comparisons within sets. A --per-rater that is "
-            "a multiple of the texts to a prompt avoids it."
+            "between texts; scores are, and so are comparisons within sets. "
+            + (
+                "Six texts to a prompt, or fewer, avoid it."
+                if settings.readings
+                else "A --per-rater that is a multiple of the texts to a prompt avoids it."
+            )
         )
     return Result("people make", conclusion, tables, remarks)
 
 
+def _attention_rule(n: int, exclude_failed: int | None) -> Iterator[str]:
+    """Return what counts as a failed attention check, and what follows from it."""
+    if n:
+        then = (
+            "nobody is left out for it, unless `people collect --exclude-failed` is given"
+            if exclude_failed is None
+            else f"`people collect` leaves out raters who fail {exclude_failed} or more"
+        )
+        yield (
+            "An attention check is failed where any answer to it is not the one that its text asks "
+            f"for: {then}."
+        )
+
+
 def progress_result(read: ReadAnswers, collected: CollectedStudy) -> Result:
     """Return who has answered, and how much is missing."""
-    return Result("people status", [_progress(collected)], [*_progress_tables(read, collected, {})])
+    conclusion = [_progress(collected), *_failed(collected)]
+    return Result("people status", conclusion, [*_progress_tables(read, collected, {})])
+
+
+def agreement_by_task(files: Mapping[str, Path]) -> tuple[Table, list[str]]:
+    """Return how far raters agree in each file of ratings, by its task: Kendall's W, with the
+    p-value of a permutation test, and Krippendorff's α, as `agree` has them; and its conclusion.
+    Raises InputError where one cannot be read."""
+    rows, said, whole = list[dict[str, Any]](), list[str](), set[str]()
+    for task, file in files.items():
+        result = agree(str(file))
+        said.append(f"{task.capitalize()}: {result.conclusion[0]}")
+        lines: dict[str, dict[str, Any]] = {}
+        for row in result["statistics"].rows:
+            if row["group"] == ALL and row["by"] is None:
+                of = {"task": task, "dimension": row["dimension"], "texts": row["n_items"],
+                      "raters": row["n_raters"]}  # fmt: skip
+                lines.setdefault(row["dimension"], of)[row["statistic"]] = row["estimate"]
+        rows += lines.values()
+        whole.update({COMPOSITE} & set(lines) or lines)
+    columns = (
+        Column("texts", "whole", "texts"),
+        Column("raters", "whole", "raters"),
+        Column("kendall_w", "estimate", "Kendall W", figure="kendall_w", p_figure="p", p="cell"),
+        Column("krippendorff_alpha", "estimate", "Krippendorff α", figure="krippendorff_alpha"),
+    )
+    # Ranks alone have no dimension.
+    labels = {ALL: "ranks", COMPOSITE: "scores, composite"}
+    keys = (Key("task"), Key("dimension", "of", optional=(ALL, COMPOSITE), labels=labels))
+    title = "Agreement of raters, by task"
+    return Table("agreement", keys, columns, rows, title, short={"dimension": whole}), said
 
 
 def collection_result(
@@ -261,9 +312,10 @@ def collection_result(
     repeats: Sequence[RepeatReliability],
     calibration: Sequence[CalibrationAgreement],
     out: str,
+    agreement: tuple[Table, Sequence[str]] | None = None,
 ) -> Result:
-    """Return what was collected into the file `out`, how far raters agree with themselves, and on
-    calibration texts."""
+    """Return what was collected into the file `out`, how far raters agree with themselves, with
+    each other, and on calibration texts."""
     minutes = [each.minutes for each in collected.progress if each.file is not None]
     facts: dict[str, Any] = {"median_minutes": round(median(minutes), 1) if minutes else None}
     if key.inclusion is not None:
@@ -308,7 +360,10 @@ def collection_result(
             "Agreement of raters on calibration texts",
         ),
     ]  # fmt: skip
-    conclusion = [_progress(collected)]
+    conclusion = [" ".join([_progress(collected), *_failed(collected)])]
+    if agreement is not None:
+        tables.insert(0, agreement[0])
+        conclusion += agreement[1]
     options: dict[str, str | int | Path] = {"--human": out}
     correlate = command_line("people correlate", ["RUN"], options)
     next_step = f"`{correlate}` compares a panel with these ratings."
@@ -319,6 +374,19 @@ def collection_result(
             f"`{command_line('people calibrate', ['RUN'], options)}` weighs them."
         )
     return Result("people collect", conclusion, tables, next_step=next_step)
+
+
+def _failed(collected: CollectedStudy) -> Iterator[str]:
+    """Return who failed attention checks, and whether they are left out."""
+    failed = [each for each in collected.progress if each.attention_failed]
+    for excluded, what in ((True, "left out for it"), (False, "kept")):
+        names = [
+            f"{each.rater} {each.attention_failed} of {each.attention}"
+            for each in failed
+            if each.excluded is excluded
+        ]
+        if names:
+            yield f"Attention checks failed, raters {what}: {', '.join(names)}."
 
 
 def _progress(collected: CollectedStudy) -> str:
@@ -336,6 +404,7 @@ def _progress_tables(
     read: ReadAnswers, collected: CollectedStudy, facts: dict[str, Any]
 ) -> Iterator[Table]:
     attention = "attention\nfailed" if any(each.attention for each in collected.progress) else ""
+    excluded = "left\nout" if any(each.excluded for each in collected.progress) else ""
     columns = (
         Column("file", "text"),
         Column("given", "whole", "answers", of="expected"),
@@ -347,6 +416,7 @@ def _progress_tables(
         Column("minutes", "number", "minutes", digits=1),
         Column("attention_failed", "whole", attention, of="attention_sets"),
         Column("attention_sets", "whole"),
+        Column("excluded", "flag", excluded),
     )
     yield Table(
         "raters",

@@ -215,11 +215,14 @@ const ranking = step => {
   const places = step.set.texts.map((_, place) => place + 1);
   const form = step.set.texts.map(text => {
     const shownText = article(text);
+    const name = "rank-" + text.id;
+    const current = (state.rank[step.set.id] || {ranks: {}}).ranks[text.id];
+    const give = rank => () => { given().ranks[text.id] = rank; save(); };
     shownText.append(el("fieldset", {id: "field-" + text.id},
       el("legend", {}, "Rank of text " + text.label),
-      numbered("rank-" + text.id, places, packet.ranking.first, packet.ranking.last,
-        (state.rank[step.set.id] || {ranks: {}}).ranks[text.id],
-        rank => () => { given().ranks[text.id] = rank; save(); })));
+      numbered(name, places, packet.ranking.first, packet.ranking.last, current, give),
+      packet.not_assessable ? el("div", {class: "scale"},
+        choice(name, NOT_ASSESSABLE, "Cannot be compared", current === NOT_ASSESSABLE, give(NOT_ASSESSABLE))) : null));
     return shownText;
   });
   return [

@@ -171,3 +171,71 @@ def test_single_texts_can_be_rated() -> None:
     """Without a ranking a prompt may have one text, and a rater one text."""
     design = design_study([1] * 5, StudySettings(5, 1, tasks=("rate",)))
     assert set(design.ratings_per_text().values()) == {1}
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize(
+    ("sizes", "raters", "readings"),
+    [([6] * 30, 45, 10), ([13] * 10, 45, 10), ([4, 7, 9, 2, 6] * 4, 14, 5), ([8], 4, 3)],
+)
+def test_a_design_by_readings_is_exact(
+    sizes: list[int], raters: int, readings: int, seed: int
+) -> None:
+    """Each text has exactly the readings asked for, no rater sees a prompt twice, raters have as
+    many sets as others or one more, sets of a prompt differ by one text; in no set of four texts or
+    more do they stand in the order of the file."""
+    design = design_study(sizes, StudySettings(raters, 0, readings=readings, seed=seed))
+    assert set(design.ratings_per_text().values()) == {readings}
+    loads = [len(session) for session in design.sessions]
+    assert max(loads) - min(loads) <= 1
+    texts = design.rotated_per_rater()
+    assert max(texts) - min(texts) <= 6
+    for session in design.sessions:
+        assert len({one.prompt for one in session}) == len(session)
+    for prompt in range(len(sizes)):
+        shown = [one for session in design.sessions for one in session if one.prompt == prompt]
+        assert max(len(one.texts) for one in shown) - min(len(one.texts) for one in shown) <= 1
+        assert all(list(one.texts) != sorted(one.texts) for one in shown if len(one.texts) > 3)
+    pairs = design.raters_per_pair().values()
+    assert min(pairs) >= 1
+    assert max(pairs) - min(pairs) <= (5 if max(sizes) > 6 else max(pairs) - readings)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_systems_are_balanced_over_places_and_groups_over_texts(seed: int) -> None:
+    """Of SCRuB's 30 prompts of six systems with ten readings each text of a prompt is in each place
+    once or twice, and each system over all prompts 50 times, give or take three; the readings of a
+    text are of all three disciplines, at most three of one more than of another; with six readings
+    by six raters of three disciplines, two of each."""
+    systems = [[(text + prompt) % 6 for text in range(6)] for prompt in range(30)]
+    groups = ("law", "history", "sociology") * 15
+    settings = StudySettings(45, 0, readings=10, seed=seed, groups=groups)
+    design = design_study([6] * 30, settings, systems)
+    own: Counter[tuple[int, int, int]] = Counter()
+    overall: Counter[tuple[int, int]] = Counter()
+    read: Counter[tuple[int, int, str]] = Counter()
+    for group, session in zip(groups, design.sessions, strict=True):
+        for one in session:
+            for place, text in enumerate(one.texts):
+                own[one.prompt, place, text] += 1
+                overall[place, systems[one.prompt][text]] += 1
+                read[one.prompt, text, group] += 1
+    assert len(own) == 30 * 6 * 6
+    assert set(own.values()) == {1, 2}
+    assert len(overall) == 36
+    assert all(abs(n - 50) <= 3 for n in overall.values())
+    assert len(read) == 30 * 6 * 3
+    assert set(read.values()) <= {2, 3, 4, 5}
+    few = design_study([4] * 8, StudySettings(6, 0, readings=6, seed=seed, groups=groups[:6]))
+    assert {len(session) for session in few.sessions} == {8}
+
+
+def test_designs_by_readings_that_cannot_be_name_a_remedy() -> None:
+    """More sets of a prompt than raters, fewer sets than raters, and repeats that nobody has."""
+    for settings, remedy in (
+        (StudySettings(3, 0, readings=4), "4 raters would do"),
+        (StudySettings(9, 0, readings=4), "8 raters would do"),
+        (StudySettings(8, 0, readings=4, repeats=2), "fewer than --repeats 2"),
+    ):
+        with pytest.raises(ConfigurationError, match=remedy):
+            design_study([4, 4], settings)

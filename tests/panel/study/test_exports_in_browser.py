@@ -174,3 +174,43 @@ def test_without_storage_a_copy_goes_on_elsewhere(
     other.page.locator("button", has_text="Back").click()
     assert other.page.locator("fieldset input:checked").count() == 2
     other.context.close()
+
+
+def test_at_390_px_by_keyboard_a_rater_ranks_and_abstains(browser: Any, tmp_path: Path) -> None:
+    """On a telephone nothing is wider than the screen, with six texts and hostile ones; by keyboard
+    alone a text is ranked, and of another the rater says that it cannot be compared: counted as an
+    answer that is no rank."""
+    responses = [
+        Response(id=str(n), prompt_id="p", prompt="On work?", system=f"w{n}",
+                 text=f"Text {n}. {'unbroken' * 30} {HOSTILE}")
+        for n in range(6)
+    ]  # fmt: skip
+    study = make_study(
+        responses,
+        resolve_rubric("scrub"),
+        StudySettings(1, 0, readings=1, tasks=("rank",), abstain=True),
+    )
+    path = write_pages(study, tmp_path)[0]
+    session = Session(browser, path)
+    page = session.page
+    page.set_viewport_size({"width": 390, "height": 800})
+    session.begin()
+    assert session.heading() == "Rank 6 texts"
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    for place, presses in enumerate((2, 6)):
+        page.locator("fieldset").nth(place).locator("input").first.focus()
+        page.keyboard.press("Space")
+        for _ in range(presses):
+            page.keyboard.press("ArrowRight")
+    last = page.locator("fieldset").nth(1).locator("label", has_text="Cannot be compared")
+    assert last.locator("input").is_checked()
+    session.next()
+    session.next()
+    answers = session.export(tmp_path / "answers.json")
+    assert (session.said, set(session.requests) - {path.as_uri()}) == ([], set())
+    session.context.close()
+    read = read_answers([answers], study.key)
+    assert read.faults == ()
+    found = collect_study(study.key, read)
+    assert [one.rank for one in found.ratings] == [3, None, None, None, None, None]
+    assert (found.progress[0].given, found.progress[0].not_assessable) == (2, 1)
