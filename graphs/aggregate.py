@@ -1,4 +1,4 @@
-"""How the judgments of one response become its verdict: pure functions."""
+"""Pure functions that make the verdict on a response from its judgments."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who reads: one viewpoint, and a named set of them.
+"""A persona, which is one viewpoint, and a named set of personas.
 
 Only the shapes live here. How a file becomes one of them, with errors that name
 its lines, is the business of `persona_panel.files`.

@@ -341,7 +341,7 @@ class ReadingRule(BaseModel):
 
     @property
     def is_by_dimension(self) -> bool:
-        """Whether it tells the ratings of several dimensions apart."""
+        """Return whether each dimension has a rating of its own."""
         return "{dimension}" in (self.json_path or self.regex or "")
 
 
@@ -381,13 +381,13 @@ class JudgePrompt(BaseModel):
 
     @property
     def shows_persona(self) -> bool:
-        """Whether a judge's persona is in its words."""
+        """Return whether a judge's persona is in its words."""
         return "persona" in {*_fields_of(self.prompt), *_fields_of(self.system or "")}
 
     @property
     def blocks(self) -> tuple[str, str]:
         """The prompt up to the persona, which all judges of a response share, and the rest."""
-        places = (found.start() for found in _FIELD.finditer(self.prompt) if found[2] == "persona")
+        places = (match.start() for match in _FIELD.finditer(self.prompt) if match[2] == "persona")
         place = next(places, len(self.prompt))
         return self.prompt[:place], self.prompt[place:]
 
@@ -395,12 +395,12 @@ class JudgePrompt(BaseModel):
     def filled(template: str, values: Mapping[str, str]) -> str:
         """Return words with their fields filled in, once: what stands in a value is no field."""
         return _FIELD.sub(
-            lambda found: f"{{{found[1]}}}" if found[1] else values[found[2]], template
+            lambda match: f"{{{match[1]}}}" if match[1] else values[match[2]], template
         )
 
 
 def _fields_of(template: str) -> list[str]:
-    return [found[2] for found in _FIELD.finditer(template) if found[2]]
+    return [match[2] for match in _FIELD.finditer(template) if match[2]]
 
 
 class VariantDimension(BaseModel):

@@ -24,7 +24,7 @@ def check(
     *requirements: str,
     by_point: bool = False,
 ) -> GateResult:
-    """Whether a result meets requirements such as `composite[my-model] >= 6`.
+    """Test whether a result meets requirements such as `composite[my-model] >= 6`.
 
     Args:
         result: of an analysis, `score`, `load_run` or `sweep`, or the rows of `agree` or

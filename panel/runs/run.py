@@ -488,8 +488,9 @@ class Run(CollectedRatings):
         )
 
     def missing_ratings(self) -> MissingRatings | None:
-        """How far ratings that are missing of ranked systems could move their differences; None
-        where none is, where the rubric leaves unreliable ones out, or where there is no composite.
+        """Return how far missing ratings of ranked systems could move their differences; None
+        where no rating is missing, where the rubric leaves unreliable ratings out, or where there
+        is no composite.
         """
         key = "missing", self.random
         if key not in self.computed:

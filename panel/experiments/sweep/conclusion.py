@@ -169,7 +169,7 @@ def _to_establish(delta: Mean, of: str, n_cells: int) -> str:
             f"The changes are plainly asymmetric, and the largest of these degradations ({of}) is "
             "opposite to the longer tail: how many prompts would establish it is not known."
         )
-    found = assured(delta.value, delta.sd, delta.n_pairs, 0.0, LEVEL / n_cells)
-    if found.needed is not None:
-        found = replace(found, needed=max(found.needed, items_needed(LEVEL)))
-    return would_show(found, f"establish the largest of them ({of})")
+    assurance = assured(delta.value, delta.sd, delta.n_pairs, 0.0, LEVEL / n_cells)
+    if assurance.needed is not None:
+        assurance = replace(assurance, needed=max(assurance.needed, items_needed(LEVEL)))
+    return would_show(assurance, f"establish the largest of them ({of})")

@@ -109,10 +109,12 @@ def embedded(
     """
     order = [*dict.fromkeys([*contested, *range(len(run.items))])]
     responses = _responses(run, order, int(room * _FOR_RATINGS))
-    place = {one["row"]: n for n, one in enumerate(responses)}
+    place = {row["row"]: n for n, row in enumerate(responses)}
     head = _head(run, personas)
-    asked = {one["prompt"] for one in responses}
-    head["titles"] = {name: told for name, told in titles.items() if name in asked and told != name}
+    asked = {row["prompt"] for row in responses}
+    head["titles"] = {
+        name: title for name, title in titles.items() if name in asked and title != name
+    }
     left = room - _taken(as_json([head, responses]))
     texts, prompts, used = _texts(run, place, int(left * _FOR_RESPONSES))
     said = _said(run, place, left - used)
@@ -120,7 +122,7 @@ def embedded(
         responses[place[row]] |= text
     head["prompts"] = prompts
     # What judges wrote is written once: to keep it as so many lists takes longer.
-    written = [as_json(one) for one in responses]
+    written = [as_json(row) for row in responses]
     for row, rounds in (said or {}).items():
         written[place[row]] = b'%b,"said":%b}' % (written[place[row]][:-1], rounds)
     content = b'%b,"responses":[%b]}' % (as_json(head)[:-1], b",".join(written))
@@ -141,26 +143,28 @@ def _inert(text: str) -> str:
 
 
 def _taken(written: bytes) -> int:
-    """How many bytes a text takes once its signs are escaped."""
+    """Return the number of bytes of a text once its signs are escaped."""
     return len(written) + 5 * sum(written.count(char.encode()) for char in "<>&")
 
 
 def _head(run: Run, personas: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
-    """What all responses share."""
+    """Return what all responses share."""
     names = judge_names(run.judges, personas)
     controls = controls_among(run.judges)
     axes = list(dict.fromkeys(personas[judge.persona][1] for judge in run.judges))
     return {
         "dimensions": [
             {
-                "id": one.id,
-                "label": one.label,
-                "categories": list(run.categories.get(one.id, ())),
-                "low": getattr(one.scale, "min", 0),
-                "high": getattr(one.scale, "max", max(0, len(run.categories.get(one.id, ())) - 1)),
-                "whole": one.id in run.categories or isinstance(one.scale, Scale),
+                "id": dimension.id,
+                "label": dimension.label,
+                "categories": list(run.categories.get(dimension.id, ())),
+                "low": getattr(dimension.scale, "min", 0),
+                "high": getattr(
+                    dimension.scale, "max", max(0, len(run.categories.get(dimension.id, ())) - 1)
+                ),
+                "whole": dimension.id in run.categories or isinstance(dimension.scale, Scale),
             }
-            for one in run.rubric.dimensions
+            for dimension in run.rubric.dimensions
         ],
         "axes": axes,
         "judges": [
@@ -180,16 +184,16 @@ def _head(run: Run, personas: Mapping[str, tuple[str, str]]) -> dict[str, Any]:
 
 
 def _responses(run: Run, order: Sequence[int], room: int) -> list[dict[str, Any]]:
-    """As many of the first responses as there is room for, each with its verdict and every
+    """Return as many of the first responses as there is room for, each with its verdict and every
     rating."""
-    verdicts = {(one.prompt_id, one.id): one for one in run.verdicts}
+    verdicts = {(verdict.prompt_id, verdict.id): verdict for verdict in run.verdicts}
     statuses = run.statuses
     written = _Written(run.ratings)
-    found: list[dict[str, Any]] = []
+    entries: list[dict[str, Any]] = []
     for row in order:
         item = run.items[row]
         verdict = verdicts.get(item[:2])
-        one: dict[str, Any] = {
+        entry: dict[str, Any] = {
             "row": row,
             "prompt": item.prompt_id,
             "id": item.id,
@@ -198,11 +202,11 @@ def _responses(run: Run, order: Sequence[int], room: int) -> list[dict[str, Any]
             "composite": None if verdict is None else round(verdict.composite, 4),
             "ratings": _cells(run.ratings[row], statuses[row], written),
         }
-        room -= len(as_json(one)) + 1
-        if room < 0 and found:
+        room -= len(as_json(entry)) + 1
+        if room < 0 and entries:
             break
-        found.append(one)
-    return found
+        entries.append(entry)
+    return entries
 
 
 class _Written(dict[float, str]):
@@ -256,18 +260,18 @@ def _texts(
                 total += kept[row][1]
         kept = {row: kept[row] for row in kept if row in chosen}
     prompts: dict[str, str] = {}
-    found = {}
+    texts = {}
     for row, (response, _) in kept.items():
         if response.prompt_id is not None and response.prompt_id not in prompts:
             prompts[response.prompt_id] = response.prompt
             total += _taken(as_json(response.prompt))
-        one: dict[str, Any] = {"text": response.text, "meta": _metadata(response)}
+        text: dict[str, Any] = {"text": response.text, "meta": _metadata(response)}
         if response.context is not None:
-            one["context"] = response.context
+            text["context"] = response.context
         if response.prompt != prompts.get(str(response.prompt_id)):
-            one["asked"] = response.prompt
-        found[row] = one
-    return found, prompts, total
+            text["asked"] = response.prompt
+        texts[row] = text
+    return texts, prompts, total
 
 
 def _metadata(response: Response) -> dict[str, Any]:
@@ -280,11 +284,14 @@ def _metadata(response: Response) -> dict[str, Any]:
 
 
 def _said(run: Run, rows: Iterable[int], room: int) -> dict[int, bytes] | None:
-    """What judges wrote of each response, in JSON, as many of the first as there is room for."""
+    """Return what judges wrote of the first responses, as many as there is room for, in JSON."""
     if run.folder is None:
         return None
-    path, columns = run.folder / "judgments.jsonl", {one.id: n for n, one in enumerate(run.judges)}
-    found: dict[int, bytes] = {}
+    path, columns = (
+        run.folder / "judgments.jsonl",
+        {judge.id: n for n, judge in enumerate(run.judges)},
+    )
+    written_of: dict[int, bytes] = {}
     used = 0
     try:
         with path.open("rb") as file:
@@ -295,21 +302,21 @@ def _said(run: Run, rows: Iterable[int], room: int) -> dict[int, bytes] | None:
                     file.seek(begin)
                     line = orjson.loads(file.readline())
                     rounds.append([columns[line["judge"]], line["round"], *_words(line)])
-                rounds.sort(key=lambda one: (one[0], one[1]))
+                rounds.sort(key=lambda entry: (entry[0], entry[1]))
                 written = as_json(rounds)
                 used += _taken(written)
                 if used > room:
                     break
-                found[row] = written
+                written_of[row] = written
     except OSError:
         return None
-    return found
+    return written_of
 
 
 def _lines_by_response(file: BinaryIO) -> dict[tuple[str, str], array[int]]:
-    """Where the judgments of each response begin, by its ids: a run's replies may be more than
-    memory holds. What the lines hold was looked at when the run was read from them."""
-    found: dict[tuple[str, str], array[int]] = {}
+    """Return where the judgments of each response begin, by its ids: a run's replies may be
+    more than memory holds. The lines were checked when the run was read from them."""
+    places_of: dict[tuple[str, str], array[int]] = {}
     # By how lines begin: what most have in common is read once.
     known: dict[bytes, array[int]] = {}
     begin, ids, places = 0, b"\n", array("q")
@@ -324,12 +331,12 @@ def _lines_by_response(file: BinaryIO) -> dict[tuple[str, str], array[int]]:
                     places = known[ids]
                 else:
                     line = orjson.loads(text)
-                    places = found.setdefault((line["prompt_id"], line["id"]), array("q"))
+                    places = places_of.setdefault((line["prompt_id"], line["id"]), array("q"))
                     if not whole:
                         known[ids] = places
             places.append(begin)
         begin += len(text)
-    return found
+    return places_of
 
 
 def _words(line: Mapping[str, Any]) -> list[Any]:

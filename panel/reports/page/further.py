@@ -1,4 +1,4 @@
-"""What not every run has, each the result of what made it.
+"""The sections that not every run has, each the result of what made it.
 
 What reads such a result is imported where the run has it: at the end of a run the modules of all of
 them would take longer than the page of a small one.

@@ -1,4 +1,4 @@
-"""How a run was made and what it cost, and which judgments are missing."""
+"""The section that says how a run was made, what it cost, and which judgments are missing."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def missing_tables(run: Run) -> Iterator[Table]:
 
 
 def missing_by_model(run: Run) -> list[tuple[str, int, int]]:
-    """How many judgments of each model are missing, of how many, the greatest share first."""
+    """Return each model's missing judgments and all of its judgments, the greatest share first."""
     there: frozenset[Status] = frozenset(("scored", "abstained"))
     lost: Counter[str] = Counter()
     for row in run.statuses:
@@ -68,8 +68,8 @@ def missing_by_model(run: Run) -> list[tuple[str, int, int]]:
 
 
 def _in_all(calls: CallCounts) -> Spending:
-    """What the calls of every start of the run came to: a finished run that is started again makes
-    none, and has cost what it cost."""
+    """Return what the calls of every start of the run came to: a finished run that is
+    started again makes none, and has cost what it cost."""
     usage = dict(calls.before.usage)
     for model, used in calls.spent.items():
         usage[model] = usage[model] + used if model in usage else used
@@ -101,7 +101,7 @@ def method_result(
 def _facts(
     run: Run, manifest: Mapping[str, Any] | None, coverage: Coverage
 ) -> Iterator[tuple[str, str]]:
-    """How the run was made, as names and values."""
+    """Return how the run was made, as names and values."""
     yield "rubric", f"{run.rubric.label} ({run.rubric.id}): {run.rubric.question}"
     for name in ("persona", "model", "elicitation"):
         yield f"{name}s", ", ".join(dict.fromkeys(getattr(each, name) for each in run.judges))
@@ -115,7 +115,7 @@ def _facts(
 
 
 def _calls(run: Run) -> str:
-    """How many calls were made in all starts, and what they cost."""
+    """Return the number of calls of all starts, and their cost."""
     calls, in_all = run.calls, _in_all(run.calls)
     again = ""
     if calls.before.calls:

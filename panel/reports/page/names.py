@@ -1,4 +1,4 @@
-"""What the page calls judges, dimensions and prompts: by words where these are known."""
+"""The page's names of judges, dimensions and prompts: by words where these are known."""
 
 from __future__ import annotations
 
@@ -33,4 +33,4 @@ def judge_names(judges: Sequence[Judge], personas: Mapping[str, tuple[str, str]]
 def dimension_names(rubric: Rubric) -> dict[str, str]:
     """The label of each dimension by its id, and what the mean over them is called."""
     whole = dict.fromkeys((ALL, COMPOSITE), "Composite")
-    return whole | {one.id: one.label for one in rubric.dimensions}
+    return whole | {dimension.id: dimension.label for dimension in rubric.dimensions}

@@ -171,7 +171,7 @@ def _first_screen(
     leads: bool,
     people_lead: bool,
 ) -> dict[str, Any]:
-    """What the first screen has below the title: the answer, its picture, what limits it."""
+    """Return what the first screen has below the title: the answer, its picture, what limits it."""
     of = {entry.result.analysis for entry in sections}
     if leads:
         conclusion = sections[0].result.conclusion or [""]
@@ -204,7 +204,7 @@ def _beside(people: RunWithPeople) -> Iterator[Result]:
 
 
 def _read(run: Run, people: RunWithPeople | None, coverage: Coverage) -> str:
-    """What was read and by whom."""
+    """Return what was read and by whom."""
     n = {name: len({getattr(item, name) for item in run.items}) for name in ("system", "prompt_id")}
     personas = {judge.persona for judge in run.judges if judge.persona != NO_PERSONA.id}
     models = {judge.model for judge in run.judges}

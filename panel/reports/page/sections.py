@@ -79,25 +79,25 @@ def sections_of(
     differs = who_differs_result(run, ranked, titles)
     agreement = [table for table in differs.tables if table.name == "alpha"]
     others = [table for table in differs.tables if table.name != "alpha"]
-    found = {name: [each for each in beside if _EVIDENCE.get(each.analysis) == name]
+    results = {name: [each for each in beside if _EVIDENCE.get(each.analysis) == name]
              for name in QUESTIONS}  # fmt: skip
-    found["settle"] = [_corrected(each) for each in found["settle"]]
-    found["settle"].append(replace(systems, tables=_differences_first(systems)))
-    found["trust"].append(Result("trust", (), agreement))
+    results["settle"] = [_corrected(each) for each in results["settle"]]
+    results["settle"].append(replace(systems, tables=_differences_first(systems)))
+    results["trust"].append(Result("trust", (), agreement))
     of = {answer.question: answer for answer in answers}
-    if not found["personas"] and "personas" in of and of["personas"].is_known:
+    if not results["personas"] and "personas" in of and of["personas"].is_known:
         # What counts votes takes long to import.
         from persona_panel.analyses.votes import votes_result
         from persona_panel.runs.votes import votes_of
 
         votes = votes_of(run, ratings_of(run))
-        found["personas"].append(votes_result(votes, labels=dimension_names(run.rubric)))
+        results["personas"].append(votes_result(votes, labels=dimension_names(run.rubric)))
     if not run.coverage.scored:
-        found = {"trust": []}
-    found["trust"].append(Result("missing", (), [*missing_tables(run)]))
+        results = {"trust": []}
+    results["trust"].append(Result("missing", (), [*missing_tables(run)]))
     origin = None if people is None else people.people.origin
     for question in ("settle", "trust", "personas", "people"):
-        those = found.get(question, [])
+        those = results.get(question, [])
         tables = [table for each in those for table in each.tables]
         if not any(table.is_shown(True) for table in tables):
             continue

@@ -97,11 +97,11 @@ def _with_marks(table: Table, run: Run, people: RunWithPeople | None) -> Table:
 
 def _corrected(people: RunWithPeople) -> Mapping[str, Estimate]:
     """Each system's mean on the first dimension, corrected by people's ratings."""
-    found = [] if people.calibrated is None else people.calibrated.systems
+    corrected = [] if people.calibrated is None else people.calibrated.systems
     return {
         each.system: replace(each.mean.corrected, p=nan)
-        for each in found
-        if each.dimension == found[0].dimension
+        for each in corrected
+        if each.dimension == corrected[0].dimension
     }
 
 

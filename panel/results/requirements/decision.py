@@ -104,8 +104,8 @@ def _open(open_: Decision) -> Decision:
     if figure.n_prompts is None or isnan(figure.df):
         return open_
     sd = more * spread_of(figure)
-    found = assured(figure.value, sd, figure.n_prompts, requirement.bound, level)
-    return replace(open_, assured=found)
+    assurance = assured(figure.value, sd, figure.n_prompts, requirement.bound, level)
+    return replace(open_, assured=assurance)
 
 
 def _spread(sampled: SampledMean, mean: float, more: float) -> SampledMean:
