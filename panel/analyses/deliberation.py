@@ -118,7 +118,7 @@ def _change(change: Change, p: float = nan) -> Estimate:
     """A change with its interval, where there is one."""
     between = change.interval
     if between is None or between.reason is not None:
-        why = change.reason or (between and between.reason)
+        why = change.reason or (None if between is None else between.reason)
         return Estimate(change.change, p_adjusted=p, reason=why)
     return Estimate(
         change.change, between.low, between.high, over="prompts", n=between.n_clusters,

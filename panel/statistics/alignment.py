@@ -159,12 +159,11 @@ def learnt_alignment(
     be expected on further prompts with these judges and people. `rmse` has people's noise in it.
 
     Args:
-        ratings: `(items, judges)`, NaN where missing.
-        people: `(items, people)`, NaN where missing; items that nobody rated are scored only.
+        ratings, people: `(items, judges)` and `(items, people)`, NaN where missing; items that
+            nobody rated are scored only.
         prompts: a label an item; each item is a prompt of its own if None. Each prompt counts once.
         methods: see `persona_panel.statistics.alignment`.
-        folds: into how many parts prompts are dealt, 2 or more.
-        seed: of the dealing.
+        folds, seed: into how many parts prompts are dealt, 2 or more, and the seed of that.
 
     Returns:
         Nothing is learnt, with the reason, from fewer than ten prompts, or where the reliability of

@@ -102,7 +102,8 @@ class AnnotatorComparison:
 
 @dataclass(frozen=True, slots=True)
 class AnnotatorTest:
-    """The result of the alternative annotator test for one judge.
+    """The result of the alternative annotator test for one judge, with the people `humans`, those
+    tested and those left out.
 
     Attributes:
         winning_rate: ω, the share of the tested people over whom the judge wins. At 0.5 or more it
@@ -110,7 +111,6 @@ class AnnotatorTest:
         advantage: ρ, the mean over tested people of the share of items on which the judge is at
             least as near to the others as that person.
         items_needed: how many items each person has to rate for ω to be 0.5 or more.
-        humans: those tested and those left out.
     """
 
     winning_rate: Statistic
@@ -128,9 +128,6 @@ def annotator_test(
     clusters: Labels | None = None,
 ) -> AnnotatorTest:
     """Run the alternative annotator test for a judge (or a panel's mean or majority).
-
-    How to read it: ω is the share of people over whom the judge wins; at 0.5 or more it may stand
-    in for a person, by this test.
 
     Args:
         judge: `(items,)`, scores or codes of labels, NaN where missing.

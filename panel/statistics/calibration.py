@@ -197,12 +197,12 @@ class CorrectedMean:
         corrected: a difference where it is of two sides; p is of a corrected value of 0.
         tuning: λ, the weight that the panel has; 0 or more, above 1 where the panel uses less of
             its scale than people do. Of a difference NaN: each side has its own.
-        n_items, n_human: items that the panel scored, and those of them that people rated.
-        n_prompts: of these the prompts that the panel scored.
-        to_halve: how many items people would have to rate, in prompts of the same kind, for half
-            of the corrected interval; None where it is more than the panel scored, or not known.
-        notes: what to know of a corrected mean: `FEW_EXCEPTIONS` where it is that of people alone,
-            `SHARES_DIFFER` where probabilities may be lacking.
+        n_items, n_human, n_prompts: items that the panel scored, those of them that people rated,
+            and the prompts that the panel scored.
+        to_halve: how many items people would have to rate, in prompts of the same kind, for half of
+            the corrected interval; None where it is more than the panel scored, or not known.
+        notes: `FEW_EXCEPTIONS` where the mean is that of people alone, `SHARES_DIFFER` where
+            probabilities may be lacking.
         width_ratio: the width of the corrected interval by Student's t as a share of that of
             people's own; NaN without either.
         to_show: with how many new prompts, rated by as many people, its sign would be shown; None
@@ -238,13 +238,11 @@ def corrected_mean(
     the panel agrees with people. It does not estimate what other people, or this panel, would give.
 
     Args:
-        panel: the panel's score of each item `(items,)`; NaN where it has none: the item does not
-            enter.
-        human: people's mean rating `(items,)`, NaN where nobody rated. The rated part is to be
+        panel: the panel's score of each item `(items,)`; items without one (NaN) do not enter.
+        human: people's mean rating `(items,)`, NaN where nobody rated; the rated part is to be
             drawn at random, or by `inclusion`.
-        prompts: a label an item; of the panel's mean a prompt counts once, however many items it
-            has, of people's by the share of its items that they rated. Each item is a prompt of its
-            own if None.
+        prompts: a label an item; of the panel's mean a prompt counts once, of people's by the share
+            of its items that they rated. Each item is a prompt of its own if None.
         inclusion: `(items,)` in (0, 1], the probability with which people were asked for an item;
             all the same if None.
         limits: between which people's ratings lie; a corrected mean or an end outside is cut there.

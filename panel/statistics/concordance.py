@@ -186,23 +186,16 @@ def incomplete_concordance(
 ) -> IncompleteConcordance:
     """Return Kendall's W of rankings of different items, by Skillings and Mack's statistic.
 
-    In each prompt a rater ranks what they rated; ties share their mean rank. An item that one
-    rater alone rated, and a rater with one item alone, are left out. W is T over what it would be
-    if all raters followed the order of items that fits their rankings best. In the permutation
-    test each rater's ranks are shuffled among the items that this rater rated of a prompt.
-
-    How to read it: as `kendall_w`, to which it is equal where all raters of a prompt rated the
-    same items. Rankings at random give `by_chance`.
-
-    Args:
-        ratings: `(items, raters)` scores or ranks, NaN where missing.
-        prompts: a label an item; all items are one prompt if None.
-        n_permutations: shuffles of the test; none leaves the p-value NaN.
-        seed: of the shuffles.
+    In each prompt a rater ranks what they rated; ties share their mean rank. An item that one rater
+    alone rated, and a rater with one item alone, are left out. W is T over what it would be if all
+    raters followed the order of items that fits their rankings best. In the permutation test each
+    rater's ranks are shuffled among the items that this rater rated of a prompt. It reads as
+    `kendall_w`, to which it is equal where all raters of a prompt rated the same items; rankings at
+    random give `by_chance`. Arguments are those of `kendall_w`.
 
     Returns:
-        W in [0, 1] for each prompt. A prompt needs two raters who both rated the same two items,
-        or a longer circle of such overlaps.
+        W in [0, 1] for each prompt. A prompt needs two raters who both rated the same two items, or
+            a longer circle of such overlaps.
 
     >>> nan = float("nan")
     >>> result = incomplete_concordance([[1, 1, nan], [2, nan, 1], [nan, 2, 2]])

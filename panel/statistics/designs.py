@@ -80,12 +80,8 @@ class DesignResult:
 
 @dataclass(frozen=True, slots=True)
 class StudiedScores:
-    """The scores that a G-study analyses.
-
-    Attributes:
-        scores: `(rows, columns)`, NaN where missing.
-        rows, columns: by factor, the label of each.
-    """
+    """The scores `(rows, columns)` that a G-study analyses, NaN where missing; `rows` and `columns`
+    have, by factor, the label of each."""
 
     scores: Array
     rows: Mapping[str, Labels]
@@ -391,16 +387,13 @@ ComponentName = Literal["item", "rater", "residual"]
 
 
 def variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> Statistic:
-    """Return the share of the variance of ratings that is due to items, to raters, or to neither.
-
-    How to read it: from 0 to 1; the shares of item, rater and residual add up to 1. `rater` near
-    0: the raters' means are alike. `residual` near 0 besides: they say the same of every item.
+    """Return the share of the variance of ratings `(items, columns)` that is due to items, to
+    raters, or to neither; the three, from 0 to 1, add up to 1.
 
     Args:
-        ratings: `(items, columns)`, NaN where missing.
         raters: a label a column; columns of the same label are one rater, asked repeatedly.
-        part: `rater` are differences between the raters' means; which rater likes which item
-            is `residual`, with error, also where columns of a rater tell the two apart.
+        part: `rater` are differences between the raters' means; which rater likes which item is
+            `residual`, with error, also where columns of a rater tell the two apart.
 
     >>> round(variance_share([[1, 2], [2, 3], [3, 4]], ["a", "b"], "item").value, 3)
     0.667

@@ -206,12 +206,12 @@ class DStudy:
         levels: how many conditions it has of each facet.
         absolute_error: the standard error of a mean as an estimate of the mean over all such
             conditions, in points.
-        relative_error: the same of its distance from the others' means: what moves all alike is
-            no error. Two of them differ with √2 times this standard error.
+        relative_error: the same of its distance from the others' means: what moves all alike is no
+            error. Two of them differ with √2 times this standard error.
         dependability: Φ, the share of the variance of means that is not absolute error, 0 to 1.
         generalizability: Eρ², the same for relative error; for rankings.
 
-    The last three are NaN where the objects of measurement have one level, and the last two where
+    The last three are NaN where the objects of measurement have one level, or (the last two)
     nothing varies.
     """
 
@@ -232,8 +232,8 @@ def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DS
     Args:
         components: of a G-study that was defined.
         measured: the factor whose levels are measured: `item`, or `system`.
-        levels: how many conditions of each other factor, 1 or more; and of `replicate`, where the
-            G-study tells these from the highest interaction. What is not named has 1.
+        levels: how many conditions of each other factor and of `replicate`, 1 or more; what is not
+            named has 1.
 
     Raises:
         ValueError: undefined components, an unknown factor, fewer conditions than one, or several
@@ -285,9 +285,9 @@ def error_as_rated(
     everything: the root of their mean variance.
 
     Args:
-        factors: by name, a label a rating, as for `variance_components`.
-        weights: `(ratings,)`, the share of each in the mean that it is part of, 0 of what is
-            missing; those of each mean add up to 1.
+        factors: as for `variance_components`, a label a rating.
+        weights: `(ratings,)`, the share of each in its mean, 0 of what is missing; a mean's add up
+            to 1.
     """
     there = weights > 0
     codes = {name: encode_labels(of, len(weights))[1][there] for name, of in factors.items()}
@@ -310,16 +310,15 @@ def expected_width(
     difference: bool = False,
     confidence: float = 0.95,
 ) -> float:
-    """Return the expected width, from end to end, of the interval of a mean over prompts and
-    judges: the leaderboard's, `sampled_mean` with judges as a sample.
+    """Return the expected width, from end to end, of the interval of a mean over prompts and judges
+    (`sampled_mean` with judges as a sample), or of the `difference` of two means by the same.
 
     Args:
         levels: as for `d_study`, two or more of each facet that was not single in the G-study.
-        difference: whether it is of the difference of two means, by the same prompts and judges.
 
     Returns:
         NaN with fewer than five judges, with one condition of a facet of which the G-study had
-        several, with fewer than three degrees of freedom, and for a difference of one object.
+            several, with fewer than three degrees of freedom, and for a difference of one object.
 
     Raises:
         ValueError: as for `d_study`, or a G-study without the factor `prompt`.
@@ -346,13 +345,8 @@ def detectable_difference(
 ) -> float:
     """Return the smallest true difference of two means whose interval, over prompts and judges,
     leaves out 0 with this power: (t of the confidence + t of the power) standard errors (J. Cohen
-    1988, *Statistical Power Analysis*, section 2.4).
-
-    Args:
-        levels: as for `expected_width`.
-
-    Returns:
-        NaN where `expected_width` of the difference is.
+    1988, *Statistical Power Analysis*, section 2.4). Arguments as for `expected_width`; NaN where
+    that of the difference is.
 
     >>> variances = {"system": 1.0, "rater": 0.2, "system:prompt": 0.3, "residual": 0.6}
     >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})

@@ -72,12 +72,8 @@ class GroupDifference(Difference):
 
 
 def axis_pair(values: Array, a: str, b: str, axes: Sequence[str]) -> PairedResponses:
-    """Compare personas of axis `a` with those of `b`.
-
-    Args:
-        values: `(responses, personas, columns)`; see `PersonaCells`.
-        axes: the axis of each persona.
-    """
+    """Compare personas of axis `a` with those of `b` on values `(responses, personas, columns)`;
+    see `PersonaCells`. `axes` has the axis of each persona."""
     sides = [values[:, [axis == name for axis in axes]] for name in (a, b)]
     means = [mean_there(side, 1) for side in sides]
     # Of shape (responses, columns).
@@ -111,10 +107,10 @@ def group_differences(
     random: Random = "prompts",
     interaction: bool = False,
 ) -> list[GroupDifference]:
-    """Return the differences of these pairs, over all systems and on each of several.
+    """Return the differences of these pairs, each with its dimension, over all systems and on each
+    of several.
 
     Args:
-        pairs: each with the dimension that it is on.
         systems, prompts: of each response.
         random: what intervals and p-values take as a sample.
         interaction: instead, for each system, how far the difference on it is from that on the mean
@@ -427,18 +423,12 @@ _LEAST_ITEMS = 10
 
 def split_half(a: ArrayLike, b: ArrayLike, *, splits: int = SPLITS, seed: int = 0) -> float:
     """Return the mean Pearson correlation over items of the difference A − B by two halves of the
-    raters.
-
-    How to read it: the share of the variance of single items' differences that is no noise, with
-    half of the raters; with all of them it is 2r / (1 + r).
-
-    Args:
-        a, b: `(items, raters of the group)`, NaN where missing.
-        splits: how often raters are dealt into halves.
+    raters, dealt `splits` times: with half of the raters, the share of the variance of single
+    items' differences that is no noise; with all of them it is 2r / (1 + r).
 
     Returns:
         From −1 to 1; NaN where fewer than ten items have two ratings by each group that fall into
-        different halves, or all differences are the same.
+            different halves, or all differences are the same.
 
     >>> by_item = [[item % 3.0] * 4 for item in range(12)]
     >>> round(split_half(by_item, [[1.0] * 4] * 12), 3)

@@ -52,18 +52,14 @@ _SHARED = 1e-12
 
 
 def mean_reliability(ratings: ArrayLike) -> Statistic:
-    """Return the reliability of items' mean ratings by these raters.
-
-    How to read it: the share of the variance of the means that other raters would find again. 1: no
-    noise; 0: the means differ no more than noise makes them.
-
-    Args:
-        ratings: `(items, raters)`, NaN where missing. An item's noise is taken to be the same
-            for all, over its number of raters.
+    """Return the reliability of items' mean ratings by these raters `(items, raters)`: the share of
+    the variance of the means that other raters would find again. An item's noise is taken to be the
+    same for all, over its number of raters.
 
     Returns:
-        At most 1. Undefined without two items, where no item has two raters, where all means
-        are the same, or where the gaps leave raters and noise inseparable.
+        At most 1; 0: the means differ no more than noise makes them. Undefined without two items,
+            where no item has two raters, where all means are the same, or where the gaps leave
+            raters and noise inseparable.
 
     >>> round(mean_reliability([[1, 2], [2, 3], [3, 5], [5, 5]]).value, 3)
     0.931
@@ -117,16 +113,8 @@ class HumanCeiling:
 
 
 def human_ceiling(ratings: ArrayLike, kind: CorrelationKind) -> HumanCeiling:
-    """Return each rater's correlation with the mean of the others, and its mean over raters.
-
-    The mean of the others is over those who rated the item, one at least.
-
-    How to read it: as `correlation`, of one person chosen at random with the mean of the others. It
-    is no upper bound.
-
-    Args:
-        ratings: `(items, raters)`, NaN where missing.
-        kind: see `correlation`.
+    """Return each rater's correlation of a `kind` with the mean of the others who rated the item,
+    and its mean over raters: that of one person chosen at random. It is no upper bound.
 
     >>> result = human_ceiling([[1, 1, 2], [2, 3, 3], [3, 2, 4], [4, 4, 4]], "tau_b")
     >>> round(result.mean.value, 3)

@@ -48,13 +48,9 @@ Sums = tuple[Array, Array]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ValueTables:
-    """The counts of each pair of values that two raters gave to an item.
-
-    Attributes:
-        has_value: whether a rater gave a value to an item, 1 or 0 `(items, raters × values)`.
-        counts: over all items `(raters, values, raters, values)`.
-        values: the values, from the lowest on.
-    """
+    """The counts of each pair of values that two raters gave to an item: over all items `(raters,
+    values, raters, values)`; `has_value` is whether a rater gave a value to an item, 1 or 0
+    `(items, raters × values)`, `values` ascend."""
 
     has_value: Array
     counts: Array
@@ -221,20 +217,15 @@ def _kappa_of(tables: ValueTables, weights: KappaWeights) -> Callable[[Array], A
 
 
 def fleiss_kappa(ratings: ArrayLike) -> Statistic:
-    """Return Fleiss' κ: categories are nominal, raters interchangeable.
+    """Return Fleiss' κ of `(items, raters)`: categories are nominal, raters interchangeable.
 
-    Agreement is over the items with at least two ratings; how common a category is, over
-    all rated items, each counting alike.
-
-    How to read it: 1 is perfect agreement, 0 what raters would reach by chance who all use the
-    categories as often as they were used in all. It ignores any order of the categories.
-
-    Args:
-        ratings: `(items, raters)`, NaN where missing.
+    Agreement is over the items with at least two ratings; how common a category is, over all rated
+    items, each counting alike. How to read it: 1 is perfect agreement, 0 what raters would reach by
+    chance who all use the categories as often as they were used in all.
 
     Returns:
         κ, at most 1. Undefined when fewer than two items have two ratings (of one item κ would be
-        −1 / (raters − 1) whatever they are), or when all have one value.
+            −1 / (raters − 1) whatever they are), or when all have one value.
 
     >>> round(fleiss_kappa([[1, 1, 1], [2, 2, 1], [2, 2, 2]]).value, 3)
     0.55
@@ -267,12 +258,8 @@ def _distance(x: Array, y: Array, weights: KappaWeights) -> Array:
 
 
 def majority(labels: ArrayLike) -> Array:
-    """Return the label that more raters gave to an item than any other `(items,)`.
-
-    NaN where two labels share the first place, or nobody gave one.
-
-    Args:
-        labels: `(items, raters)`, NaN where missing.
+    """Return the label that more raters gave to an item than any other `(items,)`, of `(items,
+    raters)`; NaN where two labels share the first place, or nobody gave one.
 
     >>> majority([[0, 1, 1], [0, 1, float("nan")]]).tolist()
     [1.0, nan]
@@ -309,17 +296,12 @@ def confusion(x: ArrayLike, y: ArrayLike, n_categories: int) -> Array:
 
 
 def agreement_on(labels: ArrayLike, category: float) -> Resampled:
-    """Return the agreement of raters on one category, as a function of resampling weights.
+    """Return the agreement of raters on one category, as a function of resampling weights: values
+    in [0, 1], NaN where nobody gave the label.
 
     How to read it: where one rater gave this label, the probability that another one of the same
-    item did. Of two raters it is the F1 of the category.
-
-    Args:
-        labels: `(items, raters)`, NaN where missing; items with fewer than two do not enter.
-        category: its code.
-
-    Returns:
-        Values in [0, 1]; NaN where nobody gave the label.
+    item did. Of two raters it is the F1 of the category. Items with fewer than two labels do not
+    enter.
 
     >>> float(agreement_on([[0, 0], [0, 1], [1, 1]], 0)(np.ones((1, 3)))[0])
     0.6666666666666666

@@ -128,10 +128,9 @@ def paired_difference(
     """Return the mean difference over prompts, with its interval and test.
 
     Args:
-        paired: see `PairedTerms`.
         prompts: a label a pair.
-        factors: what judges are sampled by, a label a judge of `paired.influence`; a factor that
-            the two sides have in common, as only what they share can be another sample of both.
+        factors: what judges are sampled by, a label a judge of `paired.influence`; those that the
+            two sides have in common, as only what they share can be another sample of both.
         most: the most by which the sides can differ; an end of the interval beyond is cut there.
     """
     codes = encode_labels(prompts, len(paired.difference))[1]
@@ -203,8 +202,7 @@ class ComparedAdvantages:
     """Two panels by the alternative annotator test, each in a person's place.
 
     Attributes:
-        a_advantage, b_advantage: ρ of either panel: how often, on average over people, it is at
-            least as near to the other people as a person is.
+        a_advantage, b_advantage: ρ of either panel (`AnnotatorTest.advantage`).
         difference: b_advantage − a_advantage; above 0, b is more often as near.
         a_winning_rate, b_winning_rate: ω of either panel, which has no interval; NaN without ε.
     """

@@ -146,12 +146,8 @@ _SAME = 1e-12
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ChosenRatings:
-    """The ratings that were kept.
-
-    Attributes:
-        ratings: `(items, n)`, NaN where an item has fewer; whose they are is lost.
-        alpha: Krippendorff's α of them, ordinal.
-        n_chosen_from: how many items had more ratings than were kept.
+    """The ratings that were kept, `(items, n)`, NaN where an item has fewer; whose they are is
+    lost. `alpha` is their ordinal α, `n_chosen_from` counts the items that had more than were kept.
     """
 
     ratings: Array
@@ -213,8 +209,7 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
 
 def by_chance(ratings: ArrayLike, n: int = 3, seed: int = 0) -> float:
     """Return α of ratings that `most_agreeing` chooses by chance alone: from the same ratings,
-    dealt to the items at random, each of which has as many as before. NaN where undefined;
-    arguments and errors as of `most_agreeing`.
+    dealt to the items at random, each of which has as many as before. NaN where undefined.
 
     >>> ratings = np.random.default_rng(0).integers(1, 6, (40, 6)).astype(float)
     >>> round(krippendorff_alpha(ratings).value, 2), round(by_chance(ratings), 2)

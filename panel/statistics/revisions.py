@@ -146,7 +146,7 @@ class Change:
     @property
     def sign(self) -> int:
         """Return 1 or −1 where the interval lies above or below 0, or where the change is the same
-        whichever prompt is left out, so that it has no interval; else 0."""
+        without any of the prompts, which leaves no interval; else 0."""
         if self.interval is None:
             return 0
         if self.interval.reason is Reason.NO_SPREAD:
@@ -162,14 +162,9 @@ def change_between(
     kind: EstimateKind = "mean",
     seed: int = 0,
 ) -> Change:
-    """Return the change of a statistic, with a 95 % interval over prompts.
-
-    Args:
-        before, after: functions of the same items' weights, defined on those items.
-        prompts: one an item.
-        kind: of the statistic, as for `jackknife`.
-        seed: as for `jackknife`.
-    """
+    """Return the change of a statistic, with a 95 % interval over prompts; `before` and `after` are
+    functions of the same items' weights, defined on those items, `kind` and `seed` as for
+    `jackknife`."""
     n_items = len(prompts)
     first, last = (value_of(side, n_items) for side in (before, after))
     interval = jackknife(difference_of(after, before), n_items, prompts, kind=kind, seed=seed)
@@ -218,14 +213,8 @@ def spread(revisions: Revisions, *, seed: int = 0) -> tuple[Change, ...]:
 def spread_of(
     before: Array, after: Array, deliberated: Mask, prompts: Labels, *, seed: int = 0
 ) -> Change:
-    """Return the standard deviation across judges (n − 1), the mean of deliberated responses.
-
-    Args:
-        before, after: `(responses, judges)`, NaN where missing.
-        deliberated: `(responses,)`.
-        prompts: one a response.
-        seed: of the resampling.
-    """
+    """Return the standard deviation across judges (n − 1) of `(responses, judges)`, NaN where
+    missing: the mean over the deliberated responses."""
     if not deliberated.any():
         return Change.undefined(Reason.NOT_DELIBERATED)
     first, last = spreads(before, after, deliberated)
@@ -381,9 +370,9 @@ class TowardHumans:
     """The panel against people before and after, and its own spread (of deliberated responses).
 
     `tau_c` is between the panel's mean and people's, `distance` the mean of their absolute
-    difference. The p-values, two-sided, are of flipped signs by prompt, adjusted by Holm:
-    `p_tau_c` and `p_distance` over both measures of all dimensions, `p_spread` over dimensions.
-    `reason` says why a direction is unknown.
+    difference. The p-values, two-sided, are of flipped signs by prompt, adjusted by Holm: `p_tau_c`
+    and `p_distance` over both measures of all dimensions, `p_spread` over dimensions. `reason` says
+    why a direction is unknown.
     """
 
     tau_c: Change
@@ -419,17 +408,15 @@ def toward_humans(
     seed: int = 0,
 ) -> tuple[TowardHumans, ...]:
     """Compare a panel's agreement with people before and after deliberation, dimension by
-    dimension.
+    dimension; `direction` says what is shown, at an error rate of 5 % over all dimensions.
 
-    The panel's score is the mean of the judges who rated a response both times; responses that
-    were not deliberated count in τ_c and in the distance.
-
-    How to read it: `direction` says what is shown, at an error rate of 5 % over all dimensions.
+    The panel's score is the mean of the judges who rated a response both times; responses that were
+    not deliberated count in τ_c and in the distance.
 
     Args:
         before, after: `(responses, judges, dimensions)`, NaN where missing.
-        human: `(responses, dimensions)` the mean human score, higher is better, NaN where there
-            is none.
+        human: `(responses, dimensions)` the mean human score, higher is better, NaN where there is
+            none.
         deliberated: `(responses,)`.
         prompts: one a response.
         same_scale: whether a distance between panel and people means anything.

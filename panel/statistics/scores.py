@@ -42,9 +42,8 @@ from persona_panel.statistics.core.means import OverPrompts, over_prompts
 
 @dataclass(frozen=True, slots=True)
 class Distributions:
-    """`values` are all scores that occur, ascending; `counts` and `shares` are
-    `(groups, values)`, `missing` and `means` `(groups,)`. Shares and mean of a group
-    without ratings are NaN."""
+    """`values` are all scores that occur, ascending; `counts` and `shares` are `(groups, values)`,
+    `missing` and `means` `(groups,)`. Shares and mean of a group without ratings are NaN."""
 
     values: Array
     counts: IntArray
@@ -54,13 +53,9 @@ class Distributions:
 
 
 def score_distributions(*groups: ArrayLike) -> Distributions:
-    """Count how often each group of raters gives each score.
-
-    How to read it: each row of `shares` adds up to 1; rows that are alike mean that the groups
-    use the scale alike, whatever they rate high or low.
-
-    Args:
-        groups: each an array of ratings of any shape, NaN where missing.
+    """Count how often each group of raters gives each score; `groups` are arrays of any shape, NaN
+    where missing. Each row of `shares` adds up to 1; rows that are alike mean that the groups use
+    the scale alike.
 
     >>> result = score_distributions([1, 1, 2], [2, 3])
     >>> result.values.tolist(), result.shares.round(2).tolist()
@@ -105,15 +100,8 @@ class DistanceParts:
 
 
 def distance_parts(first: ArrayLike, second: ArrayLike) -> DistanceParts | None:
-    """Split the distance between two sets of scores of the same items into its parts.
-
-    Args:
-        first, second: `(items,)`, NaN where missing.
-
-    Returns:
-        None where fewer than two items have both scores, the second are all the same, or no
-        score differs from the other.
-    """
+    """Split the distance between two sets of scores of the same items `(items,)` into its parts;
+    None where fewer than two items have both, the second are all the same, or no score differs."""
     x, y = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
     both = ~np.isnan(x) & ~np.isnan(y)
     x, y = x[both], y[both]
@@ -326,13 +314,8 @@ def _loss(
 
 def score_entropy(ratings: ArrayLike) -> Statistic:
     """Return the entropy of all ratings' values, in bits: 0 where all are the same, log2 of their
-    number where each of k values is as common as any other.
-
-    How to read it: the fewer bits, the fewer of the scale's values are used.
-
-    Args:
-        ratings: `(items, raters)`, NaN where missing. Values are compared exactly, so round what is
-            not whole first.
+    number where each is as common as any other. Values are compared exactly, so round what is not
+    whole first.
 
     >>> score_entropy([[1, 1], [2, 2]]).value
     1.0
@@ -341,10 +324,8 @@ def score_entropy(ratings: ArrayLike) -> Statistic:
 
 
 def mode_share(ratings: ArrayLike) -> Statistic:
-    """Return the share of all ratings that are the commonest value; args as for `score_entropy`.
-
-    How to read it: near 1, raters hardly tell items apart; where k values are equally common it
-    is 1 / k, the least that it can be.
+    """Return the share of all ratings that are the commonest value: near 1, raters hardly tell
+    items apart; where k values are equally common it is 1 / k, the least that it can be.
 
     >>> mode_share([[1, 1], [1, 2]]).value
     0.75

@@ -38,11 +38,8 @@ class SelectedItem:
 
 
 def inclusion_probabilities(sizes: ArrayLike, n: int) -> Array:
-    """Return probabilities in proportion to sizes that add up to `n`, none above 1.
-
-    Args:
-        sizes: `(items,)`, above 0.
-        n: how many items are to be drawn; as many as there are makes all of them 1.
+    """Return probabilities in proportion to `sizes` `(items,)`, above 0, that add up to `n`, none
+    above 1.
 
     Raises:
         ValueError: a size that is not above 0, or more to be drawn than there are items.
@@ -68,15 +65,9 @@ def inclusion_probabilities(sizes: ArrayLike, n: int) -> Array:
 
 
 def systematic_sample(probabilities: ArrayLike, start: float) -> Mask:
-    """Draw a systematic sample: return which items are drawn, in their order, from a start that is
-    uniform in [0, 1).
-
-    How to read it: over all starts an item is drawn with its probability, and as many are drawn as
-    the probabilities add up to.
-
-    Args:
-        probabilities: `(items,)` in [0, 1].
-        start: in [0, 1).
+    """Draw a systematic sample: return which items are drawn, in their order, by their
+    `probabilities` `(items,)` in [0, 1], from a `start` that is uniform in [0, 1). Over all starts
+    an item is drawn with its probability, and as many are drawn as the probabilities add up to.
 
     >>> systematic_sample([0.5, 0.5, 0.5, 0.5], 0.7).tolist()
     [False, True, False, True]

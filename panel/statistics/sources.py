@@ -72,17 +72,16 @@ class Preferences:
 def preferences(ratings: ArrayLike, sources: Labels, prompts: Labels | None = None) -> Preferences:
     """Return win rates and first-place shares of sources.
 
-    Every rater compares all items of a prompt that they rated. A tie is half a win to
-    both; a tie for first place is shared among those tied. Items of one source are not
-    compared with each other, but each may come first. Group sources (all models against
-    all people, say) by giving them one label.
+    Every rater compares all items of a prompt that they rated. A tie is half a win to both; a tie
+    for first place is shared among those tied. Items of one source are not compared with each
+    other, but each may come first. Group sources (all models against all people, say) by giving
+    them one label.
 
-    How to read it: a win rate of 0.5 is as good as the others, 1 always preferred; ties count
-    half. Of k sources 1 / k of the first places is what chance gives.
+    How to read it: a win rate of 0.5 is as good as the others, 1 always preferred. Of k sources 1 /
+    k of the first places is what chance gives.
 
     Args:
-        ratings: `(items, raters)`, higher is better, NaN where missing. Negate ranks. A
-            panel is one rater: its mean as `(items, 1)`.
+        ratings: `(items, raters)`, higher is better; of a panel its mean `(items, 1)`.
         sources: who wrote each item.
         prompts: a label an item; all items are one prompt if None.
 
@@ -158,18 +157,11 @@ class SourceMeans:
 
 
 def source_means(panel: ArrayLike, humans: ArrayLike, sources: Labels) -> SourceMeans:
-    """Return the mean score that panel and people give each source.
-
-    An item counts once, with the mean of its human ratings, and only where both sides
-    rated it: the two means are over the same items.
+    """Return the mean score that panel `(items,)` and people `(items, raters)` give each source,
+    over the items that both rated, each with the mean of its human ratings.
 
     How to read it: the two means of a source say by how much the panel is harsher or milder than
     the people; `pearson` whether it puts sources in the same places.
-
-    Args:
-        panel: `(items,)`, NaN where missing.
-        humans: `(items, raters)`, NaN where missing.
-        sources: who wrote each item.
 
     >>> result = source_means([1, 3, 5, 7], [[2], [4], [4], [6]], "aabb")
     >>> result.sources, result.panel.tolist(), result.humans.tolist()

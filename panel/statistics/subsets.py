@@ -229,13 +229,12 @@ def ensemble_distance(
     *,
     same_scale: bool = True,
 ) -> EnsembleDistance:
-    """Compare how far the mean of all judges and the judge who is best elsewhere are from people.
-
-    The best judge is chosen on every other prompt, by the mean squared distance from people's mean,
-    and compared on the rest.
+    """Compare how far the mean of all judges and the judge who is best elsewhere are from people:
+    the best is chosen on every other prompt, by the mean squared distance from people's mean, and
+    compared on the rest.
 
     Args:
-        ratings: `(items, judges)`, NaN where missing; items that a judge left out are left out.
+        ratings: `(items, judges)`; items that a judge left out are left out.
         people: `(items,)`, people's mean rating, NaN where there is none.
         clusters: a label an item, its prompt; each item is its own if None.
         same_scale: whether people's ratings are on the judges' scale; else there is no distance.

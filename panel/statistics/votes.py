@@ -40,19 +40,15 @@ error of their own to correlate; what is left is rounding."""
 
 
 def spearman_brown(reliability: float, times: ArrayLike) -> Array:
-    """Return the reliability of the mean of `times` as many judges.
-
-    How to read it: as a reliability. It takes the further judges as interchangeable with those at
-    hand.
+    """Return the reliability of the mean of `times` as many judges, taken as interchangeable with
+    those at hand: `times` · r / (1 + (`times` − 1) · r), in the shape of `times`; NaN where the
+    reliability is not above 0: judges who share nothing are no measure of what more of them would
+    share.
 
     Args:
-        reliability: of the judges at hand; of one judge (`icc` with `icc2`, say) to ask
-            for panels of 1, 2, … judges.
+        reliability: of the judges at hand; of one judge (`icc` with `icc2`, say) to ask for panels
+            of 1, 2, … judges.
         times: by how many times their number grows, at least 0.
-
-    Returns:
-        `times` · r / (1 + (`times` − 1) · r), in the shape of `times`; NaN where the reliability is
-        not above 0: judges who share nothing are no measure of what more of them would share.
 
     Raises:
         ValueError: reliability above 1, or a negative number of times.
@@ -114,9 +110,8 @@ def effective_judges_interval(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> Interval:
-    """Return the interval of the effective number, between 1 and the number of judges.
-
-    The ends of the interval of the mean correlation r̄ are put into the formula.
+    """Return the interval of the effective number, between 1 and the number of judges: the ends of
+    that of the mean correlation r̄ are put into the formula.
 
     Args:
         ratings, reference: as for `effective_judges`.
@@ -157,12 +152,8 @@ def resampled_set_correlation(
     ratings: ArrayLike, sets: Sequence[Sequence[int]], reference: ArrayLike | None = None
 ) -> Resampled:
     """Return the mean correlation r̄ of two judges of the same set, beyond a reference if there is
-    one, as a function of resampling weights.
-
-    Args:
-        ratings, reference: as for `effective_judges`.
-        sets: the columns of each set of judges; each pair inside a set counts once.
-    """
+    one, as a function of resampling weights. `ratings` and `reference` are as for
+    `effective_judges`, `sets` the columns of each set of judges."""
     errors = _Errors.of(ratings, reference, None)
     within = {(a, b) for judges in sets for a in judges for b in judges if a < b}
     return replace(
@@ -294,15 +285,8 @@ def correlation_gain(
     panel: ArrayLike, control: ArrayLike, reference: ArrayLike, kind: CorrelationKind
 ) -> Statistic:
     """Return the panel's correlation with the reference less the control's, over the items of all
-    three.
-
-    How to read it: above 0, the panel's scores go more with the reference than the control's do.
-
-    Args:
-        panel, control, reference: `(items,)`, NaN where missing.
-
-    Returns:
-        A value in [−2, 2]. Undefined where one of the two correlations is.
+    three, `(items,)` each: above 0, the panel's scores go more with the reference. A value in [−2,
+    2], undefined where one of the two correlations is.
 
     >>> correlation_gain([1, 2, 3], [1, 3, 2], [1, 2, 3], "spearman").value
     0.5
@@ -313,11 +297,8 @@ def correlation_gain(
 
 
 def all_alike(ratings: Array) -> bool:
-    """Return whether raters gave identical ratings to all items that two of them rated.
-
-    Args:
-        ratings: `(items, raters)`, NaN where missing.
-    """
+    """Return whether raters gave identical ratings `(items, raters)` to all items that two of them
+    rated."""
     rated = ~np.isnan(ratings)
     several = rated.sum(axis=1) > 1
     spans = np.nanmax(ratings[several], axis=1) - np.nanmin(ratings[several], axis=1)
@@ -349,8 +330,8 @@ class Votes:
         source: what judges of a set differ in.
         n_sets: how many sets of two judges or more there are.
         n_judges: k, how many judges are counted, the same for all sources.
-        largest_set: how many judges the largest set has; k judges are more in some sources, and
-            the number is then that of as many judges alike.
+        largest_set: how many judges the largest set has; where k is more, it is that of k judges
+            alike.
         correlation: r̄, the mean correlation of two judges of a set; NaN where none is defined.
         votes: k / (1 + (k − 1) r̄), from 1 to k; k where r̄ is 0 or less.
     """

@@ -280,8 +280,7 @@ def _pearson_by_column(x: Array, y: Array) -> Array:
 
 
 def taus(x: Array, y: Array, kind: CorrelationKind) -> Array:
-    """Return τ_b or τ_c of each column of `x` with that of `y` `(columns,)`; the definitions are
-    those of `correlation`.
+    """Return τ_b or τ_c, as of `correlation`, of each column of `x` with that of `y` `(columns,)`.
 
     Args:
         x, y: `(items, columns)`, NaN where one of the two is missing; a single column of `x` is
@@ -319,12 +318,8 @@ CHUNK = 1000
 def permutation_p_value(
     observed: float, shuffled: ArrayLike, alternative: Alternative = "two-sided"
 ) -> float:
-    """Return the share of shuffles at least as extreme as what was observed.
-
-    Args:
-        observed: the statistic of the data.
-        shuffled: `(shuffles,)`, its values under the null hypothesis.
-        alternative: `two-sided` doubles the smaller tail.
+    """Return the share of shuffles at least as extreme as what was observed; `two-sided` doubles
+    the smaller tail. `shuffled` `(shuffles,)` are the statistic's values under the null hypothesis.
 
     >>> permutation_p_value(3, [1, 2, 3, 4], "greater")
     0.6
@@ -350,18 +345,16 @@ def correlation_test(
     """Return a correlation with a two-sided permutation p-value of the same correlation.
 
     With prompts it is the mean over prompts of the correlation inside each, and the scores of `y`
-    are shuffled among the items of the same prompt: what comes only from prompts being easy or
-    hard enters neither. Without, it is over all items, any two of which may be exchanged.
+    are shuffled among the items of the same prompt: what comes only from prompts being easy or hard
+    enters neither. Without, it is over all items, any two of which may be exchanged. The p-value is
+    twice the share of shuffles that correlate at least as much in its direction; there is none
+    without permutations.
 
-    Args and errors as for `correlation`, and one prompt label an item. Without permutations there
-    is no p-value.
+    Args and errors as for `correlation`, and one prompt label an item.
 
     Returns:
         A value in [−1, 1], undefined as that of `correlation`, and with prompts where none has two
-        items or a value.
-
-    How to read it: the value as for `correlation`; the p-value is twice the
-    share of shuffles that correlate at least as much in its direction.
+            items or a value.
 
     >>> scores = [1, 2, 3, 4, 5, 6]
     >>> result = correlation_test(scores, scores, "tau_b", n_permutations=99)

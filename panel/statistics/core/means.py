@@ -51,8 +51,8 @@ class MeanOfFew:
 
     @classmethod
     def of(cls, values: ArrayLike, *, least_sd: float = 0.0) -> MeanOfFew:
-        """Return the mean and standard deviation of `(n,)` values, NaN left out; at least two.
-        `least_sd` is the standard deviation that rounding alone leaves.
+        """Return the mean and standard deviation of `(n,)` values, NaN left out. `least_sd` is the
+        standard deviation that rounding alone leaves.
 
         Raises:
             ValueError: fewer than two values, or an infinite one.
@@ -149,11 +149,11 @@ def assurance(
     """Return the probability that the mean of as many new values, by themselves, is significant in
     the direction of this one.
 
-    It is the power of Student's test, averaged over the mean and the standard deviation of which
-    these n values leave it open that they are true: their posterior distribution, with a prior
-    worth `PRIOR` values at the bound and none about the standard deviation (A. O'Hagan, J. W.
-    Stevens & M. J. Campbell 2005, "Assurance in clinical trial design"; D. J. Spiegelhalter & L. S.
-    Freedman 1986). `python -m benchmarks.independent.planning` counts how often it is so.
+    It is the power of Student's test, averaged over the posterior distribution of the mean and the
+    standard deviation, with a prior worth `PRIOR` values at the bound and none about the standard
+    deviation (A. O'Hagan, J. W. Stevens & M. J. Campbell 2005, "Assurance in clinical trial
+    design"; D. J. Spiegelhalter & L. S. Freedman 1986). `python -m benchmarks.independent.planning`
+    counts how often it is so.
 
     Args:
         mean: the distance of the mean from the bound that the test is of.
@@ -218,11 +218,7 @@ def fewest(probability: Callable[[int], float]) -> int | None:
 
 def detectable_effect(n: int, level: float) -> float:
     """Return the mean of n values, in their standard deviations, that a two-sided t-test at `level`
-    detects in its own direction with a probability of `POWER`.
-
-    Raises:
-        ValueError: fewer than two values.
-    """
+    detects in its own direction with a probability of `POWER`; ValueError with fewer than two."""
     if n < 2:
         raise ValueError(f"a spread takes two values, found {n}")
     low, high = 0.0, 1.0
@@ -433,11 +429,8 @@ class OverPrompts:
 
 
 def over_prompts(within: Sequence[tuple[object, Statistic]]) -> OverPrompts:
-    """Return the mean of the prompts' values.
-
-    Args:
-        within: each prompt with its value. Items of the mean are counted over the prompts
-            that have one; raters are the most that any prompt has.
+    """Return the mean of the prompts' values `within`, each with its prompt. Items are counted over
+    the prompts that have a value; raters are the most that any prompt has.
 
     >>> within = [("p", Statistic(0.5, 4, 3)), ("q", Statistic(1.0, 2, 3))]
     >>> over_prompts(within).mean.value
@@ -480,13 +473,9 @@ def by_prompt(
 
 
 def resampled_over_prompts(result: OverPrompts, prompts: Labels) -> Resampled:
-    """Return the mean over prompts as a function of resampling weights.
-
-    A prompt is drawn whole, so its own value stays and only how often it counts changes.
-
-    Args:
-        result: the prompts' values.
-        prompts: a label an item, those that `result` was made with.
+    """Return the mean over prompts as a function of resampling weights: a prompt is drawn whole, so
+    that only how often it counts changes. `prompts`: those that `result` was made with, a label an
+    item.
 
     Raises:
         ValueError: from the returned function, when weights differ inside a prompt.
@@ -505,11 +494,8 @@ def resampled_over_prompts(result: OverPrompts, prompts: Labels) -> Resampled:
 
 def weights_of_prompts(weights: Array, codes: IntArray) -> Array:
     """Return how often each prompt was drawn, `(resamples, prompts)`, from how often its items were
-    drawn `(resamples, items)`; `codes` is each item's prompt.
-
-    Raises:
-        ValueError: items of a prompt were not drawn equally often.
-    """
+    drawn `(resamples, items)`; `codes` is each item's prompt. Raises ValueError where items of a
+    prompt were not drawn equally often."""
     _, first = np.unique(codes, return_index=True)
     drawn = weights[:, first]
     if (drawn[:, codes] != weights).any():

@@ -41,16 +41,14 @@ class BlockResult:
 
     Attributes:
         statistic: the value, or why there is none.
-        resampled: the statistic as a function of resampling weights, which gives its value where
-            every item counts once; its interval is computed where the row is made. None: no
-            interval, or `ci`.
-        kind, limits: what the statistic is and between which values it lies, as for `jackknife`.
+        resampled: the statistic as a function of resampling weights, of which the interval is
+            computed where the row is made. None: no interval, or `ci`.
+        kind, limits, counted: as for `jackknife`.
         note: further facts for people to read.
         by, by_value: as for `Row`.
         ci: an interval that is known already; it holds the value.
-        p_raw, n_tests, adjusted_over: as for `Row`, where the statistic has adjusted its
-            p-value itself; it is then not adjusted over dimensions.
-        counted: the items from which it is computed, as for `jackknife`.
+        p_raw, n_tests, adjusted_over: as for `Row`, where the statistic has adjusted its p-value
+            itself.
 
     `BlockResult.of` takes what it can from the statistic.
     """
@@ -84,11 +82,11 @@ def mean_over_prompts(
     limits: tuple[float, float] = (-1.0, 1.0),
     whole: bool = True,
 ) -> BlockResult:
-    """Return a mean over prompts, with how many there were.
+    """Return a mean over prompts, with how many there were; `kind` and `limits` as for
+    `BlockResult`.
 
     Args:
         prompt_kind: what the prompts are called.
-        kind, limits: as for `BlockResult`.
         whole: whether each is drawn whole or not at all; if not, there is no interval.
     """
     note = f"mean of {len(result.prompts) - result.n_undefined} {prompt_kind}"
@@ -129,12 +127,8 @@ def rows_of(
     options: AnalysisOptions,
     without_judges: Sequence[Sequence[Iterable[BlockResult]]] = (),
 ) -> list[Row]:
-    """Return the results of one statistic as rows, each with its interval.
-
-    Args:
-        without_judges: for each factor that judges are sampled from, the results without each of
-            its levels.
-    """
+    """Return the results of one statistic as rows, each with its interval; `without_judges` are,
+    for each factor that judges are sampled from, the results without each of its levels."""
     left_out = [[_resampled(those) for those in factor] for factor in without_judges]
     rows = []
     for result in results:
@@ -382,15 +376,15 @@ class Registry(Generic[BlockT]):
             table: where it stands.
             levels: of measurement that it suits; at others it is not computed.
             needs: what the ratings must have for it to be computed.
-            side: `correlate` only: whether it is of the panel, of the people in its place, or
-                of both.
+            side: `correlate` only: whether it is of the panel, of the people in its place, or of
+                both.
             of: of what it is computed: each `dimension`, the `composite`, or, in `correlate` only,
                 `all` dimensions together; `OF_SCORES` is the first two.
             show_note: whether its notes are printed below the table.
-            summary: heading of its column in the short table that the command shows by default, one
-                line a dimension and one for the composite, for which `of` has to name it, too.
-            order: of rows and columns, smallest first, then by name. By default it comes
-                behind all that say one.
+            summary: heading of its column in the short table, which has a line a dimension and one
+                for the composite, for which `of` has to name it, too.
+            order: of rows and columns, smallest first, then by name; by default behind all that say
+                one.
 
         Raises:
             ValueError: another statistic has the name, the summary, or the heading in the same

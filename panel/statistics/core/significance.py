@@ -34,11 +34,8 @@ DifferenceT = TypeVar("DifferenceT", bound=Difference)
 
 
 def holm(p_values: ArrayLike) -> Array:
-    """Adjust p-values by Holm's procedure, in the given order.
-
-    Args:
-        p_values: `(tests,)` in [0, 1]; NaN where there was no test, which stays NaN and
-            does not count as one.
+    """Adjust p-values `(tests,)` by Holm's procedure, in the given order. NaN, where there was no
+    test, stays NaN and does not count as one.
 
     Raises:
         ValueError: a p-value outside [0, 1].
@@ -52,16 +49,12 @@ def holm(p_values: ArrayLike) -> Array:
 
 
 def shaffer(p_values: ArrayLike, n_groups: int) -> Array:
-    """Adjust the p-values of comparisons of two of `n_groups` groups by Shaffer's procedure S1, in
-    the given order.
+    """Adjust the p-values of comparisons of two of `n_groups` groups by Shaffer's procedure S1.
 
     It is Holm's procedure, in which a p-value is multiplied by the largest number of comparisons
     that can still be of equal groups: of three groups, once two are known to differ, by 1. It holds
-    for any dependence of the tests and for unequal variances.
-
-    Args:
-        p_values: `(tests,)` of all pairs, as for `holm`; a pair without a test has NaN or is not
-            there.
+    for any dependence of the tests and for unequal variances. `p_values` are as for `holm`, of all
+    pairs; a pair without a test has NaN or is not there.
 
     Raises:
         ValueError: a p-value outside [0, 1].
@@ -108,8 +101,8 @@ def holm_adjusted(
     """Return estimates with their p-values adjusted by Holm over all of them.
 
     Args:
-        primary: for each, whether it is a composite's: those are a family of their own, at the
-            whole level as are the others. None: all are one family.
+        primary: for each, whether it is a composite's: those are a family of their own. None: all
+            are one family.
         same_as: for each, the place of the one whose test it repeats (its own, where it repeats
             none): a composite of one dimension is that dimension, and no second test.
     """
@@ -138,17 +131,8 @@ def adjusted_stepwise(p_values: ArrayLike, adjust: Callable[[Array], Array]) -> 
 
 
 def benjamini_yekutieli(p_values: ArrayLike) -> Array:
-    """Adjust p-values by Benjamini and Yekutieli's procedure, in the given order.
-
-    Of the hypotheses whose adjusted p-value is at most q, a share of at most q is expected to be
-    true.
-
-    Args:
-        p_values: `(tests,)` in [0, 1]; NaN where there was no test, which stays NaN and
-            does not count as one.
-
-    Raises:
-        ValueError: a p-value outside [0, 1].
+    """Adjust p-values by Benjamini and Yekutieli's procedure; arguments and errors as of `holm`. Of
+    the hypotheses whose adjusted p-value is at most q, a share of at most q is expected to be true.
 
     >>> benjamini_yekutieli([0.01, 0.04, 0.03]).round(4).tolist()
     [0.055, 0.0733, 0.0733]
@@ -194,8 +178,8 @@ def bounded_mean_p_values(values: ArrayLike, bounds: ArrayLike) -> Array:
 
     Args:
         values: `(items, tests)`, NaN where an item has none.
-        bounds: `(tests,)`: how far a value may lie from 0 on the side opposite to the mean of
-            its column, in the values' unit; at least as far as the farthest value there.
+        bounds: `(tests,)`: how far a value may lie from 0 on the side opposite to the mean of its
+            column; at least as far as the farthest value there.
 
     Returns:
         `(tests,)` in (0, 1], NaN where fewer than two items have a value; 1 with a bound of 0.
@@ -245,9 +229,9 @@ def sign_flip_p_values(
 
     Args:
         differences: `(items, tests)`, NaN where an item has none.
-        n_permutations: how many patterns of signs are drawn where there are too many to
-            try them all. The smallest p-value possible is 1 / (n_permutations + 1).
-        seed: of the drawing. All tests are under the same patterns.
+        n_permutations: how many patterns of signs are drawn where there are too many to try them
+            all; the smallest p-value possible is 1 / (n_permutations + 1).
+        seed: of the drawing; all tests are under the same patterns.
 
     Returns:
         `(tests,)` in (0, 1], NaN where fewer than two items have a difference.

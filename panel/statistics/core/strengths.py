@@ -51,8 +51,8 @@ class PairCounts:
     Attributes:
         contrasts: `(pairs, systems + 1)`, half of the difference of two log-strengths as a sum over
             the parameters, of which the last is log ν.
-        balance: how often the first of a pair was preferred less how often the second was,
-            `(…, pairs)`, of all comparisons or by cluster.
+        balance: how often the first of a pair was preferred less how often the second was, `(…,
+            pairs)`, of all comparisons or by cluster.
         ties, total: how often they tied, and how often they were compared, likewise.
     """
 
@@ -128,13 +128,8 @@ class PairCounts:
 
 @dataclass(frozen=True, eq=False)
 class DavidsonFit:
-    """The most likely parameters.
-
-    Attributes:
-        counts: of all comparisons, by pair.
-        log_strengths: `(systems,)`, their mean is 0.
-        log_ties: log ν, −inf where nothing tied.
-    """
+    """The most likely parameters: `log_strengths` `(systems,)`, their mean is 0, and `log_ties`,
+    log ν, −inf where nothing tied; `counts` are of all comparisons, by pair."""
 
     counts: PairCounts
     log_strengths: Array
@@ -156,12 +151,9 @@ class DavidsonFit:
         return fit
 
     def without_each(self, clusters: PairCounts) -> Array:
-        """Return the parameters without each cluster, by one Newton step from these: `(clusters,
-        systems + 1)`, log ν last; NaN where what is left does not connect the systems.
-
-        Args:
-            clusters: counts by cluster, which add up to those that were fitted.
-        """
+        """Return the parameters without each of the `clusters`, counts that add up to those that
+        were fitted, by one Newton step from these: `(clusters, systems + 1)`, log ν last; NaN where
+        what is left does not connect the systems."""
         parameters = np.append(self.log_strengths, self.log_ties)
         parameters_without = np.full((len(clusters.total), len(parameters)), nan)
         for place, own in enumerate(clusters):
@@ -240,11 +232,10 @@ class SystemStrength:
     """One system's strength.
 
     Attributes:
-        strength: the logarithm of Bradley and Terry's strength. 0 is the mean of the systems that
-            have one: such a system is called average.
+        strength: the logarithm of Bradley and Terry's strength; 0 is the mean of the systems that
+            have one, and such a system is called average.
         win_probability: that it is preferred to an average system, a tie counting half.
-        n_comparisons, n_prompts: how many comparisons with other systems there are, on how many
-            prompts.
+        n_comparisons, n_prompts: how many comparisons with others there are, on how many prompts.
     """
 
     system: str

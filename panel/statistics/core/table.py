@@ -34,13 +34,8 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ItemMatch:
-    """The match between the items that people rated and a panel's.
-
-    Attributes:
-        n_rated: how many items people rated.
-        unmatched: those of them that the panel does not have.
-        panel: what the panel's ratings are called.
-    """
+    """The match between the `n_rated` items that people rated and a panel's, called `panel`; the
+    panel lacks those `unmatched`."""
 
     n_rated: int
     unmatched: tuple[str, ...]
@@ -88,11 +83,11 @@ class RatingsOrigin:
 class Coverage:
     """The numbers of judgments wanted and made.
 
-    `expected` is `scored` + `abstained` + the sum of `missing`, which counts by reason.
-    An abstention is an answer, though no rating. `partial` of those that scored rest on
-    fewer comparisons than were asked for. `revisions_failed` counts by reason the revisions that
-    failed in a deliberation, and left the judgment before; `reasons_missing`, judges that changed a
-    rating and could not be asked why.
+    `expected` is `scored` + `abstained` + the sum of `missing`, which counts by reason. An
+    abstention is an answer, though no rating. `partial` of those that scored rest on fewer
+    comparisons than were asked for. `revisions_failed` counts by reason the revisions that failed
+    and left the judgment before; `reasons_missing`, judges that changed a rating and could not be
+    asked why.
     """
 
     expected: int
@@ -143,15 +138,14 @@ class Ratings:
         prompts, sources: one an item, None where there are none.
         lower_is_better: whether scores are ranks, 1 the best.
         personas: who speaks, one a rater, None where raters are no personas.
-        categories: for each dimension whose scores are codes of categories, which say nothing
-            but which category it is, the categories' names in the order of their codes 0, 1, …
-        scales: for each dimension whose scale is known, its lowest and highest value.
-        controls: raters who are compared with the others and are not of the panel: judges without
-            a persona.
+        categories: by dimension whose scores are codes 0, 1, … of categories, the categories'
+            names.
+        scales: by dimension whose scale is known, its lowest and highest value.
+        controls: judges without a persona, who are compared with the others and are not of the
+            panel.
         composite_of: the dimensions whose mean is the composite: all that are numbers if None, none
             where a rubric has another rule for it.
-        coverage: of the run that these are the ratings of, how many judgments it has and lacks;
-            None of a file, and of a folder that does not say how many there should be.
+        coverage: how many judgments the run has and lacks; None of a file, and where it is unknown.
         labels: of dimensions, what people read in place of their names; none of a file.
         origin: how the file was read that these are the ratings of; None of a run.
     """
@@ -367,25 +361,22 @@ class Row:
 
     Attributes:
         statistic: its name.
-        group: whose it is: a group of raters, `all` of them, or in comparisons `humans`.
+        group: a group of raters, `all` of them, or in comparisons `humans`.
         dimension: a dimension, or `all` where it is of no single one.
-        by, by_value: what the row is broken down by, and which one it is: `source` and
-            `GPT-4`, `judge left out` and a judge's name, `number of judges` and `4`. Both are
-            None for what is not broken down.
+        by, by_value: what the row is broken down by, and which one it is: `source` and `GPT-4`,
+            `number of judges` and `4`; both None for what is not broken down.
         value: NaN exactly when `reason` says why.
-        ci_low, ci_high: the confidence interval, NaN where there is none; `ci_reason` says why
-            one could not be computed.
+        ci_low, ci_high: the confidence interval, NaN where there is none; `ci_reason` says why.
         ci_over: what the interval takes as a sample: prompts (items, where there are none), or
             these and judges. None without an interval.
-        ci_df: degrees of freedom of Student's t, of which the interval is and may be widened: those
-            of its standard error, at most one less than its clusters. NaN without an interval.
-        n_clusters: how many prompts (items, where there are none) the interval rests on, those
-            that the value depends on; None without an interval.
+        ci_df: degrees of freedom of Student's t, of which the interval is: those of its standard
+            error, at most one less than its clusters. NaN without an interval.
+        n_clusters: how many prompts (items, where there are none) the interval rests on; None
+            without.
         p_value: adjusted by Holm (of added raters: Bonferroni) for `n_tests` tests, over what
             `adjusted_over` names, or as it is where that is None. NaN where nothing was tested.
         p_raw: the p-value before that.
-        n_tests: how many tests were adjusted together; 1 where one stands alone, as that of a
-            composite does, 0 where nothing was tested.
+        n_tests: how many tests were adjusted together; 1 where one stands alone, 0 without a test.
         n_items, n_raters: how many entered.
         note: further facts for people to read. Nothing that a program needs is here alone.
     """
