@@ -235,9 +235,9 @@ def build(
     from persona_panel.experiments.prompt_sets.building import (
         BuiltPrompts,
         PromptSetBuild,
-        prompt_set_plan,
         prompt_set_result,
     )
+    from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
     from persona_panel.results.requirements.of_result import result_figures
     from persona_panel.runs.folder import OutputFile
 
