@@ -144,8 +144,8 @@ class AgreementBlock:
         return result if whole else self._without_interval(result)
 
     def counted(self, value: float, otherwise: Reason = Reason.UNDEFINED_ESTIMATE) -> Statistic:
-        """Return a value, undefined for this reason where it is NaN, with how many items were
-        rated and how many raters rated any."""
+        """Return a value, undefined for this reason where it is NaN, with the numbers of rated
+        items and of raters."""
         n_items = int(has_ratings(self.ratings).sum())
         return Statistic.of(value, n_items, count_raters(self.ratings), otherwise)
 

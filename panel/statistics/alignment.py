@@ -69,8 +69,8 @@ class HeldOutFigure:
     """One figure of how near scores are to people's mean, on prompts that nothing was learnt from.
 
     Attributes:
-        figure: `rmse` and `mae` in points; `tau_b`, Kendall's τ_b with people's mean: its mean over
-            the prompts whose texts people tell apart or, where these are too few, over all texts.
+        figure: `rmse` and `mae` in points; `tau_b`, with people's mean: its mean over the prompts
+            whose texts people tell apart or, where these are too few, over all texts.
         before, after: of the panel as it is, and of the aligned scores.
         difference: after less before, with its interval over prompts.
     """
@@ -86,15 +86,13 @@ class MethodAlignment:
     """The rule of one method, and its figures on held-out prompts.
 
     Attributes:
-        method: `isotonic`, `weights` or `subset`.
         figures: none where `reason` says why; the first is `rmse`, which the claim is about.
         order_p: two-sided, of a τ_b of the aligned scores with people's mean of 0.
         p: where the error is lower than before, of no gain: the larger p-value of that of the
             difference and `order_p`, 1 where τ_b is not above 0; else that of the difference.
         p_adjusted: by Holm over methods, and over dimensions where there are several.
-        rule: what was learnt from everything that people rated.
-        fold_rules: those learnt from all folds but one, whose figures these are: how stable `rule`
-            is.
+        rule, fold_rules: learnt from everything that people rated, and from all folds but one,
+            whose figures these are.
         scores: `(items,)` of everything that judges rated: those that people rated by what was
             learnt from other folds, the others by `rule`; NaN where there is none.
         held_out: `(items,)`, whether the score is of the first kind.
@@ -125,12 +123,11 @@ class MethodAlignment:
 
 @dataclass(frozen=True, slots=True)
 class LearntAlignment:
-    """The alignment of one dimension to people.
+    """The alignment of one dimension to people; `methods` are empty where `reason` says why.
 
     Attributes:
-        reliability: that of people's mean (see `mean_reliability`), with the lower end of its 95 %
-            interval over prompts.
-        methods: empty where `reason` says why nothing is learnt.
+        reliability, reliability_low: that of people's mean (see `mean_reliability`), and the lower
+            end of its 95 % interval over prompts.
         n_people, n_items, n_prompts: who rated, and how many of what judges rated.
     """
 
@@ -372,12 +369,10 @@ def align(
     mean by them, with the figures on prompts that were not learnt from.
 
     Each dimension that both rated by numbers is aligned by itself; first, where both have one, the
-    `composite`, whose p-values are a family of their own. Judges without a persona
-    are left out. Prompts are the panel's (items, where it names none).
-
-    Args:
-        panel, humans: under the same names, as `load_aligned_ratings` gives them.
-        methods, folds, seed: see `learnt_alignment`.
+    `composite`, whose p-values are a family of their own. Judges without a persona are left out.
+    Prompts are the panel's (items, where it names none). `panel` and `humans` are under the same
+    names, as `load_aligned_ratings` gives them; the other arguments are those of
+    `learnt_alignment`.
 
     Raises:
         ValueError: ranks, or no item or dimension rated by numbers that both have; and as

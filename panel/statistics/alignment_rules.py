@@ -42,11 +42,11 @@ class AlignmentRule:
     """A rule by which judges' scores of an item become one score.
 
     Attributes:
-        weights: `(judges,)`, 0 or more, with the sum 1. Of an item that some judges did not rate,
+        weights: `(judges,)`, 0 or more, with the sum 1; of an item that some judges did not rate,
             those of the others are divided by their sum.
         scores, values: of a monotone rule `(knots,)`, both rising: what `scores` of the panel
-            become, between them on a straight line, and beyond them the same as at the ends. Empty
-            where the weighted mean stays as it is.
+            become, linear between them and constant beyond. Empty where the weighted mean stays as
+            it is.
     """
 
     weights: Array
@@ -71,14 +71,9 @@ class AlignmentRule:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RatedItems:
-    """Items that people rated, dealt into folds.
-
-    Attributes:
-        ratings: `(items, judges)`, NaN where missing.
-        people: `(items,)`, people's mean.
-        weights: `(items,)`, how much an item counts.
-        folds: `(items,)`, the fold of each, 0 to `n_folds` - 1.
-    """
+    """Items that people rated, dealt into folds: judges' `ratings` `(items, judges)`, NaN where
+    missing, people's mean, how much an item counts, and the fold of each, 0 to `n_folds` - 1,
+    `(items,)`."""
 
     ratings: Array
     people: Array
@@ -161,12 +156,9 @@ def _by_errors(
 
 def weights_by_errors(errors: Array, penalties: Sequence[float]) -> list[Array]:
     """Return, for each penalty, the weights `(judges,)`, 0 or more with the sum 1, that minimize
-    w'Ew plus the penalty times the squared distance from equal weights.
-
-    Args:
-        errors: `(judges, judges)`, mean products of judges' errors.
-        penalties: above 0, in units of the judges' mean squared error.
-    """
+    w'Ew plus the penalty times the squared distance from equal weights. `errors` `(judges, judges)`
+    are mean products of judges' errors, penalties are above 0, in units of the judges' mean squared
+    error."""
     from scipy.optimize import nnls
 
     n = len(errors)
@@ -204,14 +196,14 @@ Half = Literal["strong", "weak"]
 
 @dataclass(frozen=True, slots=True)
 class ChosenEnsemble:
-    """One half of the judges.
+    """One half of the judges: the `strong` ones, those nearest to people on other items, or the
+    `weak`.
 
     Attributes:
-        half: the `strong` ones, those nearest to people on other items, or the `weak` ones.
         tau_c: of their mean scores with the people's, each item scored by the judges who were
             chosen without it.
-        members: the mean τ_c of a single judge of the half, measured in the same way: for each
-            place in the half the scores of the judge who has it. NaN where one is undefined.
+        members: the mean τ_c of a single judge of the half, measured likewise for each place in the
+            half; NaN where one is undefined.
     """
 
     half: Half
@@ -228,11 +220,11 @@ def ensembles_on_other_items(
     odd number of judges the middle one is in neither half.
 
     Args:
-        judges: `(items, judges)` scores, NaN where missing; two judges at least.
+        judges: `(items, judges)` scores, NaN where missing.
         target: `(items,)`, the people's mean.
         prompts: a label an item; a prompt is in one fold.
-        folds: into how many parts prompts are dealt, no more than there are prompts.
-        seed: of the dealing.
+        folds, seed: into how many parts prompts are dealt, at most their number, and the seed of
+            that.
 
     Raises:
         ValueError: fewer than two judges, prompts or folds, or shapes that do not fit.

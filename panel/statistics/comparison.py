@@ -161,22 +161,18 @@ def correlate(
 ) -> list[Row]:
     """Return every comparison of a panel with people, for each group of judges and dimension.
 
-    The panel's score is the mean of its judges, people's that of theirs; only items and
-    dimensions that both name are compared. What people achieve in the panel's place has
-    the group `humans`. κ and α need one scale, so they are left out where one side gives ranks
-    and the other scores, and undefined where scores are on different scales; the custom loss is
-    there where all its dimensions are, in [0, 1].
+    The panel's score is the mean of its judges, people's that of theirs; only items and dimensions
+    that both name are compared. What people achieve in the panel's place has the group `humans`. κ
+    and α need one scale: they are left out where one side gives ranks and the other scores, and
+    undefined on different scales; the custom loss is there where all its dimensions are, in [0, 1].
+    Of categories the labels are compared, by majority and each judge.
 
-    Prompts and sources are people's, or the panel's where people name none. Intervals
-    are over prompts, or items where there are none. p-values are from permutations: of correlations
-    within prompts inside these, without prompts of correlations over all items; adjusted by Holm
-    over dimensions. `on_step` is called with the share that is done.
-    `only` names the comparisons to compute; by default all are.
-
-    Rows of the dimension `composite` come first, where the panel's composite is the mean of several
-    dimensions and people rated each of them. Its p-values are a family of their own.
-
-    On dimensions of categories the labels are compared, by majority and each judge.
+    Prompts and sources are people's, or the panel's where people name none. Intervals are over
+    prompts, or items where there are none. p-values are from permutations: of correlations within
+    prompts inside these, without prompts over all items; adjusted by Holm over dimensions. Rows of
+    the `composite` come first, where it is the mean of several dimensions that people rated, too;
+    its p-values are a family of their own. `on_step` is called with the share that is done; `only`
+    names the comparisons to compute.
 
     `by` strata of the panel's items or judges there are rows of each stratum, which the rows' `by`
     and `by_value` name; of judges all of a stratum are one group, `all`. Statistics that have rows

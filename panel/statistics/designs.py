@@ -60,16 +60,15 @@ sample: two have one degree of freedom."""
 
 @dataclass(frozen=True, slots=True)
 class DesignResult:
-    """The precision of one design.
+    """The precision of one design, by which a mean takes `n_ratings` ratings of judges.
 
     Attributes:
         figures: standard errors and coefficients.
-        n_ratings: how many ratings of judges one mean takes.
-        width: of the 95 % interval of a system's mean over prompts and judges that can be
-            expected, from end to end, in points; at most what the scale allows, where that is
-            known; of responses and where there is no such interval NaN.
-        detectable: the smallest difference of two systems that is detected with 80 % power, in
-            points, likewise.
+        width: of the 95 % interval of a system's mean over prompts and judges that can be expected,
+            from end to end, in points; at most what the scale allows. NaN of responses, or without
+            an interval.
+        detectable: the smallest difference of two systems that is detected with 80 % power,
+            likewise.
     """
 
     figures: DStudy
@@ -124,8 +123,7 @@ class DesignStudy:
         designs: the present one first, then with half and twice as many conditions of each facet;
             none where `reason` says why. Where raters rated some responses each, the present one is
             of as many raters as rated a response (the harmonic mean), who rate all of them.
-        error_shares: which share of the present absolute error variance each component brings,
-            largest first.
+        error_shares: of the present absolute error variance, each component's, largest first.
         raters_each: how many raters' ratings one entry is the mean of.
         span: from the lowest to the highest value of the scale, where that is known.
         error_as_rated: where raters rated some responses each, the absolute standard error of the
@@ -203,8 +201,8 @@ class DesignStudy:
 def design_studies(
     ratings: Ratings, composites: Array | None = None, composite_span: float = inf
 ) -> list[DesignStudy]:
-    """Return the studies of responses and of systems, on each dimension that is rated by numbers
-    and on the composite.
+    """Return the studies of responses, then of systems, the composite before each dimension that is
+    rated by numbers.
 
     Items, systems, prompts and judges are random and crossed: of a run a judge is a persona through
     a model, else a rater; of several groups of raters each group's mean is one rater. Controls are
@@ -213,11 +211,7 @@ def design_studies(
     Args:
         composites: `(items, raters)`, each judge's composite of each item, NaN where missing; None:
             the mean over the dimensions.
-        composite_span: from the lowest to the highest composite that there can be, where these are
-            given.
-
-    Returns:
-        Responses first, the composite before the dimensions.
+        composite_span: between the lowest and the highest composite, where these are given.
 
     >>> scores = np.array([[1.0, 2], [2, 3], [3, 5]])[:, :, None]
     >>> ratings = Ratings(scores, ("a", "b", "c"), ("r", "s"), ("clarity",), ("human", "human"))

@@ -44,10 +44,9 @@ class VarianceComponents:
             interaction (`item:persona`) and `residual`; unbiased and so sometimes below zero, NaN
             for what the design does not identify.
         shares: of their sum, with those below zero taken as zero.
-        n_scores: how many scores there are.
-        levels: how many levels each factor has.
-        unidentified: why an effect has no variance of its own. The interaction of all factors is
-            in the residual where no cell has several scores.
+        n_scores, levels: how many scores there are, and how many levels each factor has.
+        unidentified: why an effect has no variance of its own. The interaction of all factors is in
+            the residual where no cell has several scores.
         replicates: how many scores the cells of all factors have, on average.
         reason: why all variances are NaN, None where they are not.
     """
@@ -372,16 +371,14 @@ def cheapest_design(
     goal: Goal = "width",
     confidence: float = 0.95,
 ) -> Levels | None:
-    """Return the design with the fewest ratings that can be expected to be this precise.
+    """Return the design with the fewest ratings that can be expected to be this precise; of equally
+    many, with fewest models, personas and so on, in the reverse order of `choices`; None where no
+    design does.
 
     Args:
         points: of `expected_width`, or of `detectable_difference`, above 0.
         choices: for each facet, which numbers of conditions may be had.
         goal: `width`, of the interval of a mean; `difference`, that two means can be distinguished.
-
-    Returns:
-        Of equally many ratings, the design with fewest models, personas and so on, in the reverse
-        order of `choices`; None where no design does.
 
     Raises:
         ValueError: as for `d_study`, or points that are not above 0.

@@ -44,13 +44,9 @@ ALL_SYSTEMS = "all"
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PairedResponses:
-    """The difference of groups `a` and `b` on each response.
-
-    Attributes:
-        difference: `(responses,)`, NaN where one of them did not rate it.
-        moved: for each factor that judges are sampled by, how far each of its levels moves the
-            difference `(responses, levels)`.
-    """
+    """The difference of groups `a` and `b` on each response `(responses,)`, NaN where one of them
+    did not rate it; `moved` is, for each factor that judges are sampled by, how far each of its
+    levels moves it `(responses, levels)`."""
 
     a: str
     b: str
@@ -61,11 +57,8 @@ class PairedResponses:
 @dataclass(frozen=True, slots=True)
 class GroupDifference(Difference):
     """The difference a − b of two groups of judges, over the prompts that both rated, in points; of
-    an interaction, that on the system less that on the mean of the others in the prompt.
-
-    Attributes:
-        dimension, system: what it is on; `composite` and `all` for the whole.
-    """
+    an interaction, that on the system less that on the mean of the others in the prompt. It is on a
+    `dimension` and a `system`; `composite` and `all` for the whole."""
 
     dimension: str = ""
     system: str = ""
@@ -279,14 +272,11 @@ def group_difference(
 ) -> PairedGroupDifference:
     """Return the mean over items of group A's mean rating less group B's.
 
-    How to read it: below 0, the raters of A rate lower than those of B do on the same items. With
-    `signs` of −1 it is an interaction: the difference on some items less that on others.
-
     Args:
         a, b: `(items, raters of the group)`, NaN where missing.
-        signs: `(items,)`, see `PairedGroupDifference`; all 1 without it.
-        sampled: whether raters are a sample of their group. Otherwise the interval is over items,
-            raters fixed.
+        signs: `(items,)`, see `PairedGroupDifference`; all 1 without it. With −1 it is an
+            interaction: the difference on some items less that on others.
+        sampled: whether raters are a sample of their group. Otherwise the interval is over items.
         prompts: a label an item; without them items are taken as independent.
 
     >>> result = group_difference([[1.0, 2.0], [3.0, 4.0]], [[2.0], [2.5]])
@@ -309,12 +299,9 @@ def group_difference(
 def difference_by_model(
     differences: ArrayLike, signs: ArrayLike | None = None, *, prompts: Labels | None = None
 ) -> PairedGroupDifference:
-    """Return the mean over items of the difference by models that each speak for both groups.
-
-    Args:
-        differences: `(items, models)`, A − B by each model, NaN where missing. Several models are
-            a sample of models; one is taken as it is.
-        signs, prompts: as in `group_difference`.
+    """Return the mean over items of the `differences` A − B `(items, models)` by models that each
+    speak for both groups, NaN where missing. Several models are a sample of models; one is taken as
+    it is. `signs` and `prompts` are as in `group_difference`.
 
     >>> difference_by_model([[1.0, 2.0], [0.0, 1.0]]).value
     1.0

@@ -40,11 +40,8 @@ _FARTHEST = 60
 def ratio_interval(
     panel: PairedGroupDifference, people: PairedGroupDifference, confidence: float = 0.95
 ) -> tuple[float, float]:
-    """Return the interval of panel / people; NaN where either has no interval, or where people's
-    holds 0.
-
-    Args:
-        panel, people: of the same items and strata, raters of one independent of the other's.
+    """Return the interval of panel / people, differences of the same items and strata whose raters
+    are independent; NaN where either has no interval, or where people's holds 0.
 
     Raises:
         ValueError: they are of other items.
@@ -151,16 +148,14 @@ class FidelityContrast:
             (or items) and raters.
         panel: the personas', over prompts (or items) and models, or raters, where it has these.
         ratio: panel / human, with Fieller's interval; none where people's interval holds 0.
-        verdict: by intervals that are widened for all contrasts of the command (`n_tests`).
-        reason: why it is `not measurable`.
+        verdict, reason: by intervals that are widened for all `n_tests` contrasts of the command,
+            and why it is `not measurable`.
         difference: panel − human.
-        exceeds: of a control, whether the interval of the difference, widened, leaves 0 out: the
-            personas differ differently from people.
+        exceeds: of a control, whether the interval of the difference, widened, leaves 0 out.
         split_half: correlation over items of people's difference by two halves of the raters.
         n_items: with ratings by people of both groups and by personas of both.
         n_prompts: of how many prompts these items are; 0 where prompts are not known.
         n_raters, n_raters_a, n_raters_b: people who rated them, of both groups and of each.
-        n_tests: for how many contrasts the verdict is widened.
     """
 
     contrast: str

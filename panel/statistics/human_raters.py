@@ -187,14 +187,11 @@ def human_difference(
     does.
 
     Each person is left out in turn, and the figures are means over people (and over judges, where
-    one of them is compared).
-
-    How to read it: 0, the panel (or a judge of it) agrees with people as one of them does; above 0,
-    better.
+    one of them is compared). How to read it: 0, the panel (or a judge of it) agrees with people as
+    one of them does; above 0, better.
 
     Args:
-        judges: the panel's `(items, judges)`, NaN where missing.
-        humans: `(items, humans)`, likewise; their mean is over those who rated the item.
+        judges, humans: `(items, judges)` and `(items, humans)`, NaN where missing.
         kind: see `correlation`.
 
     Returns:
@@ -350,11 +347,11 @@ def added_raters(
     do among themselves; below 0 less, above 0 more.
 
     Args:
-        humans: `(items, raters)`, NaN where missing.
-        models: `(items, n)` in the order in which they are added.
+        humans, models: `(items, raters)`, NaN where missing, and `(items, n)` in the order in which
+            they are added.
         level: see `krippendorff_alpha`.
-        clusters: a label an item, its prompt; each item is its own if None. Intervals and
-            p-values take five, and 8 items.
+        clusters: a label an item, its prompt; each item is its own if None. Intervals and p-values
+            take five, and 8 items.
         confidence: of the n intervals together.
         seed: as for `jackknife`.
 

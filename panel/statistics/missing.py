@@ -43,9 +43,9 @@ class DifferenceBounds:
         n_prompts: how many prompts both have answered: of these the others are.
         worst, best: the differences if what is missing lay at the ends of the scale, as bad and as
             good for side `a` as can be.
-        tips_at: if a judge's missing differences lay by so many points below that judge's mean
-            difference, `a` would not be significantly ahead: the smallest number; infinite where
-            it would be with any, NaN where it is not.
+        tips_at: the smallest number of points by which a judge's missing differences would have to
+            lie below that judge's mean for `a` not to be significantly ahead; infinite where none
+            would do, NaN where `a` is not ahead.
         holds: whether `a` is shown to be significantly ahead however the missing ratings were,
             those included that spread more than any departure makes them; differences that are all
             alike and above 0 count as significant.

@@ -22,12 +22,9 @@ from persona_panel.statistics.revisions import Revisions
 
 @dataclass(frozen=True, slots=True)
 class Conformity:
-    """The direction of moves, relative to the mean of the peers.
-
-    `n_moves` is `n_toward` + `n_away` + `n_undefined`: a move has no direction where the
-    judge had no peer, or stood at their mean already. `share` is `n_toward` by those with
-    a direction.
-    """
+    """The direction of moves, relative to the mean of the peers: `n_moves` is `n_toward` + `n_away`
+    + `n_undefined`, of a judge who had no peer, or stood at their mean already. `share` is
+    `n_toward` by those with a direction."""
 
     n_moves: int
     n_toward: int
@@ -120,13 +117,9 @@ def conformity(revisions: Revisions) -> Conformities:
 
 
 def influence(revisions: Revisions, personas: Labels) -> Influence:
-    """Count, persona by persona, the moves toward and away from each other persona.
-
-    How to read it: `net` 1, all who moved ended nearer to that persona's score; 0, as often
-    farther; below 0, they moved away from it.
-
-    Args:
-        personas: one name a judge.
+    """Count, persona by persona, the moves toward and away from each other persona; `personas` has
+    a name for each judge. `net` 1, all who moved ended nearer to that persona's score; 0, as often
+    farther.
 
     >>> revisions = Revisions.of([[[1.0], [5.0]]], [[[3.0], [5.0]]])
     >>> influence(revisions, ["a", "b"]).net.tolist()

@@ -89,8 +89,8 @@ class PersonaCells:
 
 def departures(values: Array) -> Array:
     """Return how far each persona's rating is above the mean of all personas' by the same model on
-    the same response: the shape of `values`, `(responses, personas, columns, …)`; NaN where there
-    is no rating, or no other persona's."""
+    the same response, in the shape of `values`, `(responses, personas, columns, …)`; NaN where
+    there is no rating, or no other persona's."""
     counts = (~np.isnan(values)).sum(axis=1, keepdims=True)
     return np.where(counts > 1, values - mean_there(values, 1, keepdims=True), np.nan)
 
@@ -108,12 +108,8 @@ def without_severity(values: Array) -> Array:
 class Departure(Estimate):
     """The difference between a persona and the panel on the same texts, in points, less the
     persona's over all systems (or dimensions) of the prompt; the difference itself where it is of
-    all of them. With its interval over prompts, judges fixed.
-
-    Attributes:
-        on: the system or the dimension; empty where it is all of them.
-        departure: the persona's mean minus the panel's, over prompts.
-    """
+    all of them. With its interval over prompts, judges fixed. `on` is the system or the dimension,
+    empty where it is all; `departure` the persona's mean minus the panel's, over prompts."""
 
     persona: str = ""
     on: str = ""

@@ -78,12 +78,8 @@ class Strata:
         raise ValueError(f"these ratings name no {by}")
 
     def parts(self, ratings: Ratings) -> Iterator[tuple[str, Ratings]]:
-        """Yield each stratum, in order of appearance, with its ratings.
-
-        Within a prompt its items are all there is to draw from: they have no prompt there.
-
-        Raises:
-            ValueError: not one label an item, or a rater.
+        """Yield each stratum, in order of appearance, with its ratings; within a prompt items have
+        no prompt. Raises ValueError without one label an item, or a rater.
 
         >>> import numpy as np
         >>> ratings = Ratings(np.ones((2, 1, 1)), ("a", "b"), ("r",), ("d",), ("all",))
@@ -121,13 +117,8 @@ _NONE = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class StratumFigure:
-    """A figure of a stratum, and what it is without each of its prompts.
-
-    Attributes:
-        value: NaN where there is none.
-        without: by prompt, the figure without it.
-        reason: why the stratum has no interval, so that it is compared with no other.
-    """
+    """A figure of a stratum, NaN where there is none, and what it is without each of its prompts;
+    `reason` says why the stratum has no interval, so that it is compared with no other."""
 
     value: float
     without: Mapping[Hashable, float]

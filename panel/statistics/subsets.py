@@ -50,10 +50,9 @@ def leave_one_judge_out(
     figure; one below 0 raises it. The changes of two judges do not add up.
 
     Args:
-        ratings: `(items, judges)`, NaN where missing.
         statistic: of ratings: α, or the correlation of their mean with people's, say.
-        judges: a label a column, to leave out all columns of a persona or of a model
-            together; each column is a judge if None.
+        judges: a label a column, to leave out all columns of a persona or of a model together; each
+            column is a judge if None.
 
     >>> ratings = np.array([[1, 1, 3], [2, 2, 1], [3, 3, 2]])
     >>> result = leave_one_judge_out(ratings, lambda some: krippendorff_alpha(some))

@@ -358,11 +358,9 @@ def effective_votes(
     With people's ratings as a reference it is of judges' errors alone.
 
     Args:
-        ratings: `(items, judges)`, NaN where missing.
-        sources: for each source its sets of judges; sets of one are left out. All are counted as
-            k judges, the size of the largest of all sets: the same number of judgments.
-        reference: `(items, people)` or `(items,)`, as for `effective_judges`.
-        clusters: a label an item, its prompt; each item is its own if None.
+        ratings, reference, clusters: as for `effective_judges_interval`.
+        sources: for each source its sets of judges; sets of one are left out. All are counted as k
+            judges, the size of the largest of all sets: the same number of judgments.
 
     Raises:
         ValueError: a wrong shape, an infinite value, or no set of two judges.

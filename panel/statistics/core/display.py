@@ -47,14 +47,8 @@ _ROUNDING = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A short view of an object.
-
-    Attributes:
-        kind: its class.
-        facts: a few words each.
-        header, rows: a table, in HTML alone; a float there has two decimals, NaN and None are
-            dashes.
-    """
+    """A short view of an object: its class, a few words each, and a table (`header`, `rows`), in
+    HTML alone; a float there has two decimals, NaN and None are dashes."""
 
     kind: str
     facts: Sequence[str]
@@ -102,7 +96,6 @@ def percent(share: float) -> str:
 
 def number(value: float | None, digits: int = 2) -> str:
     """Format a number for people: `digits` digits after the point, a true minus sign, no sign on a
-    zero, a dash for none.
     zero, a dash for none."""
     if value is None or isnan(value):
         return NONE
