@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -43,7 +44,9 @@ class LazyGroup(PanelGroup):
             from persona_panel.cli.analysis_command import analysis_command
 
             return analysis_command(ANALYSES[cmd_name])
-        command: click.Command = getattr(module, cmd_name)
+        # `import` is a word of Python's.
+        name = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+        command: click.Command = getattr(module, name)
         return command
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -84,6 +87,7 @@ _PEOPLE = LazyGroup(
             "make": ("cli.people", "Make packets for raters, blind to who wrote the texts."),
             "collect": ("cli.people", "Unblind raters' answers, and write them as ratings."),
             "status": ("cli.people", "List who has answered, and how much is missing."),
+            "import": ("cli.published", "Read the published ratings of a paper."),
         },
         "Panel and people": {
             "correlate": ("analyses.correlate", "Compare panel scores with human ratings."),

@@ -292,10 +292,14 @@ def agreement_by_task(files: Mapping[str, Path]) -> tuple[Table, list[str]]:
                 lines.setdefault(row["dimension"], of)[row["statistic"]] = row["estimate"]
         rows += lines.values()
         whole.update({COMPOSITE} & set(lines) or lines)
+    # Where no rater saw all texts of a prompt, W of complete rankings says nothing.
+    incomplete = Column("kendall_w_incomplete", "estimate", "W, incomplete\nrankings",
+                        figure="kendall_w_incomplete", p_figure="p", p="cell")  # fmt: skip
     columns = (
         Column("texts", "whole", "texts"),
         Column("raters", "whole", "raters"),
         Column("kendall_w", "estimate", "Kendall W", figure="kendall_w", p_figure="p", p="cell"),
+        *([incomplete] if any(incomplete.name in row for row in rows) else []),
         Column("krippendorff_alpha", "estimate", "Krippendorff α", figure="krippendorff_alpha"),
     )
     # Ranks alone have no dimension.

@@ -33,6 +33,7 @@ from persona_panel.testing import always, ok, serving
 from persona_panel.testing.scripted_model import stable_hash
 from tests.examples import samples
 from tests.helpers import forked
+from tests.helpers.scrub_data import scrub_data
 
 ROOT = Path(__file__).parents[2]
 EXAMPLES = ROOT / "examples"
@@ -379,6 +380,30 @@ def test_scrub_panel_on_simulated_ranks(tmp_path: Path, monkeypatch: pytest.Monk
     refused = example("scrub_panel.py", tmp_path, "run", "scores.csv")
     assert refused.returncode == 1
     assert "where ranks are needed" in refused.stderr
+
+
+def test_scrub_experts_on_data_in_small(tmp_path: Path) -> None:
+    """W is 1 where both experts agree, 0 where they rank the other way round, their mean 1/2; mean
+    ranks and scores by author are those by hand; the check is in a table of its own. A folder
+    without the data is refused with where they are to be had."""
+    done = example("scrub_experts.py", tmp_path, scrub_data(tmp_path))
+    assert done.returncode == 0, done.stderr
+    rows = [line.split() for line in done.stdout.splitlines()]
+    for row in (
+        ["BBQ", "1", "1.000", "1.000", "1.000"],
+        ["BBQ", "1.00", "3.00", "2.00", "5.00"],
+        ["MSC", "3.50", "3.50", "3.50", "3.50"],
+        ["all", "2.25", "3.25", "2.75", "4.25"],
+    ):
+        assert row in rows
+    assert ["all", "2", "0.500"] in [row[:3] for row in rows]
+    [mean] = [row for row in rows if row[:1] == ["mean"]]
+    assert mean[1::3] == ["7.75", "6.75", "7.25", "5.75"]
+    [check] = [row for row in rows if row[:1] == ["HLE_03/HLE_03_r0"]]
+    assert check[1:] == ["claude", "1.00"]
+    refused = example("scrub_experts.py", tmp_path, tmp_path / "SCRuB-dataset" / "SCRuBSample")
+    assert refused.returncode == 1
+    assert "from huggingface.co/datasets/facebook/SCRuB-dataset" in refused.stderr
 
 
 def test_key_points_of_scripted_judges(tmp_path: Path) -> None:
