@@ -39,7 +39,12 @@ from persona_panel.statistics.core.arrays import (
     why_few,
     without_rounding,
 )
-from persona_panel.statistics.core.correlation import CorrelationKind, correlation, correlations
+from persona_panel.statistics.core.correlation import (
+    CorrelationKind,
+    correlation,
+    correlations,
+    resampled_correlation,
+)
 from persona_panel.statistics.core.jackknife import Interval, jackknife
 from persona_panel.statistics.core.means import OverPrompts, over_prompts, two_sided_p
 from persona_panel.statistics.reliability import (
@@ -268,7 +273,7 @@ def _resampled(columns: _Columns, kind: CorrelationKind) -> Resampled:
             # Of raters who rated the same items, one correlation serves in many comparisons.
             key = side.tobytes() + others.tobytes()
             if key not in values:
-                values[key] = correlation(side, others, kind).resampled(weights)
+                values[key] = resampled_correlation(side, others, kind)(weights)
             return values[key]
 
         sides = zip(*(side.T for side in columns), strict=True)

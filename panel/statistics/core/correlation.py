@@ -69,14 +69,9 @@ def correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Statistic:
     """
     check_choice("kind", kind, CorrelationKind)
     first, second, both = paired_scores(x, y)
+    resampled = resampled_correlation(first, second, kind)
     first, second = first[both], second[both]
     n_items = len(first)
-
-    def resampled(weights: Array) -> Array:
-        if not n_items:
-            return undefined_everywhere(weights)
-        return np.clip(_RESAMPLED[kind](first, second)(weights[:, both]), -1, 1)
-
     if reason := _why_undefined(first, second):
         undefined = Statistic.undefined(reason, n_items=n_items, n_raters=2)
         return undefined.with_weights(resampled, both, "correlation")
@@ -92,6 +87,19 @@ def correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Statistic:
     p_value = float(result.pvalue) if n_items > 2 else nan
     whole = Statistic(value, n_items, n_raters=2, p_value=p_value)
     return whole.with_weights(resampled, both, "correlation")
+
+
+def resampled_correlation(x: Array, y: Array, kind: CorrelationKind) -> Resampled:
+    """Return the `correlation` as a function of resampling weights alone; args as for it."""
+    both = ~np.isnan(x + y)
+    first, second = x[both], y[both]
+
+    def resampled(weights: Array) -> Array:
+        if not len(first):
+            return undefined_everywhere(weights)
+        return np.clip(_RESAMPLED[kind](first, second)(weights[:, both]), -1, 1)
+
+    return resampled
 
 
 def correlation_by_prompt(
@@ -246,8 +254,8 @@ def ranks_within(ratings: ArrayLike, prompts: Labels | None = None) -> Ranks:
     return Ranks(ranks, ties.reshape(len(names), n_raters))
 
 
-MOST_ITEMS = 64
-"""Above this number of items, τ is computed column by column."""
+MOST_PAIRS = 2**21
+"""Above this number of pairs of items, of all columns, τ is computed column by column."""
 
 
 def correlations(x: Array, y: Array, kind: CorrelationKind) -> Array:
@@ -286,7 +294,7 @@ def taus(x: Array, y: Array, kind: CorrelationKind) -> Array:
         x, y: `(items, columns)`, NaN where one of the two is missing; a single column of `x` is
             that of all.
     """
-    if len(x) > MOST_ITEMS:
+    if len(x) * (len(x) - 1) // 2 * y.shape[1] > MOST_PAIRS:
         columns = zip(np.broadcast_to(x, y.shape).T, y.T, strict=True)
         return np.array([_tau(first, second, kind) for first, second in columns])
     i, j = np.triu_indices(len(x), 1)
@@ -312,7 +320,8 @@ MOST_LISTED = 6
 """Up to this number of items, all n! orders are listed."""
 
 CHUNK = 1000
-"""Shuffles of which τ is computed at a time: the signs of the pairs of 64 items take 16 MB."""
+"""Shuffles of which τ is computed at a time: the signs of the pairs of 64 items take 16 MB, and of
+more items columns are taken one by one."""
 
 
 def permutation_p_value(
