@@ -42,7 +42,8 @@ COMMANDS = (
     "people calibrate RUN --human PEOPLE",
     "people align RUN --human PEOPLE",
     "people votes RUN --human PEOPLE",
-    "people fidelity RUN --human PEOPLE --raters RATERS --groups GROUPS --dimension conceptual_clarity",
+    "people fidelity RUN --human PEOPLE --raters RATERS --groups GROUPS"
+    " --dimension conceptual_clarity",
 )
 """The commands; words in capitals are files that are made here."""
 GROUPS = """
