@@ -13,7 +13,7 @@ from persona_panel.analyses.analysis import analysis
 from persona_panel.analyses.once import once_per_run
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
-from persona_panel.results.table import Column, Key, Table
+from persona_panel.results.table import Column, Key, Table, for_programs
 from persona_panel.statistics.core.display import signed
 from persona_panel.statistics.core.estimate import Estimate
 
@@ -181,8 +181,7 @@ def contested_result(
         "counts",
         (),
         (
-            Column("responses", "whole"),
-            Column("tested", "whole"),
+            *for_programs("whole", "responses", "tested"),
             Column("contested", "whole", figure="contested_responses"),
         ),
         [

@@ -75,8 +75,10 @@ def correlate_conclusion(
         return differ
     result = _tested(by_dimension(rows, group, _MAIN), by_dimension(rows, group, _WITHIN))
     labels = by_dimension(rows, group, _LABELS)
-    primary = {name: result.pop(name) for name in [COMPOSITE] if _is_composite(name, result, panel)}
-    said, over = list[str](), _over(panel, humans)
+    # A dimension may have the name of the mean over dimensions.
+    is_mean = COMPOSITE in result and COMPOSITE not in panel.dimensions
+    primary = {COMPOSITE: result.pop(COMPOSITE)} if is_mean else {}
+    said, over = list[str](), clusters_of(panel if humans.prompts is None else humans)
     differences = _differences(rows, group, primary), _differences(rows, group, result)
     for family, apart in zip((primary, result), differences, strict=True):
         if family:
@@ -97,16 +99,6 @@ def correlate_conclusion(
     said += annotator_test_conclusion(rows, group, correlated, panel, humans, called)
     said += differ
     return said or ["Panel and people share no dimension on which they can be compared."]
-
-
-def _is_composite(name: str, correlations: Mapping[str, Row], panel: Ratings) -> bool:
-    """Return whether the row of this name is of the mean over dimensions, not of one that is so
-    called."""
-    return name in correlations and name not in panel.dimensions
-
-
-def _over(panel: Ratings, humans: Ratings) -> str:
-    return clusters_of(humans if humans.prompts is not None else panel)
 
 
 def _by_strata(rows: Sequence[Row], by: str) -> list[str]:

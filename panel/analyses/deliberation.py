@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from math import inf, isnan, nan
+from math import inf, nan
 from typing import Any
+
+import numpy as np
 
 from persona_panel.results.conclusions.deliberation import deliberation_conclusion
 from persona_panel.results.conclusions.judge_names import left_out_of, short_ids
@@ -175,7 +177,7 @@ def _influence(influence: Influence, is_shown: bool) -> Iterator[Table]:
     ]  # fmt: skip
     yield Table("influence", (Key("moved"), Key("by")), columns, rows)
     many = is_shown and len(people) > _PERSONAS_SHOWN
-    order = sorted(people, key=lambda person: _descending(pulls[person[0]]))
+    order = sorted(people, key=lambda person: -np.nan_to_num(pulls[person[0]].value, nan=-inf))
     columns = (
         Column("net", "estimate", "influence\non all", signed=True),
         Column("n", "whole", "changes"),
@@ -202,10 +204,6 @@ def _influence(influence: Influence, is_shown: bool) -> Iterator[Table]:
         "influence_matrix", (Key("persona", "persona", labels=labels),), heads, rows,
         "Influence between personas", remarks=[_INFLUENCE], programs=False,
     )  # fmt: skip
-
-
-def _descending(statistic: Statistic) -> float:
-    return inf if isnan(statistic.value) else -statistic.value
 
 
 def _judges(report: DeliberationReport, is_shown: bool) -> Table:

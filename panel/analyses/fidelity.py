@@ -11,7 +11,7 @@ from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import analysis
 from persona_panel.results.conclusions.wording import counted, in_brackets, listed
 from persona_panel.results.result import Result
-from persona_panel.results.table import Column, Key, Table, row_of
+from persona_panel.results.table import Column, Key, Table, for_programs, row_of
 from persona_panel.statistics.core.display import ALL, number
 
 if TYPE_CHECKING:
@@ -167,10 +167,7 @@ def fidelity_result(
         Column("control", "flag", "null\ncontrol" if any(row.control for row in shown) else ""),
         Column("n_items", "whole", "items", full=True),
         Column("n_raters", "whole", "raters", full=True),
-        Column("n_raters_a", "whole"),
-        Column("n_raters_b", "whole"),
-        Column("n_prompts", "whole"),
-        Column("n_tests", "whole"),
+        *for_programs("whole", "n_raters_a", "n_raters_b", "n_prompts", "n_tests"),
         Column("difference", "estimate"),
         Column("exceeds", "flag"),
         Column("split_half", "number"),

@@ -286,7 +286,9 @@ class _Sides:
         if self.personas[a] and self.personas[b]:
             ours = self.ours.scores[:, :, self.ours.dimensions.index(dimension)]
             panel, sample = self._panel(ours, self.personas[a], self.personas[b], signs)
-            signs = self._common(people, panel, signs)
+            # The items that both sides have a difference on.
+            lacking = np.isnan(row_means(people[0]) - row_means(people[1]))
+            signs = np.where(lacking | (panel.signs == 0), 0, signs)
             panel, sample = self._panel(ours, self.personas[a], self.personas[b], signs)
         reliability = split_half(*(side[signs != 0] for side in people))
         name = ContrastName(
@@ -300,13 +302,6 @@ class _Sides:
             split_half=reliability,
             n_tests=n_tests,
         )
-
-    def _common(
-        self, people: tuple[Array, Array], panel: PairedGroupDifference, signs: IntArray
-    ) -> IntArray:
-        """Return the items that both sides have a difference on."""
-        lacking = np.isnan(row_means(people[0]) - row_means(people[1]))
-        return np.where(lacking | (panel.signs == 0), 0, signs)
 
     def _panel(
         self, scores: Array, a: list[int], b: list[int], signs: IntArray

@@ -296,7 +296,8 @@ def _target(before: str, report: DesignReport) -> Table:
 
 def _conclusion(report: DesignReport, study: DesignStudy) -> str:
     """Say what the present design gives, and which twice as many would narrow most."""
-    mean = f"A {_WORDS[study.measured]}'s mean{_of(study)}"
+    of = "" if study.dimension == ALL else f" ({study.dimension})"
+    mean = f"A {_WORDS[study.measured]}'s mean{of}"
     if study.reason is not None:
         return f"{mean}: its precision cannot be estimated ({study.reason})."
     present, *others = study.designs
@@ -369,10 +370,6 @@ def _listed(result: DesignResult) -> str:
     return f"{', '.join(first)} and {last}" if first else last
 
 
-def _of(study: DesignStudy) -> str:
-    return "" if study.dimension == ALL else f" ({study.dimension})"
-
-
 def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
     unit = SHARES_OF_WIDTH.after_number if report.rescaled else _unit(report)
     size = f"{target.points:g}{unit}"
@@ -385,9 +382,8 @@ def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
     if report.cheapest is None:
         return [f"{wanted} is not to be expected from any number of prompts and {raters} tried."]
     few = _too_few(report)
-    lines = [
-        f"{wanted} takes about {_costed(report, report.cheapest)}, the cheapest {_tried(few)}."
-    ]
+    tried = f"with at least {LEAST_SAMPLED} {_either(few)}" if few else "of the designs tried"
+    lines = [f"{wanted} takes about {_costed(report, report.cheapest)}, the cheapest {tried}."]
     if report.with_these_judges is None:
         lines.append(
             f"With the present {raters} no number of prompts reaches it: its interval is over "
@@ -435,25 +431,16 @@ def _too_few_for_an_interval(report: DesignReport) -> str:
     return f", of whom it needs at least {LEAST_JUDGES}" if n_raters < LEAST_JUDGES else ""
 
 
-def _tried(few: Sequence[str]) -> str:
-    if few:
-        return f"with at least {LEAST_SAMPLED} {_either(few)}"
-    return "of the designs tried"
-
-
 def _either(facets: Sequence[str]) -> str:
     return " or ".join(f"{facet}s" for facet in facets)
 
 
 def _costed(report: DesignReport, result: DesignResult) -> str:
-    text = f"{_listed(result)}: {_counted(report, report.calls(SYSTEM, result))}"
+    what = "ratings" if report.cost is None else "calls"
+    text = f"{_listed(result)}: {report.calls(SYSTEM, result):,} {what}"
     if (usd := report.usd(SYSTEM, result)) is not None:
         text += f", ${usd:,.2f}"
     return f"{text} for {counted(report.n_systems, 'system')}"
-
-
-def _counted(report: DesignReport, n: int) -> str:
-    return f"{n:,} {'ratings' if report.cost is None else 'calls'}"
 
 
 def _remarks(report: DesignReport, studies: list[DesignStudy]) -> list[str]:

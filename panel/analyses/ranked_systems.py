@@ -184,7 +184,8 @@ def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
             f"({untested_[0].reason})."
         )
     # Means are of all ratings of a system, the difference of those that both have.
-    lead, on = _lead(ranked, decisive), ""
+    means, on = dict(ranked.systems), ""
+    lead = means[decisive.a] - means[decisive.b]
     if decisive.value * lead < 0:
         on = " on the prompts of both"
     if not ranked.basis and abs(decisive.value - lead) > _VISIBLE:
@@ -198,11 +199,6 @@ def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
         tied = [name for name, _ in ranked.systems if name in open_]
         sentence += f" Tied with {ranked.first}: {listed(tied, 'systems')}."
     return sentence
-
-
-def _lead(ranked: Ranked, of: Difference) -> float:
-    means = dict(ranked.systems)
-    return means[of.a] - means[of.b]
 
 
 def _means(ranked: Ranked, of: Difference | None = None) -> str:

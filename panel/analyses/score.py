@@ -229,7 +229,8 @@ def leaderboard_table(
 
 def _system_row(name: str, entry: SystemRank | None, random: Random) -> dict[str, Any]:
     if entry is None or entry.rank is None:
-        why = _unranked(entry)
+        declines = entry is not None and entry.declines
+        why = str(Reason.DECLINES) if declines else _NO_COMPOSITE
         lacking = dict.fromkeys(("rank", "composite", "with_judges"), Estimate(nan, reason=why))
         if entry is None:
             return {"system": name, **lacking}
@@ -248,10 +249,6 @@ def _system_row(name: str, entry: SystemRank | None, random: Random) -> dict[str
         }
     counts = {"n_abstained": entry.n_abstained, "n_judged": entry.n_judged}
     return {"system": name, **found, **counts, "declines": entry.declines}
-
-
-def _unranked(entry: SystemRank | None) -> str:
-    return str(Reason.DECLINES) if entry is not None and entry.declines else _NO_COMPOSITE
 
 
 def differences_table(

@@ -17,7 +17,7 @@ from persona_panel.results.conclusions.wording import (
     points,
 )
 from persona_panel.results.result import Result
-from persona_panel.results.table import Column, Key, Table, row_of
+from persona_panel.results.table import Column, Key, Table, for_programs, row_of
 from persona_panel.statistics.core.display import number
 
 if TYPE_CHECKING:
@@ -138,9 +138,7 @@ def votes_result(
     )
     columns = (
         Column("best_judge", "text"),
-        Column("reliability", "number"),
-        Column("ensemble", "number"),
-        Column("best", "number"),
+        *for_programs("number", "reliability", "ensemble", "best"),
         Column("difference", "estimate", figure="nearer_to_people"),
         Column("n_items", "whole"),
     )
@@ -157,11 +155,7 @@ def votes_result(
             if each.distance is not None
         ],
     )  # fmt: skip
-    columns = (
-        Column("n_people", "whole"),
-        Column("n_judges", "whole"),
-        Column("deliberated", "flag"),
-    )
+    columns = *for_programs("whole", "n_people", "n_judges"), Column("deliberated", "flag")
     panel = Table("panel", (), columns, [row_of(report, columns)])
     return Result(
         "votes",

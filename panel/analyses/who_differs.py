@@ -377,7 +377,8 @@ def personas_and_systems(cells: Sequence[Departure], unit: str = " points") -> s
             f"({counted(len(tested), 'cell')} tested, severity taken out)."
         )
     named = [
-        f"{item.persona} rates {item.on} {_points(item.value, unit)} than the panel does"
+        f"{item.persona} rates {item.on} {points(item.value, unit)} "
+        f"{'higher' if item.value > 0 else 'lower'} than the panel does"
         f"{in_brackets(item.p_text())}"
         for item in shown
     ]
@@ -461,7 +462,3 @@ def _pair(difference: GroupDifference, unit: str) -> str:
         f"{above.a} rates {points(above.value, unit)} higher than {above.b}"
         f"{in_brackets(above.interval(), above.p_text())}"
     )
-
-
-def _points(value: float, unit: str) -> str:
-    return f"{points(value, unit)} {'higher' if value > 0 else 'lower'}"

@@ -84,6 +84,11 @@ class Column:
     of: str = ""
 
 
+def for_programs(kind: CellKind, *names: str) -> tuple[Column, ...]:
+    """Return columns of a kind that people are not shown."""
+    return tuple(Column(name, kind) for name in names)
+
+
 def table_columns(table: Table) -> list[FrameColumn]:
     """A data frame with one row for each row of the table.
 

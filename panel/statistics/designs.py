@@ -331,7 +331,8 @@ def crossed_factors(
 def present_levels(components: VarianceComponents, measured: str) -> dict[str, int]:
     """Return how many conditions of each facet the design of a G-study has."""
     levels = {name: n for name, n in components.levels.items() if name != measured}
-    if _repeated(components):
+    highest = BETWEEN.join(name for name, n in components.levels.items() if n > 1)
+    if highest not in components.unidentified:
         levels[REPLICATE] = round(components.replicates)
     return levels
 
@@ -344,13 +345,6 @@ def designs_around(components: VarianceComponents, measured: str, present: Level
         if facet == REPLICATE or components.levels[facet] > 1:
             designs += [{**present, facet: max(1, n // 2)}, {**present, facet: 2 * n}]
     return [design for place, design in enumerate(designs) if design not in designs[:place]]
-
-
-def _repeated(components: VarianceComponents) -> bool:
-    """Return whether replicates separate the highest interaction from error."""
-    return BETWEEN.join(name for name, n in components.levels.items() if n > 1) not in (
-        components.unidentified
-    )
 
 
 def _result(

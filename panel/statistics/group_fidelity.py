@@ -85,22 +85,14 @@ FLATTENED_BELOW, CARICATURE_ABOVE = 0.5, 2.0
 """Personas that differ by less than half, and by more than twice, what people do."""
 
 
-@dataclass(frozen=True, slots=True)
-class JudgedRatio:
-    """A verdict, and where it is `not measurable`, why."""
-
-    verdict: FidelityVerdict
-    reason: str | None = None
-
-
 def verdict_on(
     people: tuple[float, float], ratio: tuple[float, float], *, of: int = 1
-) -> JudgedRatio:
+) -> tuple[FidelityVerdict, str | None]:
     """Return the verdict that the intervals support: `caricature`, the ratio's lower end is above
-    2; `exaggerated`, above 1; `reversed`, its upper end is below 0; `flattened`, below 0.5;
-    `as people`, it lies from 0.5 to 2 (the equivalence test of D. J. Schuirmann 1987); else
-    `not measurable`. All rest on one interval, so that of no true ratio more than 5 % of verdicts
-    are false.
+    2; `exaggerated`, above 1; `reversed`, its upper end is below 0; `flattened`, below 0.5; `as
+    people`, it lies from 0.5 to 2 (the equivalence test of D. J. Schuirmann 1987); else `not
+    measurable`, with the reason. All rest on one interval, so that of no true ratio more than 5 %
+    of verdicts are false.
 
     Args:
         people: the ends of the 95 % interval of people's difference; NaN where there is none.
@@ -109,26 +101,24 @@ def verdict_on(
     """
     widened = f", widened for {of:,} contrasts," if of > 1 else ""
     if isnan(people[0]):
-        return JudgedRatio("not measurable", "people's difference has no interval")
+        return "not measurable", "people's difference has no interval"
     if people[0] <= 0 <= people[1]:
-        return JudgedRatio("not measurable", f"people's interval{widened} holds 0")
+        return "not measurable", f"people's interval{widened} holds 0"
     low, high = ratio
     if isnan(low) or isnan(high):
-        return JudgedRatio("not measurable", "the ratio has no interval")
+        return "not measurable", "the ratio has no interval"
     if low > CARICATURE_ABOVE:
-        return JudgedRatio("caricature")
+        return "caricature", None
     if low > 1:
-        return JudgedRatio("exaggerated")
+        return "exaggerated", None
     if high < 0:
-        return JudgedRatio("reversed")
+        return "reversed", None
     if high < FLATTENED_BELOW:
-        return JudgedRatio("flattened")
+        return "flattened", None
     if low >= FLATTENED_BELOW and high <= CARICATURE_ABOVE:
-        return JudgedRatio("as people")
-    return JudgedRatio(
-        "not measurable",
-        f"the ratio's interval{widened} is too wide: {number(low)} to {number(high)}",
-    )
+        return "as people", None
+    why = f"the ratio's interval{widened} is too wide: {number(low)} to {number(high)}"
+    return "not measurable", why
 
 
 CONFIDENCE = 0.95
@@ -223,8 +213,7 @@ def fidelity_contrast(
         difference = panel.value - people.value
         apart = _apart(panel, people, CONFIDENCE)
         apart_wide = _apart(panel, people, widened)
-    judged = verdict_on(people.interval(widened), wide, of=n_tests)
-    reason = judged.reason
+    verdict, reason = verdict_on(people.interval(widened), wide, of=n_tests)
     if reason is not None and panel is None:
         reason = "no persona stands for one of its groups"
     elif reason is not None and people.over_prompts:
@@ -252,7 +241,7 @@ def fidelity_contrast(
             ratio, *ends, level=CONFIDENCE, over=people_over, n=n,
             reason=reason or _NO_INTERVAL if isnan(ends[0]) else None,
         ),
-        verdict=judged.verdict,
+        verdict=verdict,
         reason=reason,
         difference=figure(difference, apart, people_over),
         exceeds=name.control and (apart_wide[0] > 0 or apart_wide[1] < 0),

@@ -308,7 +308,8 @@ def nearer_to_people(
     sides = [as_scores(side) for side in (a, b, people)]
     missing = np.isnan(np.sum(sides, axis=0))
     first, second, target = (np.where(missing, np.nan, side) for side in sides)
-    within = _several(missing, prompts)
+    # Some prompt has at least two items with a value.
+    within = bool((np.bincount(encode_labels(prompts, len(missing))[1][~missing]) > 1).any())
     if within:
         names, taus = _within(np.column_stack([first, second]), target, prompts)
         gains = taus[:, 1] - taus[:, 0]
@@ -356,12 +357,6 @@ def _statistics(
         else:
             statistics.append((name, Statistic(value, n, n_raters)))
     return statistics
-
-
-def _several(missing: Mask, prompts: Labels) -> bool:
-    """Return whether some prompt has at least two items with a value."""
-    names, codes = encode_labels(prompts, len(missing))
-    return bool((np.bincount(codes[~missing], minlength=len(names)) > 1).any())
 
 
 def paired_figure(

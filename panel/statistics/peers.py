@@ -106,7 +106,8 @@ def conformity(revisions: Revisions) -> Conformities:
     peers = divide(
         filled.sum(axis=1, keepdims=True) - filled, present.sum(axis=1, keepdims=True) - present
     )
-    side = _sign(peers - revisions.before)
+    apart = peers - revisions.before
+    side = np.where(np.abs(apart) <= ROUNDING, 0, np.sign(apart))
     way = side * np.sign(revisions.after - revisions.before)
     stated = np.broadcast_to(revisions.stated[:, :, None], moved.shape)
     return Conformities(
@@ -150,9 +151,3 @@ def _conformity(moves: Mask, way: Array) -> Conformity:
     else:
         share = Statistic.undefined(Reason.NO_DIRECTION if n_moves else Reason.NO_MOVES)
     return Conformity(n_moves, n_toward, n_away, n_moves - known, share)
-
-
-def _sign(differences: Array) -> Array:
-    """Return signs, with 0 for differences of rounding and NaN for missing ones."""
-    small = np.abs(differences) <= ROUNDING
-    return np.where(small, 0, np.sign(differences))

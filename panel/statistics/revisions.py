@@ -446,22 +446,10 @@ def toward_humans(
     p_values = np.stack([sign_flip_p_values(change.by_prompt, seed=seed) for change in changes])
     adjusted = np.column_stack([holm(p_values[:, :2].ravel()).reshape(-1, 2), holm(p_values[:, 2])])
     n_tests = int((~np.isnan(p_values[:, :2])).sum())
-    directions = [_direction(*of, n_tests) for of in zip(changes, adjusted.tolist(), strict=True)]
     return tuple(
-        TowardHumans(
-            change.tau_c,
-            change.distance,
-            change.spread,
-            p[0],
-            p[1],
-            p[2],
-            direction,
-            change.n_prompts,
-            reason,
-        )
-        for change, p, (direction, reason) in zip(
-            changes, adjusted.tolist(), directions, strict=True
-        )
+        TowardHumans(*change[:3], p[0], p[1], p[2], direction, change.n_prompts, reason)
+        for change, p in zip(changes, adjusted.tolist(), strict=True)
+        for direction, reason in [_direction(change, p, n_tests)]
     )
 
 

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from persona_panel.analyses.breakdown.cells import RunCells
 from persona_panel.analyses.once import once_per_run
 from persona_panel.runs.run import Run
 from persona_panel.statistics.personas import (
     Departure,
-    PersonaCells,
     ResponseDepartures,
     departures_by_dimension,
     departures_by_system,
@@ -58,9 +55,5 @@ def persona_departures(run: Run) -> PersonaDepartures:
                 cells.dimensions, cells.names, cells.prompts, one_scale=cells.one_scale
             )
         ),
-        response_departures(_with_one_term(whole)),
+        response_departures(replace(whole, values=whole.whole[..., None])),
     )
-
-
-def _with_one_term(cells: PersonaCells) -> PersonaCells:
-    return PersonaCells(np.asarray(cells.whole)[..., None], cells.personas, cells.models)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
@@ -66,16 +65,12 @@ def _strata_of(source: str, ratings: Ratings, by: str, mapping: ColumnMapping | 
     if by in ("persona", "model", "prompt", "source"):
         return Strata.named(ratings, by)
     if by == "axis":
-        axes = _axes(folder)
+        document: Any = json_of(folder / "run.json")
+        axes = {item["id"]: item["axis"] for item in document.get("personas", ())}
         return Strata(
             by, "raters", [axes.get(persona) or None for persona in ratings.personas or ()]
         )
     return Strata(by, "items", _column(folder, ratings, by))
-
-
-def _axes(folder: Path) -> dict[str, str]:
-    document: Any = json_of(folder / "run.json")
-    return {item["id"]: item["axis"] for item in document.get("personas", ())}
 
 
 def _column(folder: Path, ratings: Ratings, name: str) -> list[str | None]:
@@ -119,10 +114,6 @@ def _of_a_file(source: str, ratings: Ratings, by: str, mapping: ColumnMapping | 
     for owner, of in (("item", ratings.items), ("rater", ratings.raters)):
         if all(len(labels) == 1 for labels in cells[owner].values()):
             kind: Literal["items", "raters"] = "items" if owner == "item" else "raters"
-            return Strata(by, kind, [_only(cells[owner], name) for name in of])
+            return Strata(by, kind, [min(cells[owner].get(name, ()), default=None) for name in of])
     actual = f"several values of {by!r} for an item and for a rater"
     raise InputError([Fault(source, actual, "one for each item, or one for each rater")])
-
-
-def _only(values: Mapping[str, set[str]], name: str) -> str | None:
-    return next(iter(values.get(name, ())), None)

@@ -76,18 +76,11 @@ def match_runs(a: OpenedRun, b: OpenedRun) -> Matched:
     versions = version_differences(a, b)
     keys = [[key for key in item.texts if key[0] in shared] for item in (a, b)]
     if same and (panel or len(same) in map(len, keys)):
-        return _same_texts(a, b, same, keys, [*panel], [*notes, *_also(versions)])
-    return _other_texts(a, b, set(same), keys, [*panel, *_version_of(versions)], notes)
-
-
-def _version_of(versions: Sequence[str]) -> list[str]:
-    """Return the version of a response; seeds are none: they are chance, which intervals are
-    about."""
-    return [version for version in versions if not version.startswith("seed")]
-
-
-def _also(versions: Sequence[str]) -> list[str]:
-    return [f"Another {version}." for version in versions]
+        notes += [f"Another {version}." for version in versions]
+        return _same_texts(a, b, same, keys, [*panel], notes)
+    # Seeds are chance, which intervals are about.
+    versions = [version for version in versions if not version.startswith("seed")]
+    return _other_texts(a, b, set(same), keys, [*panel, *versions], notes)
 
 
 # Prompts
@@ -170,7 +163,7 @@ def _other_texts(
     by_pair = _uses_pairs(a, b, keys, systems, notes)
     sides: list[dict[tuple[str, str, str | None], list[int]]] = [{}, {}]
     for side, item, own in zip(sides, (a, b), keys, strict=True):
-        labels = {pair[side is sides[1]]: _label(*pair) for pair in systems}
+        labels = {pair[side is sides[1]]: " → ".join(dict.fromkeys(pair)) for pair in systems}
         for key in own:
             if (label := labels.get(item.system(key))) is not None:
                 unit = (key[0], label, item.texts[key].pair if by_pair else None)
@@ -320,7 +313,3 @@ def _uses_pairs(
             f"Some responses have no {PAIR}, so that all are paired by prompt and system alone."
         )
     return False
-
-
-def _label(a: str, b: str) -> str:
-    return a if a == b else f"{a} → {b}"

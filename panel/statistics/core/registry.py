@@ -129,7 +129,14 @@ def rows_of(
 ) -> list[Row]:
     """Return the results of one statistic as rows, each with its interval; `without_judges` are,
     for each factor that judges are sampled from, the results without each of its levels."""
-    left_out = [[_resampled(those) for those in factor] for factor in without_judges]
+    left_out = [
+        [
+            {(each.by, each.by_value): None if each.statistic.reason else each.resampled
+             for each in those}
+            for those in factor
+        ]
+        for factor in without_judges
+    ]  # fmt: skip
     rows = []
     for result in results:
         key = result.by, result.by_value
@@ -138,15 +145,6 @@ def rows_of(
         row = _row(name, result, group, dimension, interval)
         rows.append(row if isnan(row.ci_low) else replace(row, ci_over=options.random))
     return rows
-
-
-def _resampled(
-    results: Iterable[BlockResult],
-) -> dict[tuple[str | None, str | None], Resampled | None]:
-    return {
-        (result.by, result.by_value): None if result.statistic.reason else result.resampled
-        for result in results
-    }
 
 
 def adjust_over_dimensions(

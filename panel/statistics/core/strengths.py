@@ -141,7 +141,8 @@ class DavidsonFit:
         n_systems = counts.contrasts.shape[1] - 1
         fit = cls(counts, np.zeros(n_systems), 0.0 if counts.ties.any() else -inf)
         for _ in range(_MOST_STEPS):
-            step = fit._step()
+            solved = np.linalg.solve(fit._information(counts.total), fit._score(counts))
+            step: Array = solved.astype(np.float64)
             # The likelihood is concave, but a whole step may reach far beyond its maximum.
             while (moved := fit._moved(step))._likelihood() < fit._likelihood() - ROUNDING:
                 step = step / 2
@@ -168,11 +169,6 @@ class DavidsonFit:
         scale = np.logaddexp(np.logaddexp(half, -half), self.log_ties)
         won, lost, even = (np.exp(logit - scale) for logit in (half, -half, self.log_ties))
         return half, won, lost, even, scale
-
-    def _step(self) -> Array:
-        """Return Newton's step `(systems + 1,)`."""
-        information, score = self._information(self.counts.total), self._score(self.counts)
-        return np.asarray(np.linalg.solve(information, score), dtype=np.float64)
 
     def _moved(self, step: Array) -> DavidsonFit:
         return DavidsonFit(

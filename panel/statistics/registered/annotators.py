@@ -67,7 +67,7 @@ def _register_test_figure(name: str, heading: str, order: int, summary: str = ""
 
 @lru_cache(maxsize=2)  # three statistics come from the same tests
 def _tests(block: ComparisonBlock) -> list[tuple[str | None, AnnotatorTest]]:
-    score = _score(block)
+    score: AlignmentScore = "accuracy" if block.categories else "neg_rmse"
     panel = majority(block.judges) if score == "accuracy" else block.panel_mean
     if block.other_scale or "same_scale" not in block.has:
         none = Statistic.undefined(Reason.OTHER_SCALE)
@@ -83,10 +83,6 @@ def _tests(block: ComparisonBlock) -> list[tuple[str | None, AnnotatorTest]]:
         )
         tests.append((name, tested))
     return tests
-
-
-def _score(block: ComparisonBlock) -> AlignmentScore:
-    return "accuracy" if block.categories else "neg_rmse"
 
 
 def _note(block: ComparisonBlock, test: AnnotatorTest) -> str:

@@ -172,9 +172,9 @@ def test_a_ratio_to_nothing_has_no_interval() -> None:
 def test_a_verdict_is_what_its_interval_shows(ratio: tuple[float, float], verdict: str) -> None:
     """Every verdict but `not measurable` has its interval wholly on one side of its bounds, and
     `as people` between both; nothing is measurable where people do not differ."""
-    assert verdict_on((0.1, 0.5), ratio).verdict == verdict
-    assert verdict_on((-0.1, 0.5), ratio).verdict == "not measurable"
-    assert verdict_on((NAN, NAN), ratio).reason is not None
+    assert verdict_on((0.1, 0.5), ratio)[0] == verdict
+    assert verdict_on((-0.1, 0.5), ratio)[0] == "not measurable"
+    assert verdict_on((NAN, NAN), ratio)[1] is not None
 
 
 def test_verdicts_are_widened_for_their_number_and_intervals_are_not() -> None:
