@@ -12,6 +12,7 @@ from persona_panel.analyses.figures.run import RunPlots as RunPlots
 from persona_panel.analyses.methods import methods_of as methods_of
 from persona_panel.analyses.on_page import RunWithPeople as RunWithPeople
 from persona_panel.analyses.plan import plan as plan
+from persona_panel.analyses.robustness import robustness as robustness
 from persona_panel.analyses.run_summary import run_summary as run_summary
 from persona_panel.analyses.score import score_result as score_result
 from persona_panel.analyses.votes import votes as votes

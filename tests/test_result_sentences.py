@@ -18,6 +18,7 @@ from persona_panel.analyses.calibrate import calibrate
 from persona_panel.analyses.contested import contested_result
 from persona_panel.analyses.correlate import correlate
 from persona_panel.analyses.plan import plan
+from persona_panel.analyses.robustness import robustness_result
 from persona_panel.analyses.votes import votes_result
 from persona_panel.files.ratings import Ratings, load_ratings
 from persona_panel.results.result import Result
@@ -74,6 +75,7 @@ def file_of(ratings: Ratings) -> str:
 ANALYSES = {
     "agree": Read(lambda run, ours, theirs: agree(ours, resamples=99), of_alpha, 30),
     "contested": Read(lambda run, ours, theirs: contested_result(run)),
+    "robustness": Read(lambda run, ours, theirs: robustness_result(run)),
     "correlate": Read(
         lambda run, ours, theirs: correlate(ours, needed(theirs), resamples=99), n_runs=30
     ),

@@ -135,6 +135,10 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
         "agree": ("analyses.agree", "Measure inter-rater agreement and panel quality."),
         "ablate": ("cli.ablate", "Measure what each setting of a panel changes."),
         "contested": ("analyses.contested", "List the responses on which personas disagree."),
+        "robustness": (
+            "analyses.robustness",
+            "Compare systems with other reasonable choices of analysis.",
+        ),
         "plan": (
             "analyses.plan",
             "Plan a study: how many prompts, personas, models and raters it takes.",

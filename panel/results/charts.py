@@ -25,6 +25,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 
 from persona_panel.results.page_columns import PageColumns
+from persona_panel.results.table import choices_by_kind
 
 WIDTHS: dict[PageColumns, float] = {1: 3.3, 2: 6.9}
 """In inches: 84 and 175 mm, which the columns of most journals and proceedings take."""
@@ -403,6 +404,54 @@ def _beside(handles: Sequence[Line2D], columns: PageColumns) -> int:
     """Return how many entries of a legend stand beside each other."""
     widest = longest([str(handle.get_label()) for handle in handles])
     return max(1, min(len(handles), int((62 if columns == 1 else 130) / (widest + 7))))
+
+
+_CURVE_LABELS = 30
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """An estimate of a specification curve, and its choices, each a kind and its value; `main`:
+    of the main analysis."""
+
+    estimate: ForestPoint
+    choices: Sequence[tuple[str, str]]
+    main: bool
+
+
+def curve(points: Sequence[CurvePoint], axis_label: str, *, columns: PageColumns) -> PaperFigure:
+    """Plot estimates from left to right, in the given order, and below each its choices (U.
+    Simonsohn, J. P. Simmons & L. D. Nelson, 2020). Those whose interval holds 0 are grey."""
+    choices = choices_by_kind([point.choices for point in points])
+    names = [label(name, _CURVE_LABELS, 1) for _, name in choices]
+    low = LINE * len(choices) * 1.15 + 0.1
+    with rc_context(LOOK):
+        figure = paper_figure(columns, 1.9 + low)
+        above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.7, low])
+        for x, point in enumerate(points):
+            of = point.estimate
+            ends = sorted((of.low, of.high))
+            colour = "black" if ends[0] > 0 or ends[1] < 0 else "#999999"
+            above.vlines(x, *ends, color=colour, linewidth=0.5)
+            size, marker = (5, "D") if point.main else (1.5, "o")
+            above.plot(x, of.value, marker, color=colour, markersize=size, markeredgewidth=0)
+            places = [choices.index(choice) for choice in point.choices]
+            below.vlines(
+                [x] * len(places), [y - 0.3 for y in places], [y + 0.3 for y in places],
+                color=colour, linewidth=0.6,
+            )  # fmt: skip
+        above.axhline(0, color=GREY, linewidth=0.7, zorder=1)
+        above.set_ylabel(label(axis_label, 24, 3))
+        above.tick_params(axis="x", bottom=False)
+        above.spines[["top", "right", "bottom"]].set_visible(False)
+        _by_row(below, names, list(range(len(names))), len(names) - 0.5)
+        below.set_ylim(len(names) - 0.5, -0.5)
+        for y in range(1, len(choices)):
+            if choices[y][0] != choices[y - 1][0]:
+                below.axhline(y - 0.5, color=LIGHT, linewidth=0.7)
+        below.set_xticks([])
+        below.spines["bottom"].set_visible(False)
+        return plain(figure)
 
 
 _STRIP_LABELS: dict[PageColumns, int] = {1: 18, 2: 30}

@@ -31,9 +31,16 @@ _CORRECTED = (
 )
 _DELTA = f"baseline − framed on the same prompts{_DEPARTURE}"
 _SHAFFER = "J. P. Shaffer (1986), Modified sequentially rejective multiple test procedures"
+_HUNG = "K. Hung, W. Fithian, 2019, Rank verification for exponential families"
+_LEAD = (
+    "mean of the prompts' differences from the system from which it is the hardest to tell, by "
+    "their standard deviation, in each analysis (U. Simonsohn, J. P. Simmons, L. D. Nelson, 2020, "
+    "Specification curve analysis; S. Steegen et al., 2016, Increasing transparency through a "
+    "multiverse analysis)"
+)
 _RANK = (
     f"; in brackets what neither the tests of all pairs ({_SHAFFER}) nor the verified first places "
-    "(K. Hung, W. Fithian, 2019, Rank verification for exponential families) rule out"
+    f"({_HUNG}) rule out"
 )
 
 DEFINITIONS: Mapping[str, str] = {
@@ -44,6 +51,15 @@ DEFINITIONS: Mapping[str, str] = {
     "that of prompts (A. B. Owen, 2007, The pigeonhole bootstrap)",
     "difference": "mean over prompts of the difference of the two sides; paired Student's t over "
     f"prompts; p adjusted for all pairs ({_SHAFFER})",
+    "ahead": "analyses in which the system is above every other",
+    "significantly": f"analyses in which every difference from the others is significant ({_HUNG})",
+    "same sign": "analyses in which the difference has the sign of the main analysis",
+    "significant": f"those in which it is significant, adjusted for all pairs ({_SHAFFER})",
+    "reversed": f"analyses in which the opposite is significant, adjusted ({_SHAFFER})",
+    "over": "the system from which it is the hardest to tell",
+    "lead": _LEAD,
+    "median lead": _LEAD,
+    "least lead": _LEAD,
     "effect size": "mean of the prompts' differences by their standard deviation (J. Cohen, 1988, "
     "Statistical power analysis, d of paired values)",
     "mean": _MEAN,

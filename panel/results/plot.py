@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from persona_panel.files.secrets import SECRETS
@@ -54,13 +55,15 @@ def forest_of(
     sample = f"{' or '.join(levels)} interval" + (f" over {' or '.join(over)}" if over else "")
     heads = [one_line(column.head or column.name) for column in shown]
     first = shown[0]
+    if table.curve and not figure:
+        return _curve(table, first, sample, columns)
     said = [first.unit, f"{first.better} is better" if first.better else ""]
     brackets = ", ".join(part for part in said if part)
     name = heads[0] if len(heads) == 1 else figure.replace("_", " ")
     plot = forest(
         [SECRETS.scrub(table.label(row)) for row in rows],
         [ForestPanel("", [
-            ForestSeries(head, [_point(each) for each in own])
+            ForestSeries(head, [None if each is None else _point(each) for each in own])
             for head, own in zip(heads, cells, strict=True)
         ])],
         f"{name} ({brackets})" if brackets else name,
@@ -70,6 +73,30 @@ def forest_of(
     )  # fmt: skip
     lines = f"; lines: {sample}" if levels or len(heads) == 1 else ""
     plot.caption = f"{table.title or table.name}: {name}{lines}."
+    return plot
+
+
+def _curve(table: Table, of: Column, sample: str, columns: PageColumns) -> PaperFigure:
+    """Return the specification curve of a table, without the rows that have no value."""
+    from persona_panel.results.charts import CurvePoint, curve
+
+    there = [row for row in table.rows if not isnan(row[of.name].value)]
+    points = [
+        CurvePoint(
+            _point(row[of.name]),
+            [(kind, SECRETS.scrub(name)) for kind, name in row[table.curve]],
+            bool(row.get("main")),
+        )
+        for row in reversed(there)
+    ]
+    name = one_line(of.head)
+    plot = curve(points, name, columns=columns)
+    lacking = len(table.rows) - len(there)
+    plot.caption = (
+        f"{table.title}: {name} of {len(there):,} analyses; lines: {sample}, grey where it holds "
+        f"0; diamond: the main analysis; marks below: its choices."
+        + (f" {lacking:,} more have no value." if lacking else "")
+    )
     return plot
 
 
@@ -90,10 +117,10 @@ def _estimate(cell: Estimate | float | None) -> Estimate | None:
     return Estimate(cell) if isinstance(cell, float) else cell
 
 
-def _point(estimate: Estimate | None) -> ForestPoint | None:
+def _point(estimate: Estimate) -> ForestPoint:
     from persona_panel.results.charts import ForestPoint
 
-    return None if estimate is None else ForestPoint(estimate.value, estimate.low, estimate.high)
+    return ForestPoint(estimate.value, estimate.low, estimate.high)
 
 
 class RatingsPlots:

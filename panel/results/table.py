@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -144,6 +145,9 @@ class Table:
             it is beyond chance; from this size on the tint is deepest, where none is larger.
         scale: the ends of the scale of a table that is shown as a heat map of means, each cell
             shaded by its place on it.
+        curve: of a table that is drawn as a specification curve, what rows have the choices in that
+            stand as marks below it, each with its kind; `main` in a row says that it is the main
+            analysis.
         remarks: what is said below it.
         programs: whether it is in the formats for programs, and its figures may be required; not
             one that shows people anew what stands in another table.
@@ -163,6 +167,7 @@ class Table:
     beside: str = ""
     heat: float | None = None
     scale: tuple[float, float] | None = None
+    curve: str = ""
     remarks: Sequence[str] = ()
     programs: bool = True
 
@@ -216,6 +221,13 @@ class Table:
             )
         said = [label for label in labels if label and label != ALL] or labels[:1]
         return ", ".join(said)
+
+
+def choices_by_kind(of_rows: Sequence[Sequence[tuple[str, str]]]) -> list[tuple[str, str]]:
+    """Return the choices of a specification curve by kind, the commonest of each first."""
+    counts = Counter(choice for choices in of_rows for choice in choices)
+    kinds = [kind for kind, _ in counts]
+    return sorted(counts, key=lambda choice: (kinds.index(choice[0]), -counts[choice]))
 
 
 def one_line(head: str) -> str:

@@ -24,7 +24,7 @@ from persona_panel.results.definitions import definitions_of
 from persona_panel.results.page_text import sentence, shown
 from persona_panel.results.result import Result
 from persona_panel.results.shown import shown_table
-from persona_panel.results.table import Column, Table, one_line
+from persona_panel.results.table import Column, Table, choices_by_kind, one_line
 from persona_panel.statistics.core.display import signed
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.levels import LEVEL
@@ -94,6 +94,21 @@ class _Section:
     key: str
     kind: str
     n_more: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Curve:
+    """A specification curve as the template lays it out: of each row its place across, its value
+    and ends, whether 0 lies outside them, and whether it is the main analysis; of each choice where
+    it is marked."""
+
+    title: str
+    head: str
+    axis: Axis
+    points: Sequence[tuple[str, float, float, float, bool, bool]]
+    choices: Sequence[tuple[str, str, Sequence[str]]]
+    key: str
+    kind: str = "curve"
 
 
 def section(
@@ -237,8 +252,34 @@ def _is_drawn(table: Table, full: bool) -> bool:
     )
 
 
-def _pictured(table: Table, full: bool, linked: bool) -> _Section:
+def _curve(table: Table) -> _Curve:
+    """Lay out the rows that have a value, the least at the left."""
+    column = table.charted()
+    assert column is not None  # noqa: S101
+    rows = [row for row in reversed(table.rows) if not isnan(row[column.name].value)]
+    across = Axis(0.0, float(len(rows)))
+    places = [across.at(n + 0.5) for n in range(len(rows))]
+    points = [
+        (place, of.value, *of.ends, of.sign != 0, bool(row.get("main")))
+        for place, row in zip(places, rows, strict=True)
+        for of in (row[column.name],)
+    ]
+    choices = [
+        (*choice, [x for x, row in zip(places, rows, strict=True) if choice in row[table.curve]])
+        for choice in choices_by_kind([row[table.curve] for row in rows])
+    ]
+    axis = _axis(table, column, rows) or Axis(-1.0, 1.0)
+    key = (
+        f"{_key(table, column, rows).replace('band', 'line')}; grey: 0 lies in it; ◇ main "
+        "analysis; marks below: the choices of each analysis"
+    )
+    return _Curve(table.title, one_line(column.head), axis, points, choices, key)
+
+
+def _pictured(table: Table, full: bool, linked: bool) -> _Section | _Curve:
     """The chart with its main estimates, whose intervals it draws; a heat map as it is."""
+    if table.curve:
+        return _curve(table)
     if _is_heat(table):
         cut = replace(table, columns=tuple(table.shown_columns(full)[:_PICTURED]))
         return _section(cut, full, linked, n=_PICTURED)

@@ -37,7 +37,7 @@ def test_help_has_the_commands_under_headings() -> None:
     for heading, entries in SECTIONS.items():
         assert listed[heading] == list(entries)
     assert listed["Start"][:3] == ["demo", "init", "score"]
-    assert {"agree", "contested", "plan", "select"} <= set(listed["Panel"])
+    assert {"agree", "contested", "plan", "robustness", "select"} <= set(listed["Panel"])
     assert {"generate", "prompts", "questions", "keypoints"} <= set(listed["Texts"])
     line = " ".join(text.partition("  people ")[2].partition("Robustness:")[0].split())
     within = [words[1] for words, _ in commands_in(command) if words[0] == "people" and words[1:]]

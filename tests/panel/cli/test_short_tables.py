@@ -203,6 +203,7 @@ _MODEL = ("--model", "openai:stub@http://127.0.0.1:9/v1", "--dry-run")
 PRINTED: dict[str, tuple[str, ...]] = {
     "agree": ("run", *QUICK),
     "contested": ("run",),
+    "robustness": ("run",),
     "plan": ("--from", "run"),
     "select": ("run", "--n", "5", "--out", "items.csv"),
     "compare": ("run", "other"),

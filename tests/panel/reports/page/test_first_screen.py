@@ -126,8 +126,8 @@ def test_the_page_fits_every_width(
 
 
 UNEXPLAINED = {
-    "abstentions", "judgments", "largest set", "level of measurement", "missing", "p, adjusted",
-    "prompts", "rated/ scored", "sets", "value",
+    "abstentions", "judges", "judgments", "largest set", "level of measurement", "missing",
+    "p, adjusted", "prompts", "rated/ scored", "sets", "value",
     # Tables that are explained as a whole: shares of scores, variance components.
     *map(str, range(1, 11)), "persona", "persona × response interaction, and error",
 }  # fmt: skip

@@ -156,13 +156,17 @@ def test_every_section_is_there(page: Path, hostile_run: Run) -> None:
     drawn, then closed tables; the system that declines is shown and not ranked."""
     html = page.read_text("utf-8")
     ids = re.findall(r'<section id="(\w+)"', html)
-    assert ids == ["answer", "systems", "trust", "differences", "contested", "method", "texts"]
+    assert ids == [
+        "answer", "systems", "trust", "differences", "robustness", "contested", "method", "texts"
+    ]  # fmt: skip
     nav = html.partition("</nav>")[0]
     assert re.findall(r'href="#(\w+)"', nav.partition("<ol>")[2]) == ids
     for each in ids[1:-1]:
         own = html.partition(f'<section id="{each}"')[2].partition("</section>")[0]
         assert '<p class="lede">' in own.partition("<details>")[0]
-        assert ("<table" in own.partition("<details>")[0]) == (each in ("systems", "differences"))
+        assert ("<table" in own.partition("<details>")[0]) == (
+            each in ("systems", "differences", "robustness")
+        )
     assert "<details open" not in html
     assert re.search(r"shy is not ranked: \d+ of its \d+ judgments are abstentions", html)
     assert f'<td data-label="Note" class="t">{Reason.DECLINES}</td>' in html

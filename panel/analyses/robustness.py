@@ -1,0 +1,355 @@
+"""Does the ranking of systems survive other reasonable choices: a multiverse of analyses."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import compress
+from math import isnan, nan
+from typing import TYPE_CHECKING, Any
+
+from persona_panel.analyses import parameters
+from persona_panel.analyses.analysis import analysis
+from persona_panel.analyses.once import once_per_run
+from persona_panel.results.conclusions.wording import counted, first_of, in_brackets
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
+from persona_panel.statistics.core.display import COMPOSITE
+from persona_panel.statistics.core.estimate import Estimate
+
+if TYPE_CHECKING:
+    from persona_panel.analyses.inputs import RunSource
+    from persona_panel.graphs import Judge
+    from persona_panel.runs.run import Run
+    from persona_panel.statistics.core.arrays import Array
+    from persona_panel.statistics.core.estimate import Difference
+    from persona_panel.statistics.multiverse import Exclusion, Multiverse, Specification
+
+_AGGREGATIONS = {"ranks": "ranks by judge", "z-scores": "z-scores by judge"}
+_JUDGE, _NOTHING = "judge ", "nothing left out"
+_NAMED = 3
+_HOW_TO_READ = (
+    "Lead: the difference from the system from which it is the hardest to tell, in standard "
+    "deviations of the prompts' differences. All analyses are of the same ratings: the share that "
+    "agrees is no probability, and no p-value is given for all of them together."
+)
+
+
+@analysis(
+    "Robustness of the ranking",
+    parameters.run(),
+    group="Panel",
+    example="runs/first",
+    requirements=("analyses_ahead >= 0.9",),
+)
+def robustness(run: RunSource) -> Result:
+    """Compare the systems of RUN with other reasonable choices.
+
+    RUN is a run's folder. Ratings are aggregated by mean, median, trimmed mean (without a fifth of
+    the judges at either end), ranks by judge or z-scores by judge; on the composite or one
+    dimension; without one model, one axis of personas, one judge, the judge who correlates least
+    with the others, or the prompts with a contested response. All combinations are computed or,
+    where they are more than 400, those with at most two changes. Printed are in how many analyses
+    the first system is ahead, and which choices reverse that; --full lists the analyses, --plot
+    draws them (specification curve: Simonsohn et al. 2020; multiverse: Steegen et al. 2016).
+
+    Args:
+        run: a run's folder, or a run.
+
+    Raises:
+        InputError: there is no run in that folder.
+    """
+    from persona_panel.analyses.inputs import opened_run
+
+    opened = opened_run(run)
+    return robustness_result(opened, source="" if opened is run else str(run))
+
+
+def robustness_result(run: Run, *, source: str = "") -> Result:
+    """Return the result of a run; `source`: what it is called."""
+    computed = analyses_of(run)
+    if computed is None:
+        return Result("robustness", ["Fewer than two systems are ranked."], ())
+    labels = {dimension.id: dimension.label for dimension in run.rubric.dimensions}
+    labels |= _AGGREGATIONS | {"": _NOTHING, COMPOSITE: COMPOSITE}
+    n, leader = len(computed.analyses), computed.leader
+    firsts, winners = _counts(computed)
+    claims = _claims(computed)
+    tables = [
+        _analyses(computed, labels),
+        claims,
+        _by_choice(computed, labels),
+        Table(
+            "systems",
+            (Key("system", "system", {leader}),),
+            (
+                Column("ahead", "estimate", figure="analyses_ahead"),
+                Column("significantly_ahead", "estimate", figure="analyses_significant"),
+                Column("n_ahead", "whole"),
+                Column("n_significant", "whole"),
+                Column("n_analyses", "whole"),
+            ),
+            [
+                {
+                    "system": name, "ahead": Estimate(firsts[name] / n, exact=True),
+                    "significantly_ahead": Estimate(winners[name] / n, exact=True),
+                    "n_ahead": firsts[name], "n_significant": winners[name], "n_analyses": n,
+                }
+                for name in dict.fromkeys([leader, *firsts])
+            ],
+        ),
+    ]  # fmt: skip
+    remarks = [_HOW_TO_READ]
+    if computed.n_undefined:
+        remarks.append(f"{computed.n_undefined:,} more compare {leader} with no system.")
+    return Result(
+        "robustness", [*_conclusion(computed, claims.rows, labels)], tables, remarks, source=source,
+        coverage=run.coverage,
+    )  # fmt: skip
+
+
+@once_per_run
+def analyses_of(run: Run) -> Multiverse | None:
+    """Return every analysis of a run's systems; None where fewer than two are ranked."""
+    from persona_panel.runs.scale_limits import composite_terms
+    from persona_panel.statistics.multiverse import multiverse
+
+    judges, _ = run.ranking_columns()
+    ratings = run.ratings[:, judges]
+    terms = composite_terms(ratings, run.rubric, run.dimensions, run.categories)
+    if terms is None:
+        return None
+    of = {COMPOSITE: terms}
+    numeric = [d for d, name in enumerate(run.dimensions) if name not in run.categories]
+    if len(numeric) > 1:
+        of |= {run.dimensions[d]: ratings[:, :, [d]] for d in numeric}
+    return multiverse(
+        of,
+        [item.system for item in run.items],
+        [item.prompt_id for item in run.items],
+        [*_exclusions(run, judges, terms)],
+        abstentions=run.abstentions(range(len(run.items)), judges),
+    )
+
+
+def _exclusions(run: Run, columns: Sequence[int], terms: Array) -> Iterator[Exclusion]:
+    """Yield what is left out in turn, groups of judges first."""
+    import numpy as np
+
+    from persona_panel.analyses.breakdown.groups import axes_of
+    from persona_panel.analyses.contested import most_contested
+    from persona_panel.statistics.core.arrays import mean_there
+    from persona_panel.statistics.multiverse import Exclusion, least_correlated
+
+    judges, axes = [run.judges[column] for column in columns], axes_of(run)
+    for what, of_judges in (
+        ("model {}", [judge.model for judge in judges]),
+        ("{} personas", [axes.get(judge.persona, "") for judge in judges]),
+    ):
+        for name in dict.fromkeys(filter(None, of_judges)):
+            yield Exclusion(what.format(name), np.array([each != name for each in of_judges]))
+    if run.rubric.numeric and run.items:
+        contested = {each.prompt_id for each in most_contested(run) if each.established}
+        kept = np.array([item.prompt_id not in contested for item in run.items])
+        yield Exclusion("contested prompts", responses=kept)
+    places = np.arange(len(columns))
+    if (worst := least_correlated(mean_there(terms, 2))) is not None:
+        yield Exclusion("the least correlated judge", places != worst)
+    for place, name in enumerate(_named_judges(run, judges)):
+        yield Exclusion(f"{_JUDGE}{name}", places != place)
+
+
+def _named_judges(run: Run, judges: Sequence[Judge]) -> list[str]:
+    """Return the judges by what they differ in."""
+    from persona_panel.analyses.breakdown.groups import labels_of_personas
+
+    labels = labels_of_personas(run)
+    of = [(labels[j.persona], j.model, j.elicitation, str(j.replicate)) for j in judges]
+    several = [len(set(facet)) > 1 for facet in zip(*of, strict=True)]
+    return [" · ".join(compress(each, several)) or each[1] for each in of]
+
+
+def _counts(computed: Multiverse) -> tuple[Counter[str], Counter[str]]:
+    """Count in how many analyses each system is ahead, none where it is empty, and in how many
+    significantly."""
+    analyses = computed.analyses
+    return Counter(each.first for each in analyses), Counter(each.winner for each in analyses)
+
+
+def _words(each: Specification, labels: Mapping[str, str]) -> str:
+    """Return the choices that an analysis changes; empty of the main one."""
+    changed = dict(each.changed)
+    said = [
+        labels.get(changed.get("aggregation", ""), changed.get("aggregation", "")),
+        f"without {changed['without']}" if "without" in changed else "",
+        f"{labels[changed['dimension']]} alone" if "dimension" in changed else "",
+    ]
+    return ", ".join(part for part in said if part not in ("", _NOTHING))
+
+
+def _conclusion(
+    computed: Multiverse, claims: Sequence[Mapping[str, Any]], labels: Mapping[str, str]
+) -> Iterator[str]:
+    leader, analyses, main = computed.leader, computed.analyses, computed.main
+    firsts, winners = _counts(computed)
+    others = [
+        f"; {name or 'no system'} in {n:,}"
+        + (f", significantly in {winners[name]:,}" if name and winners[name] else "")
+        for name, n in firsts.most_common()
+        if name != leader
+    ]
+    so_far = "is" if main.winner else "is first, not significantly: it is"
+    yield (
+        f"{leader} {so_far} ahead in {firsts[leader]:,} of {len(analyses):,} analyses, "
+        f"significantly in {winners[leader]:,}{''.join(others[:_NAMED])}."
+    )
+
+    def choices(does: str, of: str, holds: Callable[[Specification], bool]) -> Iterator[str]:
+        """Yield which choices, the fewest for which it holds, do that; `of`: what they lead to."""
+        least = computed.least_changes(holds)
+        fewest = [each for each in least if len(each.changed) == len(least[0].changed)]
+        if fewest:
+            k = len(fewest[0].changed)
+            how = ("One choice is", "Two choices together are", "Three choices together are")[k - 1]
+            which = [
+                f"{_words(each, labels)}{in_brackets(getattr(each, of) if of else '')}"
+                for each in fewest
+            ]
+            yield f"{how} enough to {does}: {first_of(which, _NAMED)}."
+
+    others_first = [
+        *choices("put another system first", "first", lambda of: of.first not in (leader, ""))
+    ]
+    yield from others_first or ["No choice puts another system first."]
+    if main.winner:
+        yield from choices(
+            "make that not significant", "",
+            lambda of: of.first in (leader, "") and of.winner != leader,
+        )  # fmt: skip
+    else:
+        yield from choices("make a lead significant", "winner", lambda of: bool(of.winner))
+    kept = sum(row["n_ahead"] == row["n"] for row in claims)
+    n = f"{counted(len(claims), 'significant difference')} between systems"
+    if len(claims) > 1 and kept == len(claims):
+        yield f"In all of them the sign of {n} is the same."
+    elif len(claims) > 1:
+        least = min(claims, key=lambda row: row["n_ahead"] / row["n"])
+        yield (
+            f"Of {n} {kept:,} keep their sign in all of them; {least['a']} − "
+            f"{least['b']} does in {least['n_ahead']:,} of {least['n']:,}."
+        )
+
+
+def _by_choice(computed: Multiverse, labels: Mapping[str, str]) -> Table:
+    """Count the analyses with each choice, those that agree least first."""
+    of_choice: dict[tuple[str, str], list[Specification]] = {}
+    for each in computed.analyses:
+        of = each.choices
+        for kind in ("aggregation", "without", "dimension"):
+            of_choice.setdefault((kind, getattr(of, kind)), []).append(each)
+    rows: list[dict[str, Any]] = []
+    for (kind, value), those in of_choice.items():
+        leads = sorted(each.lead.value for each in those if not isnan(each.lead.value))
+        rows.append(
+            {
+                "kind": kind, "choice": value, "n": len(those),
+                "n_ahead": sum(each.first == computed.leader for each in those),
+                "n_significant": sum(each.winner == computed.leader for each in those),
+                "lead": leads[len(leads) // 2] if leads else nan,
+                "least_lead": leads[0] if leads else nan,
+            }
+        )  # fmt: skip
+    rows.sort(key=lambda row: (row["n_ahead"] / row["n"], row["n_significant"] / row["n"]))
+    without = {value: f"without {value}" for kind, value in of_choice if kind == "without"}
+    alone = {value: f"{labels[value]} alone" for kind, value in of_choice if kind == "dimension"}
+    called = {**labels, **without, **alone, "": _NOTHING, COMPOSITE: COMPOSITE}
+    return Table(
+        "choices",
+        (Key("kind"), Key("choice", "choice", labels=called)),
+        (
+            Column("n_ahead", "whole", "ahead", of="n"),
+            Column("n_significant", "whole", "significantly", of="n"),
+            Column("n", "whole"),
+            Column("lead", "number", "median\nlead", signed=True),
+            Column("least_lead", "number", "least\nlead", signed=True),
+        ),
+        rows,
+        f"Analyses in which {computed.leader} is ahead",
+    )
+
+
+def _claims(computed: Multiverse) -> Table:
+    """Count the analyses that keep each significant difference of the main one."""
+    of_pair: dict[tuple[str, str], list[Difference]] = {}
+    for each in computed.analyses:
+        for of in each.board.differences:
+            of_pair.setdefault((of.a, of.b), []).append(of)
+    rows: list[dict[str, Any]] = []
+    for claim in (each.from_above for each in computed.main.board.differences if each.shown):
+        turned = [-of for of in of_pair.get((claim.b, claim.a), ())]
+        those = [of for of in of_pair.get((claim.a, claim.b), []) + turned if not isnan(of.value)]
+        n_ahead, n = sum(of.value > 0 for of in those), len(those)
+        rows.append(
+            {
+                "a": claim.a, "b": claim.b, "n": n, "n_ahead": n_ahead,
+                "n_significant": sum(of.shown and of.value > 0 for of in those),
+                "n_reversed": sum(of.shown and of.value < 0 for of in those),
+            }
+        )  # fmt: skip
+    return Table(
+        "claims",
+        (Key("a", "systems"), Key("b")),
+        (
+            Column("n_ahead", "whole", "same sign", of="n"),
+            Column("n_significant", "whole", "significant", of="n"),
+            Column("n_reversed", "whole", "reversed", of="n"),
+            Column("n", "whole"),
+        ),
+        rows,
+        "Significant differences of the main analysis, in all analyses",
+        when="full",
+        sides=("a", "b"),
+    )
+
+
+def _left_out(without: str) -> str:
+    if not without:
+        return _NOTHING
+    return f"without {'one judge' if without.startswith(_JUDGE) else without}"
+
+
+def _analyses(computed: Multiverse, labels: Mapping[str, str]) -> Table:
+    """Return the analyses, the largest lead first."""
+    ordered = sorted(computed.analyses, key=lambda each: (isnan(each.lead.value), -each.lead.value))
+    rows = [
+        {
+            "changes": _words(each, labels) or "main analysis",
+            "aggregation": each.choices.aggregation, "without": each.choices.without,
+            "dimension": each.choices.dimension, "lead": each.lead, "against": each.lead.b,
+            "first": each.first, "winner": each.winner, "main": not each.changed,
+            "n_prompts": each.n_prompts, "n_judges": each.n_judges,
+            "marked": (
+                ("aggregation", labels.get(each.choices.aggregation, each.choices.aggregation)),
+                ("without", _left_out(each.choices.without)),
+                ("dimension", labels[each.choices.dimension]),
+            ),
+        }
+        for each in ordered
+    ]  # fmt: skip
+    return Table(
+        "analyses",
+        (Key("changes", "changed"), Key("aggregation"), Key("without"), Key("dimension")),
+        (
+            Column("lead", "estimate", "lead", signed=True),
+            Column("against", "text", "over"),
+            Column("first", "text"),
+            Column("winner", "text"),
+            Column("main", "flag"),
+            Column("n_judges", "whole", "judges"),
+            Column("n_prompts", "whole", "prompts"),
+        ),
+        rows,
+        f"Lead of {computed.leader}, in standard deviations of the prompts' differences",
+        when="full",
+        curve="marked",
+    )

@@ -1,0 +1,332 @@
+"""Systems ranked in every combination of reasonable choices: a multiverse of analyses.
+
+The choices are how a response's ratings become a score, what is left out, and which dimension
+counts. Sources: U. Simonsohn, J. P. Simmons & L. D. Nelson (2020), "Specification curve analysis";
+S. Steegen, F. Tuerlinckx, A. Gelman & W. Vanpaemel (2016), "Increasing transparency through a
+multiverse analysis".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from itertools import product
+from math import nan, sqrt
+
+import numpy as np
+
+from persona_panel.statistics.core.arrays import (
+    Array,
+    IntArray,
+    Labels,
+    Mask,
+    Reason,
+    divide,
+    encode_labels,
+    mean_there,
+)
+from persona_panel.statistics.core.estimate import Difference
+from persona_panel.statistics.core.ranking import (
+    JudgeSample,
+    Leaderboard,
+    decisive_difference,
+    rank_systems,
+)
+
+MEAN, MEDIAN, TRIMMED, RANKS, Z_SCORES = "mean", "median", "trimmed mean", "ranks", "z-scores"
+AGGREGATIONS: Mapping[str, int] = {MEAN: 1, MEDIAN: 3, TRIMMED: 5, RANKS: 1, Z_SCORES: 1}
+"""How the judges' ratings of a response become its score, and from how many judges on that differs
+from another of these: ranks are by judge within the prompt, z-scores by judge over all responses,
+both averaged over judges."""
+MOST = 400
+"""How many analyses there are at most while more than one choice is changed at a time."""
+_TRIMMED = 0.2
+"""The share of judges that the trimmed mean leaves out at either end."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Exclusion:
+    """A choice of what is left out.
+
+    Attributes:
+        name: what it is called; empty of nothing.
+        judges, responses: which are kept; None: all.
+    """
+
+    name: str = ""
+    judges: Mask | None = None
+    responses: Mask | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Choices:
+    """The choices of an analysis: how ratings are aggregated, what is left out (empty: nothing),
+    and the dimension."""
+
+    aggregation: str
+    without: str
+    dimension: str
+
+
+@dataclass(frozen=True, slots=True)
+class Specification:
+    """An analysis of the multiverse.
+
+    Attributes:
+        choices: its choices; `changed` are those that are not the main analysis'.
+        board: its systems and their differences.
+        lead: of the system that leads the main analysis, over the one from which it is the hardest
+            to tell: the mean over prompts of the difference, by its standard deviation over prompts
+            (Cohen's d of paired values), with the 95 % interval of the difference by the same and
+            the unadjusted p-value that decides; NaN with the reason where nothing is tested.
+        n_judges, n_prompts: of how many it is.
+    """
+
+    choices: Choices
+    changed: frozenset[tuple[str, str]]
+    board: Leaderboard
+    lead: Difference
+    n_judges: int
+    n_prompts: int
+
+    @property
+    def first(self) -> str:
+        """Return the system that is ahead of all others; empty where there is none."""
+        leading = [entry.system for entry in self.board.systems if entry.rank == 1]
+        return leading[0] if len(leading) == 1 else ""
+
+    @property
+    def winner(self) -> str:
+        """Return the system that is significantly ahead; empty where none is."""
+        return "" if self.board.winner is None else self.board.winner.system
+
+
+@dataclass(frozen=True, slots=True)
+class Multiverse:
+    """Every analysis in which the leader of the main one is compared with another system.
+
+    Attributes:
+        leader: the system that is first in the main analysis.
+        analyses: the main one first.
+        n_undefined: how many others compare it with none.
+    """
+
+    leader: str
+    analyses: tuple[Specification, ...]
+    n_undefined: int
+
+    @property
+    def main(self) -> Specification:
+        """Return the main analysis."""
+        return self.analyses[0]
+
+    def least_changes(self, holds: Callable[[Specification], bool]) -> list[Specification]:
+        """Return the analyses for which this holds, the fewest changed choices first, without those
+        that change more than another of them does."""
+        least: list[Specification] = []
+        for each in sorted(filter(holds, self.analyses), key=lambda each: len(each.changed)):
+            if not any(other.changed <= each.changed for other in least):
+                least.append(each)
+        return least
+
+
+def multiverse(
+    terms: Mapping[str, Array],
+    systems: Sequence[str],
+    prompts: Labels,
+    exclusions: Sequence[Exclusion] = (),
+    *,
+    abstentions: IntArray | None = None,
+) -> Multiverse | None:
+    """Return the analyses of all combinations of choices.
+
+    How to read it: where the leader is ahead in all of them, no choice decides that. The analyses
+    are of the same ratings: their share is no probability, and they have no p-value together.
+
+    Args:
+        terms: by dimension, the main one first, what of each judge a response's score is the mean
+            of `(responses, judges, terms)`, NaN where missing; see `JudgeSample`.
+        systems, prompts: of each response.
+        exclusions: what is left out in turn. Of several that leave the same, and of those that
+            leave nothing out or nothing over, the first and none are taken.
+        abstentions: as of `rank_systems`; a system that declines is ranked nowhere.
+
+    Returns:
+        None where the main analysis ranks fewer than two systems.
+
+    >>> both = np.array([[5.0, 5, 1], [4, 4, 9], [6, 5, 1], [4, 5, 9]])[:, :, None]
+    >>> found = multiverse({"quality": both}, [*"abab"], "ppqq")
+    >>> [(each.choices.aggregation, each.first) for each in found.analyses]
+    [('mean', 'b'), ('median', 'a'), ('ranks', 'a'), ('z-scores', 'a')]
+    """
+    _names, of_prompt = encode_labels(prompts, len(systems))
+    prompt_of = np.array([f"{code:09d}" for code in of_prompt])
+    system_of = np.array(systems, dtype=object)
+
+    @cache
+    def transformed(aggregation: str, dimension: str) -> Array:
+        of = terms[dimension]
+        if aggregation == RANKS:
+            return ranks_by_judge(of, of_prompt)
+        return z_scores_by_judge(of) if aggregation == Z_SCORES else of
+
+    def board_of(choices: Choices, without: Exclusion) -> Leaderboard:
+        rows, judges = _kept(without, len(systems), next(iter(terms.values())).shape[1])
+        of = transformed(choices.aggregation, choices.dimension)[np.ix_(rows, judges)]
+        sample = None
+        if choices.aggregation in (MEDIAN, TRIMMED):
+            scores = _aggregated(choices.aggregation, _rating_all(of, of_prompt[rows]))
+        else:
+            scores = mean_there(of, 1).mean(axis=1)
+            sample = JudgeSample(of, {}) if np.isnan(of).any() else None
+        return rank_systems(
+            system_of[rows].tolist(), prompt_of[rows].tolist(), scores, np.empty((len(rows), 0)),
+            [], judges=sample, abstentions=None if abstentions is None else abstentions[rows],
+        )  # fmt: skip
+
+    shape = next(iter(terms.values())).shape
+    analyses: list[Specification] = []
+    n_undefined, leader = 0, ""
+    for choices, without in _combinations([*terms], _distinct(exclusions, shape[:2]), shape):
+        board = board_of(choices, without)
+        if not analyses:
+            if len(board.ranked) < 2:
+                return None
+            leader = board.ranked[0]
+            main = choices
+        if leader not in board.ranked or len(board.ranked) < 2:
+            n_undefined += 1
+            continue
+        rows, judges = _kept(without, *shape[:2])
+        analyses.append(
+            Specification(
+                choices,
+                _changed(choices, main),
+                board,
+                _lead(board, leader),
+                len(judges),
+                len(np.unique(of_prompt[rows])),
+            )
+        )
+    return Multiverse(leader, tuple(analyses), n_undefined)
+
+
+def ranks_by_judge(terms: Array, prompts: IntArray) -> Array:
+    """Return which share of the prompt's other responses each judge puts below each, ties counting
+    half, `(responses, judges, terms)`: ranks from 0 (last) to 1. NaN where a judge has not rated,
+    or no other response to the prompt."""
+    ranks = np.full(terms.shape, nan)
+    for prompt in np.unique(prompts):
+        rows = np.flatnonzero(prompts == prompt)
+        of = terms[rows]
+        below = np.array([(one > of).sum(axis=0) + ((one == of).sum(axis=0) - 1) / 2 for one in of])
+        others = (~np.isnan(of)).sum(axis=0) - 1.0
+        ranks[rows] = np.where(np.isnan(of), nan, divide(below, np.where(others > 0, others, nan)))
+    return ranks
+
+
+def z_scores_by_judge(terms: Array) -> Array:
+    """Return each judge's ratings less his mean, by his standard deviation (n − 1), `(responses,
+    judges, terms)`; NaN of a judge who rates all alike."""
+    about = terms - mean_there(terms, 0, keepdims=True)
+    n = (~np.isnan(terms)).sum(axis=0, keepdims=True)
+    variance = divide(np.nansum(about**2, axis=0, keepdims=True), np.where(n > 1, n - 1, nan))
+    # Of a judge without any, the rounding of his mean is no spread.
+    spread = np.where(variance > 1e-18, np.sqrt(variance), nan)
+    scores: Array = about / spread
+    return scores
+
+
+def least_correlated(scores: Array) -> int | None:
+    """Return the place of the judge whose scores `(responses, judges)` correlate least with the
+    mean of the others' (Pearson's r); None of fewer than three judges, or where none is defined."""
+    if scores.shape[1] < 3:
+        return None
+    correlations = []
+    for judge in range(scores.shape[1]):
+        others = mean_there(np.delete(scores, judge, axis=1), 1)
+        both = ~np.isnan(scores[:, judge]) & ~np.isnan(others)
+        x, y = (side[both] - mean_there(side[both], 0) for side in (scores[:, judge], others))
+        correlations.append(float(divide((x * y).sum(), sqrt((x * x).sum() * (y * y).sum()))))
+    return None if np.isnan(correlations).all() else int(np.nanargmin(correlations))
+
+
+def _aggregated(aggregation: str, terms: Array) -> Array:
+    """Return each response's score `(responses,)`, the mean over terms."""
+    ordered = np.sort(terms, axis=1)
+    n = (~np.isnan(terms)).sum(axis=1, keepdims=True)
+    cut = (n - 1) // 2 if aggregation == MEDIAN else np.floor(_TRIMMED * n)
+    place = np.arange(terms.shape[1])[None, :, None]
+    kept = np.where((place >= cut) & (place < n - cut), ordered, nan)
+    return mean_there(kept, 1).mean(axis=1)
+
+
+def _rating_all(terms: Array, prompts: IntArray) -> Array:
+    """Return the ratings of judges who rated all responses to the prompt that any judge rated, so
+    that no judge's severity moves a difference; NaN of the others."""
+    missing = np.isnan(terms) & ~np.isnan(terms).all(axis=1, keepdims=True)
+    if not missing.any():
+        return terms
+    lacking = np.zeros((int(prompts.max()) + 1, *terms.shape[1:]), dtype=np.bool_)
+    np.logical_or.at(lacking, prompts, missing)
+    return np.where(lacking[prompts], nan, terms)
+
+
+def _kept(without: Exclusion, n_responses: int, n_judges: int) -> tuple[IntArray, IntArray]:
+    """Return the places of the responses and the judges that are kept."""
+    rows = np.arange(n_responses) if without.responses is None else without.responses.nonzero()[0]
+    judges = np.arange(n_judges) if without.judges is None else without.judges.nonzero()[0]
+    return rows, judges
+
+
+def _distinct(exclusions: Sequence[Exclusion], shape: Sequence[int]) -> list[Exclusion]:
+    """Return the main choice, which leaves nothing out, and those that leave something else."""
+    distinct: dict[tuple[bytes, bytes], Exclusion] = {}
+    for each in (Exclusion(), *exclusions):
+        rows, judges = _kept(each, shape[0], shape[1])
+        if len(rows) and len(judges):
+            distinct.setdefault((rows.tobytes(), judges.tobytes()), each)
+    return [*distinct.values()]
+
+
+def _combinations(
+    dimensions: Sequence[str], exclusions: Sequence[Exclusion], shape: Sequence[int]
+) -> Iterator[tuple[Choices, Exclusion]]:
+    """Yield the combinations, the main one first: of all choices or, where these are more than
+    `MOST`, of as many at a time as are not."""
+    n_judges = {each.name: len(_kept(each, shape[0], shape[1])[1]) for each in exclusions}
+    of = [
+        (Choices(aggregation, each.name, dimension), each)
+        for dimension, each, aggregation in product(dimensions, exclusions, AGGREGATIONS)
+        if n_judges[each.name] >= AGGREGATIONS[aggregation]
+    ]
+    main = of[0][0]
+    for most in (3, 2, 1):
+        kept = [(choices, each) for choices, each in of if len(_changed(choices, main)) <= most]
+        if len(kept) <= MOST:
+            break
+    yield from kept
+
+
+def _changed(choices: Choices, main: Choices) -> frozenset[tuple[str, str]]:
+    named = ("aggregation", "without", "dimension")
+    return frozenset(
+        (name, getattr(choices, name))
+        for name in named
+        if getattr(choices, name) != getattr(main, name)
+    )
+
+
+def _lead(board: Leaderboard, leader: str) -> Difference:
+    others = [name for name in board.ranked if name != leader]
+    decisive = decisive_difference([leader, *others], board.differences)
+    if decisive is None or decisive.sampled is None:
+        reasons = (str(each.reason) for each in board.differences if leader in (each.a, each.b))
+        return Difference(nan, reason=next(reasons, str(Reason.FEW_SYSTEMS)), a=leader)
+    sd = decisive.sampled.errors[0][0] * sqrt(decisive.sampled.n_prompts)
+    low, high = decisive.sampled.interval()
+    return Difference(
+        decisive.value / sd, low / sd, high / sd, over="prompts", n=decisive.n, p=decisive.p,
+        a=leader, b=decisive.b,
+    )  # fmt: skip

@@ -1,0 +1,130 @@
+"""`robustness`: a run whose winner one model makes, its sentences, tables and picture."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+
+from persona_panel import Panel, Persona, Response, load_run, robustness
+from persona_panel.cli.main import command
+from persona_panel.rubrics import ModelRequest
+from persona_panel.testing import ScriptedModel
+from tests.helpers.results import concluded_in
+
+PERSONAS = [
+    Persona(id=name, label=name.title(), axis="all", description=f"You are {name}.")
+    for name in ("ann", "bob", "cat")
+]
+
+
+def answers(favours: str, by: int) -> Callable[[ModelRequest], str]:
+    """2 for the text of one system, for the other's `by` more; ann gives more than one point only
+    every second time."""
+
+    def answer(request: ModelRequest) -> str:
+        asked = str(request)
+        own = f"An essay by {favours}" in asked
+        return json.dumps(
+            {
+                "good_opening": 2
+                + own * (by - (by > 1 and "number 1" in asked and "You are ann" in asked))
+            }
+        )
+
+    return answer
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Six prompts answered by elm and oak; the model `fair` gives elm one point more,
+    `biased` gives oak two, as ann one."""
+    out = tmp_path_factory.mktemp("robustness") / "run"
+    models = [
+        ScriptedModel(answers("elm", 1), model="fair"),
+        ScriptedModel(answers("oak", 2), model="biased"),
+    ]
+    batch = [
+        Response(id=f"{name}{i}", prompt=f"Why {i}?", system=name,
+                 text=f"An essay by {name}, number {i % 2}.")
+        for i in range(6)
+        for name in ("elm", "oak")
+    ]  # fmt: skip
+    Panel(PERSONAS, models, "debate-speech").score(batch, out=out)
+    return out
+
+
+def test_one_model_reverses_the_winner(folder: Path) -> None:
+    """Oak leads by the mean of both models; without the biased one elm does, which is named
+    first."""
+    result = CliRunner().invoke(command, ["robustness", str(folder)], env={"COLUMNS": "80"})
+    assert result.exit_code == 0, result.output
+    said = concluded_in(result.stdout)
+    of = robustness(str(folder))
+    [row] = [row for row in of["choices"].rows if row["choice"] == "model scriptedmodel:biased"]
+    assert row["n_ahead"] == 0
+    n, rows = len(of["analyses"].rows), {row["system"]: row for row in of["systems"].rows}
+    assert said.startswith(
+        f"oak is ahead in {rows['oak']['n_ahead']} of {n} analyses, significantly in "
+    )
+    assert (
+        "One choice is enough to put another system first: z-scores by judge (elm); without model "
+        "scriptedmodel:biased (elm)."
+    ) in said
+    assert len(result.stdout.splitlines()) <= 24
+
+
+def test_counts_are_those_of_the_analyses(folder: Path) -> None:
+    """Every count is that of rows of the table of analyses, and leads fall from row to row."""
+    of = robustness(str(folder))
+    rows = of["analyses"].rows
+    for choice in of["choices"].rows:
+        own = [row for row in rows if row[choice["kind"]] == choice["choice"]]
+        assert choice["n"] == len(own)
+        assert choice["n_ahead"] == sum(row["first"] == "oak" for row in own)
+        assert choice["n_significant"] == sum(row["winner"] == "oak" for row in own)
+    [claim] = of["claims"].rows
+    assert (claim["a"], claim["b"], claim["n"]) == ("oak", "elm", len(rows))
+    assert claim["n_ahead"] == sum(row["first"] == "oak" for row in rows)
+    leads = [row["lead"].value for row in rows if not np.isnan(row["lead"].value)]
+    assert leads == sorted(leads, reverse=True)
+    assert sum(row["main"] for row in rows) == 1
+
+
+def test_the_main_analysis_is_the_runs_own(folder: Path) -> None:
+    """Its lead has the p-value of the leaderboard's difference."""
+    run = load_run(folder)
+    [difference] = run.leaderboard().differences
+    [main] = [row for row in robustness(run)["analyses"].rows if row["main"]]
+    assert main["lead"].p == pytest.approx(difference.p)
+    assert main["lead"].value == pytest.approx(difference.effect_size)
+
+
+def test_a_share_can_be_required(folder: Path) -> None:
+    """The share of analyses in which the first system is ahead decides the exit status."""
+    share = robustness(str(folder))["systems"].rows[0]["ahead"].value
+    for bound, status in ((share - 0.01, 0), (share + 0.01, 3)):
+        words = ["robustness", str(folder), "--require", f"analyses_ahead >= {bound}"]
+        assert CliRunner().invoke(command, words).exit_code == status
+
+
+def test_the_curve_is_drawn(folder: Path, tmp_path: Path) -> None:
+    """Below as many intervals as there are analyses, each choice has a row of marks."""
+    of = robustness(str(folder))
+    figure = of.plot()
+    above, below = figure.axes
+    there = sum(row["lead"].has_interval for row in of["analyses"].rows)
+    values = [row for row in of["analyses"].rows if not np.isnan(row["lead"].value)]
+    assert len(above.collections) == len(values) == there
+    names = [label.get_text() for label in below.get_yticklabels()]
+    assert {"mean", "median", "without one judge", "without model scriptedmodel:…"} <= {*names}
+    assert f"of {len(values)} analyses" in figure.caption
+    figure.savefig(tmp_path / "curve.svg")
+    page = of.text("html", full=True)
+    assert page.count("<circle") == len(values) - 1
+    assert page.count('<path class="theirs"') == 1
+    assert '<th scope="row" class="name foreign">without model scriptedmodel:biased</th>' in page
