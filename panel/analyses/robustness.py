@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from persona_panel.statistics.multiverse import Exclusion, Multiverse, Specification
 
 _AGGREGATIONS = {"ranks": "ranks by judge", "z-scores": "z-scores by judge"}
-_JUDGE, _NOTHING = "judge ", "nothing left out"
+_KINDS = "aggregation", "without", "dimension"
+_JUDGE = "judge "
 _NAMED = 3
 _HOW_TO_READ = (
-    "Lead: the difference from the system from which it is the hardest to tell, in standard "
-    "deviations of the prompts' differences. All analyses are of the same ratings: the share that "
-    "agrees is no probability, and no p-value is given for all of them together."
+    "Of the panel's ratings alone. Lead: the difference from the system from which it is the "
+    "hardest to tell, in standard deviations of the prompts' differences. All analyses are of the "
+    "same ratings: their share is no probability, and no p-value is given for all together."
 )
 
 
@@ -71,41 +72,18 @@ def robustness_result(run: Run, *, source: str = "") -> Result:
     if computed is None:
         return Result("robustness", ["Fewer than two systems are ranked."], ())
     labels = {dimension.id: dimension.label for dimension in run.rubric.dimensions}
-    labels |= _AGGREGATIONS | {"": _NOTHING, COMPOSITE: COMPOSITE}
-    n, leader = len(computed.analyses), computed.leader
-    firsts, winners = _counts(computed)
-    claims = _claims(computed)
-    tables = [
-        _analyses(computed, labels),
-        claims,
-        _by_choice(computed, labels),
-        Table(
-            "systems",
-            (Key("system", "system", {leader}),),
-            (
-                Column("ahead", "estimate", figure="analyses_ahead"),
-                Column("significantly_ahead", "estimate", figure="analyses_significant"),
-                Column("n_ahead", "whole"),
-                Column("n_significant", "whole"),
-                Column("n_analyses", "whole"),
-            ),
-            [
-                {
-                    "system": name, "ahead": Estimate(firsts[name] / n, exact=True),
-                    "significantly_ahead": Estimate(winners[name] / n, exact=True),
-                    "n_ahead": firsts[name], "n_significant": winners[name], "n_analyses": n,
-                }
-                for name in dict.fromkeys([leader, *firsts])
-            ],
-        ),
-    ]  # fmt: skip
+    claims, leader = _claims(computed), computed.leader
     remarks = [_HOW_TO_READ]
     if computed.n_undefined:
         remarks.append(f"{computed.n_undefined:,} more compare {leader} with no system.")
     return Result(
-        "robustness", [*_conclusion(computed, claims.rows, labels)], tables, remarks, source=source,
+        "robustness",
+        [*_conclusion(computed, claims.rows, labels)],
+        (_analyses(computed, labels), claims, _by_choice(computed, labels), _systems(computed)),
+        remarks,
+        source=source,
         coverage=run.coverage,
-    )  # fmt: skip
+    )
 
 
 @once_per_run
@@ -120,7 +98,8 @@ def analyses_of(run: Run) -> Multiverse | None:
     if terms is None:
         return None
     of = {COMPOSITE: terms}
-    numeric = [d for d, name in enumerate(run.dimensions) if name not in run.categories]
+    apart = {COMPOSITE, *run.categories}
+    numeric = [d for d, name in enumerate(run.dimensions) if name not in apart]
     if len(numeric) > 1:
         of |= {run.dimensions[d]: ratings[:, :, [d]] for d in numeric}
     return multiverse(
@@ -176,15 +155,18 @@ def _counts(computed: Multiverse) -> tuple[Counter[str], Counter[str]]:
     return Counter(each.first for each in analyses), Counter(each.winner for each in analyses)
 
 
+def _choice(kind: str, value: str, labels: Mapping[str, str]) -> str:
+    if kind == "aggregation":
+        return _AGGREGATIONS.get(value, value)
+    if kind == "without":
+        return f"without {value}" if value else "nothing left out"
+    return value if value == COMPOSITE else f"{labels[value]} alone"
+
+
 def _words(each: Specification, labels: Mapping[str, str]) -> str:
     """Return the choices that an analysis changes; empty of the main one."""
-    changed = dict(each.changed)
-    said = [
-        labels.get(changed.get("aggregation", ""), changed.get("aggregation", "")),
-        f"without {changed['without']}" if "without" in changed else "",
-        f"{labels[changed['dimension']]} alone" if "dimension" in changed else "",
-    ]
-    return ", ".join(part for part in said if part not in ("", _NOTHING))
+    changed = sorted(each.changed, key=lambda choice: _KINDS.index(choice[0]))
+    return ", ".join(_choice(kind, value, labels) for kind, value in changed)
 
 
 def _conclusion(
@@ -244,15 +226,15 @@ def _by_choice(computed: Multiverse, labels: Mapping[str, str]) -> Table:
     """Count the analyses with each choice, those that agree least first."""
     of_choice: dict[tuple[str, str], list[Specification]] = {}
     for each in computed.analyses:
-        of = each.choices
-        for kind in ("aggregation", "without", "dimension"):
-            of_choice.setdefault((kind, getattr(of, kind)), []).append(each)
+        for kind in _KINDS:
+            of_choice.setdefault((kind, getattr(each.choices, kind)), []).append(each)
     rows: list[dict[str, Any]] = []
     for (kind, value), those in of_choice.items():
         leads = sorted(each.lead.value for each in those if not isnan(each.lead.value))
         rows.append(
             {
-                "kind": kind, "choice": value, "n": len(those),
+                "called": _choice(kind, value, labels), "kind": kind, "choice": value,
+                "n": len(those),
                 "n_ahead": sum(each.first == computed.leader for each in those),
                 "n_significant": sum(each.winner == computed.leader for each in those),
                 "lead": leads[len(leads) // 2] if leads else nan,
@@ -260,12 +242,9 @@ def _by_choice(computed: Multiverse, labels: Mapping[str, str]) -> Table:
             }
         )  # fmt: skip
     rows.sort(key=lambda row: (row["n_ahead"] / row["n"], row["n_significant"] / row["n"]))
-    without = {value: f"without {value}" for kind, value in of_choice if kind == "without"}
-    alone = {value: f"{labels[value]} alone" for kind, value in of_choice if kind == "dimension"}
-    called = {**labels, **without, **alone, "": _NOTHING, COMPOSITE: COMPOSITE}
     return Table(
         "choices",
-        (Key("kind"), Key("choice", "choice", labels=called)),
+        (Key("called", "choice"), Key("kind"), Key("choice")),
         (
             Column("n_ahead", "whole", "ahead", of="n"),
             Column("n_significant", "whole", "significantly", of="n"),
@@ -312,10 +291,28 @@ def _claims(computed: Multiverse) -> Table:
     )
 
 
-def _left_out(without: str) -> str:
-    if not without:
-        return _NOTHING
-    return f"without {'one judge' if without.startswith(_JUDGE) else without}"
+def _systems(computed: Multiverse) -> Table:
+    """Count the analyses in which each system is ahead, for programs and requirements."""
+    (firsts, winners), n = _counts(computed), len(computed.analyses)
+    columns = (
+        Column("ahead", "estimate", figure="analyses_ahead"),
+        Column("significantly_ahead", "estimate", figure="analyses_significant"),
+        *(Column(name, "whole") for name in ("n_ahead", "n_significant", "n_analyses")),
+    )
+    rows = [
+        {
+            "system": name, "n_ahead": firsts[name], "n_significant": winners[name],
+            "n_analyses": n, "ahead": Estimate(firsts[name] / n, exact=True),
+            "significantly_ahead": Estimate(winners[name] / n, exact=True),
+        }
+        for name in dict.fromkeys([computed.leader, *firsts])
+    ]  # fmt: skip
+    return Table("systems", (Key("system", "system", {computed.leader}),), columns, rows)
+
+
+def _marked(kind: str, value: str, labels: Mapping[str, str]) -> str:
+    is_judge = kind == "without" and value.startswith(_JUDGE)
+    return "without one judge" if is_judge else _choice(kind, value, labels)
 
 
 def _analyses(computed: Multiverse, labels: Mapping[str, str]) -> Table:
@@ -324,26 +321,22 @@ def _analyses(computed: Multiverse, labels: Mapping[str, str]) -> Table:
     rows = [
         {
             "changes": _words(each, labels) or "main analysis",
-            "aggregation": each.choices.aggregation, "without": each.choices.without,
-            "dimension": each.choices.dimension, "lead": each.lead, "against": each.lead.b,
-            "first": each.first, "winner": each.winner, "main": not each.changed,
-            "n_prompts": each.n_prompts, "n_judges": each.n_judges,
-            "marked": (
-                ("aggregation", labels.get(each.choices.aggregation, each.choices.aggregation)),
-                ("without", _left_out(each.choices.without)),
-                ("dimension", labels[each.choices.dimension]),
-            ),
+            **{kind: getattr(each.choices, kind) for kind in _KINDS},
+            "lead": each.lead, "against": each.lead.b, "first": each.first, "winner": each.winner,
+            "main": not each.changed, "n_prompts": each.n_prompts, "n_judges": each.n_judges,
+            "marked": [
+                (kind, _marked(kind, getattr(each.choices, kind), labels)) for kind in _KINDS
+            ],
         }
         for each in ordered
     ]  # fmt: skip
     return Table(
         "analyses",
-        (Key("changes", "changed"), Key("aggregation"), Key("without"), Key("dimension")),
+        (Key("changes", "changed"), *map(Key, _KINDS)),
         (
             Column("lead", "estimate", "lead", signed=True),
             Column("against", "text", "over"),
-            Column("first", "text"),
-            Column("winner", "text"),
+            *(Column(name, "text") for name in ("first", "winner")),
             Column("main", "flag"),
             Column("n_judges", "whole", "judges"),
             Column("n_prompts", "whole", "prompts"),

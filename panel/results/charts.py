@@ -421,24 +421,27 @@ class CurvePoint:
 
 def curve(points: Sequence[CurvePoint], axis_label: str, *, columns: PageColumns) -> PaperFigure:
     """Plot estimates from left to right, in the given order, and below each its choices (U.
-    Simonsohn, J. P. Simmons & L. D. Nelson, 2020). Those whose interval holds 0 are grey."""
+    Simonsohn, J. P. Simmons & L. D. Nelson, 2020). Those whose interval holds 0 are paler."""
     choices = choices_by_kind([point.choices for point in points])
     names = [label(name, _CURVE_LABELS, 1) for _, name in choices]
     low = LINE * len(choices) * 1.15 + 0.1
     with rc_context(LOOK):
         figure = paper_figure(columns, 1.9 + low)
         above, below = figure.subplots(2, 1, sharex=True, height_ratios=[1.7, low])
+        thin = max(0.15, min(0.6, 60 / max(len(points), 1)))
         for x, point in enumerate(points):
             of = point.estimate
-            ends = sorted((of.low, of.high))
-            colour = "black" if ends[0] > 0 or ends[1] < 0 else "#999999"
-            above.vlines(x, *ends, color=colour, linewidth=0.5)
+            beyond = of.low > 0 or of.high < 0
+            above.vlines(x, of.low, of.high, color=GREY if beyond else LIGHT, linewidth=thin)
             size, marker = (5, "D") if point.main else (1.5, "o")
-            above.plot(x, of.value, marker, color=colour, markersize=size, markeredgewidth=0)
+            colour = COLOURS[1] if point.main else "black" if beyond else GREY
+            above.plot(
+                x, of.value, marker, color=colour, markersize=size, markeredgewidth=0, zorder=3
+            )
             places = [choices.index(choice) for choice in point.choices]
             below.vlines(
                 [x] * len(places), [y - 0.3 for y in places], [y + 0.3 for y in places],
-                color=colour, linewidth=0.6,
+                color="black" if beyond else GREY, linewidth=thin,
             )  # fmt: skip
         above.axhline(0, color=GREY, linewidth=0.7, zorder=1)
         above.set_ylabel(label(axis_label, 24, 3))

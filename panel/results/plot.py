@@ -90,10 +90,10 @@ def _curve(table: Table, of: Column, sample: str, columns: PageColumns) -> Paper
         for row in reversed(there)
     ]
     name = one_line(of.head)
-    plot = curve(points, name, columns=columns)
+    plot = curve(points, table.title, columns=columns)
     lacking = len(table.rows) - len(there)
     plot.caption = (
-        f"{table.title}: {name} of {len(there):,} analyses; lines: {sample}, grey where it holds "
+        f"{table.title}: {name} of {len(there):,} analyses; lines: {sample}, pale where it holds "
         f"0; diamond: the main analysis; marks below: its choices."
         + (f" {lacking:,} more have no value." if lacking else "")
     )
