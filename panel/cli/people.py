@@ -305,6 +305,10 @@ def _disciplines(file: str) -> dict[str, str]:
         for name in disciplines
         if not name.replace("-", "").replace("_", "").isalnum()
     ]
+    faults += [
+        Fault(file, repr(name), "another name: results use it", field=_DISCIPLINE)
+        for name in sorted({"all", "humans"} & set(disciplines.values()))
+    ]
     if faults:
         raise InputError(faults)
     return disciplines

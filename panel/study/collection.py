@@ -448,7 +448,7 @@ def files_of_tasks(key: StudyKey, out: Path) -> dict[str, Path]:
     ranks, labels = _next_to(out, "-rankings.csv"), _next_to(out, "-labels.csv")
     if "rate" not in key.tasks:
         return {"ranks": out}
-    return {"scores": out, "ranks": ranks, "labels": labels}
+    return {"scores": out, "labels": labels, "ranks": ranks}
 
 
 def _refuse_others(files: Mapping[Path, bytes], stale: Iterable[Path]) -> None:

@@ -306,6 +306,11 @@ def agreement_by_task(files: Mapping[str, Path]) -> tuple[Table, list[str]]:
     labels = {ALL: "ranks", COMPOSITE: "scores, composite"}
     keys = (Key("task"), Key("dimension", "of", optional=(ALL, COMPOSITE), labels=labels))
     title = "Agreement of raters, by task"
+    if any(row["task"] == "ranks" and incomplete.name in row for row in rows):
+        said[-1] += (
+            " Sets lack texts of their prompt, so that their ranks are among different texts: go "
+            "by W of incomplete rankings, not by α."
+        )
     return Table("agreement", keys, columns, rows, title, short={"dimension": whole}), said
 
 

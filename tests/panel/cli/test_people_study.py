@@ -199,6 +199,11 @@ def test_the_rule_of_the_design_leaves_out_without_an_option(run: Path, tmp_path
         (["--raters", "4"], "--per-rater or --readings, one of both"),
         (["--raters", "4", "--readings", "2", "--per-rater", "6"], "one of both"),
         (["--experts", "odd.csv", "--readings", "2"], "odd.csv: discipline: found no discipline"),
+        (
+            ["--experts", "taken.csv", "--readings", "2"],
+            "discipline: found 'all'; expected another",
+        ),
+        (["--experts", "taken.csv", "--readings", "2"], "rater: found '../ben'; expected letters"),
     ],
 )
 def test_designs_that_cannot_be_are_refused(
@@ -207,6 +212,7 @@ def test_designs_that_cannot_be_are_refused(
     """With exit status 2, a sentence with what would do, and no folder."""
     monkeypatch.chdir(tmp_path)
     Path("odd.csv").write_text("rater,years\nann,3\n")
+    Path("taken.csv").write_text("rater,discipline\nann,all\n../ben,law\n")
     done = persona_panel("make", run / "responses.jsonl", *words, "--out", "study")
     assert done.exit_code == 2
     assert found in done.stderr
@@ -223,3 +229,31 @@ def test_what_is_given_goes_before_the_design_by_name(run: Path, tmp_path: Path)
     spans = {row["of"]: (row["least"], row["most"])
              for row in json.loads(made.stdout)["tables"]["spans"]}  # fmt: skip
     assert spans["texts_per_rater"] == (12, 12)
+
+
+def test_ranks_in_incomplete_blocks_have_a_w_of_their_own(tmp_path: Path) -> None:
+    """Nine texts to a prompt make blocks of six: nobody ranks a whole prompt, so that W is that of
+    incomplete rankings, and it is said that α of such ranks is not to be gone by."""
+    rows = [
+        {"prompt_id": f"p{p}", "prompt": "What?", "id": f"t{n}", "system": f"s{n}",
+         "response": f"Words, worth {n + 1} in truth."}
+        for p in range(6)
+        for n in range(9)
+    ]  # fmt: skip
+    (tmp_path / "texts.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    made = persona_panel("make", tmp_path / "texts.jsonl", "--raters", "6", "--readings", "4",
+                         "--out", tmp_path / "study")  # fmt: skip
+    assert "--per-rater that" not in made.stdout
+    assert "Six texts to a prompt, or fewer, avoid it." in made.stdout
+    files = []
+    for page in sorted((tmp_path / "study" / "packets").glob("*.html")):
+        files.append(tmp_path / f"{page.stem}.json")
+        files[-1].write_text(json.dumps(simulated(page)))
+    out = tmp_path / "r.csv"
+    done = persona_panel("collect", tmp_path / "study", *files, "--out", out)
+    assert "go by W of incomplete rankings, not by α" in " ".join(done.stdout.split())
+    again = persona_panel("collect", tmp_path / "study", *files, "--out", out, "--json")
+    [ranks] = [row for row in json.loads(again.stdout)["tables"]["agreement"]
+               if row["task"] == "ranks"]  # fmt: skip
+    assert ranks["kendall_w_incomplete"]["value"] > 0.4
+    assert "reason" in ranks["kendall_w"]
