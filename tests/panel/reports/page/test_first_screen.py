@@ -137,8 +137,8 @@ UNEXPLAINED = {
 def test_every_figure_says_how_it_is_computed(
     made: tuple[str, Path, tuple[RunAnswer, ...]],
 ) -> None:
-    """Each table that a reader opens ends with "How computed?", but for how the run was made, and
-    each column of figures has its sentence."""
+    """Each table that a reader opens ends with "How computed?", and each column of figures has its
+    sentence."""
     name, path, _ = made
     html = path.read_text()
     heads = set(re.findall(r'<th scope="col" class="r foreign"><span>([^<]+)</span>', html))
@@ -150,7 +150,7 @@ def test_every_figure_says_how_it_is_computed(
     )
     tables = [each for each in opened_by_readers if "<table" in each]
     unexplained = [each.partition("<")[0] for each in tables if "How computed?" not in each]
-    assert unexplained == ["How the run was made"]
+    assert unexplained == []
 
 
 def test_a_print_has_at_most_eight_pages(
