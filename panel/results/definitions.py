@@ -126,7 +126,7 @@ DEFINITIONS: Mapping[str, str] = {
     "Variance components within a model, as shares of the variance of its scores": "by equating "
     "sums of squares with their expected values (C. R. Henderson, 1953, Estimation of variance and "
     "covariance components, method 1)",
-    "made": "judgments: each judge's score of each response; calls: requests that a model answered, "
+    "made": "judgments: each judge's scores of a response; calls: requests that models answered, "
     "retries and second tries among them; cost: the tokens that providers report, by the run's "
     "prices; time: of the last start",
     "strength": f"log-odds of being preferred, by maximum likelihood ({_STRENGTH})",
