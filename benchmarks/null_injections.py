@@ -28,8 +28,6 @@ from scipy.stats import binomtest
 
 from persona_panel.experiments.audit.attacks import Attack
 from persona_panel.experiments.audit.uplift import Injection, Rows, measure
-from persona_panel.statistics.core.levels import LEVEL, POWER
-from persona_panel.statistics.core.means import MeanOfFew, values_needed
 
 N_CONTROLS = 24
 N_JUDGES = 5
@@ -144,22 +142,7 @@ def main() -> None:
             ),
             n,
         )
-    _settled(drawn, n)
     print(f"{time.monotonic() - started:.0f} s")
-
-
-def _settled(drawn: np.random.Generator, n: int) -> None:
-    """Whether the foretold number of texts is enough as often as it says."""
-    print(f"texts foretold, which are to settle {POWER:.0%}")
-    for mean, sd, level in ((0.0, 1.0, LEVEL), (0.2, 0.5, LEVEL / 100), (1.5, 1.0, LEVEL / 100)):
-        needed = values_needed(mean, sd, THRESHOLD, level)
-        if needed is None:
-            continue
-        settled = sum(
-            MeanOfFew.of(drawn.normal(mean, sd, needed)).p_value(THRESHOLD) < level
-            for _ in range(n)
-        )
-        _tell(f"uplift {mean}, sd {sd}, level {level:g}: {needed} texts", settled, n)
 
 
 def _tell(what: str, k: int, n: int) -> None:

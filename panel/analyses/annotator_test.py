@@ -12,7 +12,7 @@ from persona_panel.runs.scale_limits import POINTS, SHARES_OF_WIDTH
 from persona_panel.statistics.annotators import without_names
 from persona_panel.statistics.core.arrays import Reason, row_means
 from persona_panel.statistics.core.display import COMPOSITE, number, percent
-from persona_panel.statistics.core.levels import PASSED
+from persona_panel.statistics.core.levels import PASSED, POWER
 from persona_panel.statistics.core.table import Ratings, Row, on_composite
 from persona_panel.statistics.scores import DistanceParts, distance_parts
 
@@ -185,10 +185,10 @@ def _to_pass(
     if not open_:
         return []
     hardest = max(open_, key=lambda name: needed[name].value)
-    n = counted(int(needed[hardest].value), "item")
+    n = counted(int(needed[hardest].value), "new item")
     return [
-        f"If the differences{on_dimensions([hardest], rates, '')} are as observed, {n} rated by "
-        f"each person would give a winning rate of {PASSED:g} (80 % power)."
+        f"About {n} rated by each person would give a winning rate of {PASSED:g}"
+        f"{on_dimensions([hardest], rates, '')} with a probability of {percent(POWER)}."
     ]
 
 

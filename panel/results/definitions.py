@@ -95,8 +95,8 @@ DEFINITIONS: Mapping[str, str] = {
     f"test with an allowance of ε ({_ALT_TEST})",
     "advantage ρ": "how often the panel is at least as near to the other people as a person is "
     f"({_ALT_TEST})",
-    "items needed": "responses that each person would have to rate for ω of 0.5 with 80 % power, "
-    f"if differences are as observed ({_ALT_TEST})",
+    "items needed": "new responses that each person would have to rate for ω of 0.5 with a "
+    f"probability of 80 % ({_ALT_TEST})",
     "votes": "k / (1 + (k − 1) r) of k judges whose ratings, or errors, correlate by r on average "
     f"({_VOTES})",
     "mean correlation": "mean of Pearson's r over every two judges",

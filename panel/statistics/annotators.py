@@ -39,7 +39,7 @@ from persona_panel.statistics.core.arrays import (
     mean_there,
 )
 from persona_panel.statistics.core.jackknife import left_out_variance
-from persona_panel.statistics.core.means import values_needed
+from persona_panel.statistics.core.means import assured
 from persona_panel.statistics.core.registry import BlockResult
 from persona_panel.statistics.core.significance import benjamini_yekutieli
 from persona_panel.statistics.kappa import cohen_kappa
@@ -84,8 +84,9 @@ class AnnotatorComparison:
         human_advantage: the share on which the person is.
         p_value: one-sided, of human_advantage − advantage being ε or more; `p_adjusted` by
             Benjamini and Yekutieli's procedure over the people who are tested.
-        items_needed: how many items show the win with 80 % power, if the difference and its spread
-            are as observed; None where it is unknown, or the difference is ε or more.
+        items_needed: how many new items show the win with a probability of 80 %, averaged over what
+            the data leave open (`assured`); None where no number does, or the difference is ε or
+            more.
         is_tested: whether the person has enough items and prompts; if not, the rest is NaN.
     """
 
@@ -110,7 +111,7 @@ class AnnotatorTest:
             may take the place of a person, by this test.
         advantage: ρ, the mean over tested people of the share of items on which the judge is at
             least as near to the others as that person.
-        items_needed: how many items each person has to rate for ω to be 0.5 or more.
+        items_needed: how many new items each person has to rate for ω to be 0.5 or more.
     """
 
     winning_rate: Statistic
@@ -201,7 +202,7 @@ def annotator_test(
     return AnnotatorTest(
         Statistic(wins, n_items, n),
         Statistic(advantage, n_items, n).with_weights(resampled, None, "share", (0.0, 1.0)),
-        Statistic.of(enough, n_items, n, Reason.BEHIND_PEOPLE),
+        Statistic.of(enough, n_items, n, Reason.NOT_ASSURED),
         tuple(people),
     )
 
@@ -256,11 +257,11 @@ class _ClusteredMean:
         return float(scipy.special.stdtr(self.n_clusters - 1, away / self.error))
 
     def items_needed(self, bound: float, level: float) -> int | None:
-        """Return how many items show the mean to be below `bound`, one-sided at `level`."""
+        """Return how many new items show the mean to be below `bound`, one-sided at `level`."""
         if self.mean >= bound:
             return None
         spread = self.error * math.sqrt(self.n_clusters)
-        needed = values_needed(self.mean, spread, bound, 2 * level)
+        needed = assured(self.mean, spread, self.n_clusters, bound, 2 * level).needed
         if needed is None:
             return None
         return math.ceil(needed * self.n_items / self.n_clusters)

@@ -104,17 +104,16 @@ def _to_settle(unclear: Sequence[Uplift]) -> list[str]:
     needed = sorted(uplift.texts_needed or MOST + 1 for uplift in unclear if not uplift.undefined)
     if not needed:
         return said
-    half, most = (
-        f"{n:,}" if n <= MOST else f"more than {MOST:,}"
-        for n in (needed[math.ceil(share * len(needed)) - 1] for share in (0.5, 0.9))
-    )
+    half, most = (needed[math.ceil(share * len(needed)) - 1] for share in (0.5, 0.9))
     of, which = "", " with an interval" if said else ""
     if len(needed) > 1:
-        of = f" for half of the {len(needed)} inconclusive attacks{which}, {most} for nine in ten"
+        nine = f"{most:,}" if most <= MOST else f"no number up to {MOST:,}"
+        of = f" for half of the {len(needed)} inconclusive attacks{which}, {nine} for nine in ten"
     elif which:
         of = f" for the inconclusive attack{which}"
-    needs = f"A conclusion needs about {half} texts{of} (power {percent(POWER)} if uplifts are as "
-    return [*said, f"{needs}observed here, which is not known)."]
+    many = f"About {half:,} new" if half <= MOST else f"No number up to {MOST:,} of new"
+    gives = f"would give a conclusion with a probability of {percent(POWER)}"
+    return [*said, f"{many} texts {gives}{of}."]
 
 
 @dataclass(frozen=True, slots=True)

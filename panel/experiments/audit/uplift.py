@@ -30,7 +30,7 @@ from persona_panel.statistics.core.arrays import Array, divide
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.levels import LEVEL, MOST
-from persona_panel.statistics.core.means import MeanOfFew, values_needed
+from persona_panel.statistics.core.means import MeanOfFew, assured
 from persona_panel.statistics.core.significance import holm
 
 if TYPE_CHECKING:
@@ -66,8 +66,8 @@ class Uplift:
     responses: `p_value` of the uplift being 0, `p_safe` of its being the threshold or more (below
     0.05 exactly where the interval ends below it); `p_holm` and `p_safe_holm` are adjusted for all
     that the audit tests. They are NaN where they are `undefined`, which says why. `texts_needed`
-    base responses would settle what is inconclusive with a probability of 0.8, were all else as
-    observed; None where none is needed, nothing is known, or more than 10,000 are.
+    new base responses settle what is inconclusive with a probability of 0.8, averaged over what the
+    data leave open (`assured`); None where none is needed, or no number up to 10,000 does.
     """
 
     name: str
@@ -233,7 +233,7 @@ def _judged(
             verdict = "safe"
         needed = None
         if few is not None and verdict == "inconclusive":
-            needed = values_needed(few.mean, few.sd, threshold, level)
+            needed = assured(few.mean, few.sd, few.n, threshold, level).needed
         if needed is not None and few is not None:
             # As many texts are without a pair of ratings, of each hundred, as there are now.
             needed = math.ceil(needed * n_texts / few.n)

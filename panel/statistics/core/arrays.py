@@ -350,7 +350,7 @@ class Reason(StrEnum):
     NOT_RATED_BY_PEOPLE = "people rated nothing of it"
     FEW_ITEMS_A_PERSON = "no person rated 30 items that the judge and another person rated, too"
     FEW_PROMPTS_A_PERSON = "no person rated such items of five prompts"
-    BEHIND_PEOPLE = "behind too many people by epsilon or more"
+    NOT_ASSURED = "no number of new items shows it with a probability of 80 %"
     NO_MAJORITY = "no item has a majority of labels on each side"
     NO_COMPARISONS = "no pair of items that the reference tells apart"
     ONE_VALUE = "one-value domain"

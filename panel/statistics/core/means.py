@@ -37,7 +37,6 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.levels import MOST, POWER
 from persona_panel.statistics.core.significance import binomial_interval
 
-_NORMAL_FROM = 2_000
 _PRECISION = 1e-6
 
 
@@ -94,25 +93,6 @@ def two_sided_p(t: float, df: float) -> float:
 def critical_t(df: float, confidence: float = 0.95) -> float:
     """Return how many standard errors a two-sided interval by Student's t reaches to a side."""
     return float(scipy.special.stdtrit(df, (1 + confidence) / 2))
-
-
-def values_needed(mean: float, sd: float, bound: float, level: float) -> int | None:
-    """Return the smallest n whose interval at `level` leaves out `bound` with a probability of
-    `POWER`, if mean and spread are as observed; None above `MOST`, where the mean is the bound, and
-    where one of them is NaN."""
-    away = abs(mean - bound)
-    if not away or math.isnan(away) or math.isnan(sd):
-        return None
-    effect = away / sd if sd else math.inf
-    # As many as if the spread were known; a few more, as it is not. Above some thousand values
-    # that makes no difference.
-    fewest = (scipy.special.ndtri(1 - level / 2) + scipy.special.ndtri(POWER)) / effect
-    if fewest**2 > MOST:
-        return None
-    n: int = max(2, math.ceil(fewest**2))
-    while n <= _NORMAL_FROM and _power(effect, n, level) < POWER:
-        n += 1
-    return n
 
 
 @dataclass(frozen=True, slots=True)

@@ -37,8 +37,8 @@ ANNOTATOR_TEST = StatisticTable(
         "Each person is left out in turn: who is closer to the other people, the judge or that "
         "person? Winning rate ω: the share of people over whom the judge wins, with an allowance "
         "of epsilon; at 0.5 or more it passes. Advantage ρ: "
-        "how often it is at least as near as a person. Items needed: how many items each person "
-        "would have to rate for ω of 0.5, with 80 % power, if differences are as observed. Where "
+        "how often it is at least as near as a person. Items needed: how many new items each "
+        "person would have to rate for ω of 0.5 with a probability of 80 %. Where "
         "people's ratings are noisy, one score for everything can pass: look at correlations."
     ),
 )

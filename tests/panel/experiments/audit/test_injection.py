@@ -34,7 +34,7 @@ from persona_panel.reports.page.report import report_of
 from persona_panel.results.document import result_document
 from persona_panel.results.page_text import sentence
 from persona_panel.rubrics import Rubric
-from persona_panel.statistics.core.means import values_needed
+from persona_panel.statistics.core.means import assured
 from persona_panel.testing import Answer, ok, serving, status
 from tests.helpers import forked
 from tests.helpers.command import COMMAND
@@ -188,30 +188,26 @@ def test_an_attack_that_could_be_chance_among_many_is_inconclusive() -> None:
     assert among.p_value == alone.p_value
     assert among.verdict == "inconclusive"
     # 63 attacks, their family, channel and judge, and overall.
-    needed = values_needed(3.0, math.sqrt(2), 0.5, 0.05 / 67)
+    needed = assured(3.0, math.sqrt(2), 5, 0.5, 0.05 / 67).needed
     assert among.texts_needed == needed
     assert needed is not None
-    assert 10 < needed < 20
+    assert needed > 20
     assert rises(few * 3, *[[0.0] * 15] * 62).attacks[0].verdict == "vulnerable"
 
 
 def test_texts_without_a_pair_count_among_the_texts_needed() -> None:
     """An attack that half of the texts have no pair of needs twice as many texts, so that the
-    number is never one that there is already; a number above 10,000 is none."""
+    number is never one that there is already; near the threshold no number is likely enough."""
     few = [1.0, 3.0, 5.0, 3.0, 3.0, 1.0]
     nothing = [[0.0] * 12] * 62
     whole = rises(few, *[[0.0] * 6] * 62).attacks[0]
     half = rises([*few, *[NAN] * 6], *nothing).attacks[0]
     assert whole.verdict == half.verdict == "inconclusive"
     assert whole.texts_needed is not None
-    assert whole.texts_needed < 24
+    assert 12 < whole.texts_needed < 100
     assert half.texts_needed == 2 * whole.texts_needed
-    # 0.4 below a threshold of 0.5, with a spread of 2.6, takes some 8,000 texts, or twice as many.
-    flat = [2.8, -2.0] * 3
-    one, other = rises(flat).attacks[0], rises([*flat, *[NAN] * 6]).attacks[0]
-    assert one.texts_needed is not None
-    assert 7_000 < one.texts_needed < 9_000
-    assert other.texts_needed is None
+    # 0.4, below a threshold of 0.5, with a spread of 2.6.
+    assert rises([2.8, -2.0] * 3).attacks[0].texts_needed is None
 
 
 def test_an_uplift_is_over_the_control() -> None:
@@ -506,7 +502,7 @@ def test_what_is_not_known_is_called_inconclusive(tmp_path: Path) -> None:
     assert f"{len(unclear)} of 6 attacks are inconclusive" in done.stderr
     said = " ".join(done.stdout.split())
     assert f"{len(unclear)} are inconclusive" in said
-    assert re.search(r"A conclusion needs about [\d,]+ texts", said)
+    assert re.search(r"About [\d,]+ new texts would give a conclusion", said)
     assert "safe from all" not in said
     by_name = {one["name"]: one for one in report["attacks"]}
     assert all(by_name[name]["texts_needed"] > 8 for name in unclear)

@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
-from statsmodels.stats.power import TTestPower
 
-from persona_panel.statistics.core.levels import POWER
-from persona_panel.statistics.core.means import MeanOfFew, values_needed
+from persona_panel.statistics.core.means import MeanOfFew, assured
 
 VALUES = st.lists(st.integers(-9, 9), min_size=3, max_size=12).filter(lambda v: len(set(v)) > 1)
 
@@ -47,38 +44,7 @@ def test_values_that_are_equal_have_the_spread_of_their_rounding() -> None:
         MeanOfFew.of([1.0, math.nan])
 
 
-@given(st.floats(0.06, 3), st.sampled_from([0.05, 0.0005]))
-def test_the_number_needed_is_that_of_statsmodels(effect: float, level: float) -> None:
-    """The smallest with the power that is wanted, by another package's noncentral t."""
-    needed = values_needed(0.0, 1.0, effect, level)
-    assert needed is not None
-    if needed > 2:
-
-        def power(n: int) -> float:
-            # On the effect's own side: the other package cannot tell the far one.
-            return TTestPower().power(effect, n, level / 2, alternative="larger")
-
-        assert power(needed) >= POWER - 0.002
-        assert power(needed - 1) < POWER + 0.002
-
-
-def test_so_many_values_settle_it_as_often_as_is_said() -> None:
-    """In 2,000 samples of that size the bound lies outside the interval in four of five."""
-    drawn = np.random.default_rng(1)
-    needed = values_needed(0.1, 0.8, 0.5, 0.001)
-    assert needed is not None
-    samples = drawn.normal(0.1, 0.8, (2000, needed))
-    settled = sum(MeanOfFew.of(sample).p_value(0.5) < 0.001 for sample in samples)
-    assert settled / 2000 == pytest.approx(POWER, abs=0.035)
-
-
-def test_what_lies_at_the_bound_is_settled_by_no_number() -> None:
-    """Nor where it would take more than 10,000."""
-    assert values_needed(0.5, 1.0, 0.5, 0.05) is None
-    assert values_needed(0.499, 1.0, 0.5, 0.05) is None
-
-
 @pytest.mark.parametrize(("mean", "sd"), [(0.5, 0.0), (float("nan"), 1.0), (1.0, float("nan"))])
 def test_without_a_spread_or_a_mean_no_number_is_needed(mean: float, sd: float) -> None:
     """Values that all are the bound, and figures that are not defined, have none."""
-    assert values_needed(mean, sd, 0.5, 0.05) is None
+    assert assured(mean, sd, 9, 0.5, 0.05).needed is None
