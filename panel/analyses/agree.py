@@ -154,13 +154,8 @@ def _ratings_by(ratings: Ratings, name: str, raters: Sequence[str]) -> Ratings:
 def agree_result(
     rows: Sequence[Row], ratings: Ratings, by: str = "dimension", *, source: str = ""
 ) -> Result:
-    """Return the result of rows of `persona_panel.statistics.agree`.
-
-    Args:
-        ratings: of which they are.
-        by: `dimension`, `group`, or what strata are.
-        source: what the ratings are called.
-    """
+    """Return the result of rows of `persona_panel.statistics.agree` of these ratings; `by` is
+    `dimension`, `group`, or what strata are, `source` what the ratings are called."""
     from persona_panel.analyses.agree_conclusion import agree_conclusion
     from persona_panel.analyses.inputs import reading_of, rescaling_of
     from persona_panel.results.conclusions.judge_names import rater_word

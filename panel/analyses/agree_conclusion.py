@@ -41,12 +41,11 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str
     """Say whether all raters together agree beyond chance, and whether Krippendorff's α reaches the
     values usually asked for; what would settle what is open.
 
-    Beyond chance: the permutation test of Kendall's W, adjusted over dimensions, or of its form for
-    incomplete rankings where raters rated different items; where neither is defined, α above 0.
-    What is said of α rests on intervals that are widened for the number of dimensions. The number
-    of prompts is that of a t-test on the jackknife's pseudovalues of α, with the value and the
-    spread that were observed. The composite, where there is one, comes first: it is a family of its
-    own.
+    Beyond chance: the permutation test of Kendall's W (or of its form for incomplete rankings),
+    adjusted over dimensions; where neither is defined, α above 0. What is said of α rests on
+    intervals that are widened for the number of dimensions. The number of prompts is that of a
+    t-test on the jackknife's pseudovalues of α, with the value and the spread that were observed.
+    The composite, where there is one, comes first: a family of its own.
     """
     rows, (ratings,) = labelled_rows(rows, ratings)
     *_, group = ratings.raters_by_group()

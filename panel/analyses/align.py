@@ -197,11 +197,7 @@ def align_result(
     coverage: Coverage | None = None,
 ) -> Result:
     """Return the result: the change of the error by method, other figures, how reliable people's
-    mean is, and what was learnt.
-
-    Args:
-        reading, source, coverage: as of `Result`.
-    """
+    mean is, and what was learnt. `reading`, `source` and `coverage` are as of `Result`."""
     from persona_panel.results.conclusions.labels import called_by, whole_label
     from persona_panel.statistics.alignment_rules import compares_judges
 

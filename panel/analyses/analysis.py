@@ -73,12 +73,8 @@ def analysis(
     n_parts: int = 0,
     on_page: BesidePeople | None = None,
 ) -> Callable[[Callable[P, Result]], Callable[P, Result]]:
-    """Make an analysis of a function, called as it is; the function itself stays as it was.
-
-    Args:
-        title, group, requirements, example, n_parts, on_page: as of `Analysis`.
-        parameters: of the command, in its order; see `persona_panel.analyses.parameters`.
-    """
+    """Make an analysis of a function, which itself stays as it was; arguments are as of `Analysis`,
+    parameters in the command's order: see `persona_panel.analyses.parameters`."""
     declared: list[click.Parameter] = []
     for each in parameters:
         declared += [each] if isinstance(each, click.Parameter) else each

@@ -38,10 +38,9 @@ def annotator_test_conclusion(
     be fit to take a person's place only where it also correlates with people.
 
     Args:
-        correlated: the dimensions on which a correlation, or agreement of labels, with people
-            is significant.
-        panel, humans: what was compared. Where the panel correlates with people and does not pass,
-            its distance from them says why.
+        correlated: the dimensions on which a correlation, or agreement of labels, is significant.
+        panel, humans: what was compared; their distance says why a panel that correlates does not
+            pass.
         judges: what judges are called, by their names in `rows`.
     """
     rates = by_dimension(rows, group, _RATE)

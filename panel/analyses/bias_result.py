@@ -99,12 +99,8 @@ def _ranges(dimensions: Iterable[Dimension]) -> dict[str, ScaleRange]:
 
 def panel_biases(run: Run, lengths: Sequence[float], n_tests: int) -> list[str]:
     """Return a sentence for each bias of a panel's mean over dimensions that is significant: with
-    length, and for its own model family.
-
-    Args:
-        lengths: of the responses, in words, shape (items,).
-        n_tests: for how many claims the intervals are widened; two of them are made here.
-    """
+    `lengths` in words `(items,)`, and for its own model family. Intervals are widened for `n_tests`
+    claims; two of them are made here."""
     ratings = ratings_of(run)
     rows = biases_of_panel(ratings.without_controls(), _ranges(run.rubric.dimensions), lengths)
     panel = {row.statistic: row for row in rows if not row.reason}

@@ -165,8 +165,7 @@ def calibrate_result(
     """Return the result: the corrected means of systems, the best first, and every difference.
 
     Args:
-        labels: what people read in place of dimensions, by their names; those of the panel's
-            ratings unless given.
+        labels: what people read in place of dimensions, by their names; the panel's unless given.
         run: the run that the panel's ratings are of, if they are of one.
         reading, source, coverage: as of `Result`.
     """

@@ -32,25 +32,21 @@ _APART = 0.005
 
 @dataclass(frozen=True, slots=True)
 class Contested:
-    """A response, and how far personas disagree about it; see
-    `persona_panel.statistics.personas` for the measure.
+    """A response, and how far personas disagree about it; see `persona_panel.statistics.personas`.
 
     Attributes:
-        prompt_id, id, system: which response it is.
         title: the beginning of the prompt; the prompt's id where no text is known.
         spread: the standard deviation between personas beyond noise, in points, or in what
             `unit_of_departures` says; NaN with `reason`.
         by_dimension: the same by dimension id.
-        share: of the variance between judges, their severity taken out, what lies between
-            personas, 0 to 1.
+        share: of the variance between judges, their severity taken out, what lies between personas.
         p_adjusted: that they differ by noise alone, by Holm over all responses.
         established: whether they differ by more than noise.
         departures: each persona's mean above (+) or below (−) the panel's, severity taken out, on
             the mean of the dimensions.
-        named: the personas whose departure alone is more than noise, corrected over all
-            personas and responses.
-        why: sentences: on which dimension, who stands on which side, how far, and how axes
-            stand to each other; empty with `reason`.
+        named: the personas whose departure alone is more than noise, corrected over all.
+        why: sentences: on which dimension, who stands on which side, how far, and how axes stand to
+            each other; empty with `reason`.
     """
 
     prompt_id: str
@@ -114,13 +110,8 @@ def contested_result(
     source: str = "",
     titles: Mapping[str, str] | None = None,
 ) -> Result:
-    """Return the result of a run.
-
-    Args:
-        top: how many responses to list; None: all.
-        source: what the run is called.
-        titles: the beginnings of prompts by their ids, those of the run by default.
-    """
+    """Return the result of a run, called `source`: the `top` responses (None: all); `titles` are
+    the beginnings of prompts by their ids, those of the run by default."""
     called = run.titles if titles is None else titles
     result = [
         replace(each, title=called.get(each.prompt_id, each.prompt_id))
@@ -324,14 +315,11 @@ def contested_conclusion(responses: Sequence[Contested]) -> list[str]:
 
 
 def most_contested(run: Run, top: int | None = None) -> list[Contested]:
-    """Return the responses, the most contested first: those on which personas differ by more than
-    noise, widest spread first; then the others.
+    """Return the `top` responses (None: all), the most contested first: those on which personas
+    differ by more than noise, widest spread first; then the others.
 
     Over the rubric's dimensions with numbers; where they are on different scales, each is divided
     by the width of its scale, and points are shares of it.
-
-    Args:
-        top: how many to return; None: all.
     """
     return list(_ranked(run)[:top])
 

@@ -152,10 +152,10 @@ def correlate_result(
     """Return the result of rows of `persona_panel.statistics.correlate`.
 
     Args:
-        panel, humans: what was compared, under the same names.
-        source: what the panel's ratings are called.
-        judges: what people read in place of judges' names; else those of a run are named by what
-            they differ in.
+        panel, humans: what was compared, under the same names; `source` is what the panel is
+            called.
+        judges: what people read in place of judges' names; else those of a run by what they differ
+            in.
     """
     from persona_panel.analyses.correlate_conclusion import correlate_conclusion
     from persona_panel.analyses.inputs import reading_of, rescaling_of

@@ -48,23 +48,18 @@ def correlate_conclusion(
     judges: Mapping[str, str] | None = None,
 ) -> list[str]:
     """Say where the panel's mean correlates with people's, and more or less so than one person; how
-    many     prompts would settle what is open.
+    many prompts would settle what is open.
 
     The correlation is the mean τ_b within prompts where a prompt has two items, as the difference
     between easy and hard prompts is none between responses; else it is τ_b over all items. It is
     established where its p-value, adjusted over dimensions, is below `LEVEL` and its interval, if
     there is one, leaves 0 out; without a p-value, where the interval does that is widened for the
-    number of dimensions. The panel differs from one person and labels agree where such a
-    widened interval leaves 0 out; from one person it differs within prompts
-    where the correlation is within them and that difference has an interval, else over all items
-    (where the widened interval has half of the degrees of freedom). The number of
-    prompts is that of a t-test of Fisher's z, with the value and the spread that were observed,
-    for the dimension that needs most. The composite, where there is one, comes first: a family of
-    its own.
-
-    Args:
-        judges: what sentences call judges, by their names; else those of a run by what they differ
-            in (`called_judges`).
+    number of dimensions. The panel differs from one person, and labels agree, where such a widened
+    interval leaves 0 out; from one person it differs within prompts where the correlation is within
+    them and that difference has an interval, else over all items (with half of the degrees of
+    freedom). The number of prompts is that of a t-test of Fisher's z, with the value and the spread
+    that were observed, for the dimension that needs most. The composite, where there is one, comes
+    first: a family of its own. `judges` are what sentences call judges, by their names.
     """
     called = called_judges(panel) if judges is None else judges
     rows, (panel, humans) = labelled_rows(rows, panel, humans)

@@ -53,11 +53,8 @@ def deliberation_result(run: Run) -> Result:
 
 def deliberation_tables(report: DeliberationReport, labels: Mapping[str, str]) -> Iterator[Table]:
     """Yield what changed, toward whom, what it did to the rankings, and whether it brought the
-    panel closer to the human ratings; for programs alone where nobody deliberated.
-
-    Args:
-        labels: of dimensions, by their ids.
-    """
+    panel closer to the human ratings; for programs alone where nobody deliberated. `labels` are of
+    dimensions, by their ids."""
     n = report.n_deliberated
     row = {
         "deliberated": Estimate(n, exact=True, detail=f"of {report.n_responses:,} responses"),

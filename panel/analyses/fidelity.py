@@ -140,12 +140,8 @@ def fidelity(
 def fidelity_result(
     result: GroupContrasts, *, source: str = "", labels: Mapping[str, str] | None = None
 ) -> Result:
-    """Return the result of contrasts.
-
-    Args:
-        source: what the panel's ratings are called.
-        labels: what people read in place of dimensions, by their names.
-    """
+    """Return the result of contrasts; `source` is what the panel's ratings are called, `labels`
+    what people read in place of dimensions, by their names."""
     from persona_panel.results.conclusions.readings import origin_sentences
     from persona_panel.statistics.group_fidelity import VERDICTS
 
@@ -221,12 +217,8 @@ def _how_to_read(rows: Sequence[FidelityContrast]) -> list[str]:
 
 
 def fidelity_conclusion(rows: Sequence[FidelityContrast]) -> list[str]:
-    """Return what may be concluded from contrasts: verdicts, then null controls, then whether
-    differences on single items mean something.
-
-    Verdicts rest on intervals that are widened for all contrasts (Bonferroni); see
-    `persona_panel.statistics.group_differences`.
-    """
+    """Return what may be concluded from contrasts, by intervals that are widened for all of them:
+    verdicts, then null controls, then whether differences on single items mean something."""
     several = len({row.dimension for row in rows}) > 1
     tested = [row for row in rows if not row.control]
     said = []

@@ -92,12 +92,8 @@ def votes(
 def votes_result(
     report: VotesReport, *, source: str = "", labels: Mapping[str, str] | None = None
 ) -> Result:
-    """Return the result of a report.
-
-    Args:
-        source: what the run is called.
-        labels: what people read in place of dimensions, by their names.
-    """
+    """Return the result of a report; `source` is what the run is called, `labels` what people read
+    in place of dimensions, by their names."""
     from persona_panel.results.conclusions.readings import origin_sentences
 
     main = report.main

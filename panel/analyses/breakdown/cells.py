@@ -19,11 +19,10 @@ class RunCells:
     """A run's ratings, judges without a persona left out where others have one.
 
     Attributes:
-        composite: what the rubric's composite is the mean of; None where it has none. Where it is
-            no mean of dimensions, it is what takes their place: a product, or whether the
-            category that counts was chosen (0 or 1).
-        dimensions: the ratings by number.
-        names: of the d dimensions with numbers.
+        composite: what the rubric's composite is the mean of, or what takes the place of dimensions
+            (a product, or whether the category that counts was chosen, 0 or 1); None where it has
+            none.
+        dimensions, names: the ratings by number, and the d dimensions that they are on.
         one_scale: whether all of them are on one scale.
     """
 

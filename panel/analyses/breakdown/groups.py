@@ -27,13 +27,11 @@ class GroupDifferences:
     """The differences of every two axes of personas, or every two models, on the same texts.
 
     Attributes:
-        kind: what the groups are.
-        groups: their names, in the panel's order.
-        differences: of every two, on the composite and each dimension, over all systems and on
-            each of several. Holm's correction is over all of them.
-        interactions: of every two, on the composite and each dimension, by system: how far the
-            difference on it is from that on the others. Corrected over all of them: one that is
-            `shown` says that the two see systems differently.
+        kind, groups: what the groups are, and their names in the panel's order.
+        differences: of every two, on the composite and each dimension, over all systems and on each
+            of several, corrected by Holm over all of them.
+        interactions: likewise, by system: how far the difference on it is from that on the others.
+            One that is `shown` says that the two see systems differently.
         random: what intervals and p-values take as a sample.
     """
 
@@ -46,11 +44,8 @@ class GroupDifferences:
 
 def axis_differences(run: Run, random: Random | None = None) -> GroupDifferences:
     """Compare personas of one axis with those of another; without rows where there are fewer than
-    two axes, or they are not known.
-
-    Args:
-        random: what intervals take as a sample; None: as the run says.
-    """
+    two axes, or they are not known. `random`: what intervals take as a sample; None: as the run
+    says."""
     return _axes(run) if random in (None, run.random) else _of_axes(run, random)
 
 

@@ -19,16 +19,10 @@ from persona_panel.statistics.personas import (
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PersonaDepartures:
-    """The departures of each persona of a run from the panel, on the same texts and through the
-    same models.
-
-    Attributes:
-        personas: their ids, in the panel's order, p of them.
-        severities: on the whole, one a persona.
-        by_system: personas by systems, severity taken out.
-        by_dimension: personas by dimensions with numbers, severity taken out.
-        by_response: its arrays are `(responses, personas)`, responses in the run's order.
-    """
+    """The departures of each persona of a run, in the panel's order, from the panel, on the same
+    texts and through the same models: `severities` on the whole, then with severity taken out by
+    systems, by dimensions with numbers, and by responses, in the run's order, `(responses,
+    personas)`."""
 
     personas: tuple[str, ...]
     severities: tuple[Departure, ...]

@@ -81,17 +81,16 @@ class StratumContrast:
 
 @dataclass(frozen=True, slots=True)
 class SystemsBy:
-    """The systems of a run within each stratum.
+    """The systems of a run within each stratum, called `by`.
 
     Attributes:
-        by: what strata are.
         systems: every system in every stratum, strata in order of appearance, the best first.
         differences: every two systems in every stratum.
         interactions: whether systems stand otherwise in one stratum than in another: of personas
             their departures by system, of axes and models the differences by system, of dimensions
             and columns the contrasts of each system; none of prompts.
-        between: of a column, whether texts with one value are rated higher than the others. Holm's
-            correction is over all strata.
+        between: of a column, whether texts with one value are rated higher than the others,
+            corrected by Holm over all strata.
         authors: of a column with several values in a prompt, as of human and model authors, how
             often texts with one value are ahead of those with another.
         n_without: how many responses have no value in the column, and are left out.

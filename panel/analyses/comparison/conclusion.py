@@ -41,21 +41,15 @@ _STRATA_SHOWN = 2
 
 @dataclass(frozen=True, slots=True)
 class TwoRuns:
-    """The facts that a conclusion on two runs is drawn from.
+    """The facts that a conclusion on two runs is drawn from; most are as of `ComparedRuns`.
 
     Attributes:
-        a, b: what they are called.
-        compared: what differs: their texts, or their panels.
-        differences: by dimension, b − a, the composite first; adjusted for all that are made. There
-            is one at least.
-        panel: in what panels differ.
+        differences: by dimension, b − a, the composite first; there is one at least.
         order: τ_b within prompts, and over all, of two panels' composites.
         best: in how many prompts two panels rate the same response highest.
-        people: by dimension, which is closer to people.
         missing: of each run, how many judgments are missing, and of how many.
         one_model: whether all judges of both are of one model.
         repeated: the dimensions that the composite is, whose test is the composite's.
-        systems: of each system the composite's difference, adjusted over systems and runs.
         n_judges, n_shared: how many judges each run has, and how many are the same in both.
         units: by dimension, what follows a number in the unit of its scores: nothing where these
             are shares, points where it is not said.
@@ -88,10 +82,9 @@ def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]
     """Say of each run that is compared with the first what is significant and what is not.
 
     A difference is significant, and a panel closer to people, by a p-value below `LEVEL` that is
-    adjusted by Holm over all dimensions and runs, composites as a family of their own. The number
-    of prompts is that with which the same test would find the difference, with the size and the
-    variances observed; see `prompts_assured`.
-    It is given where two runs with other texts are compared, as are the limits of the answer.
+    adjusted by Holm over all dimensions and runs, composites as a family of their own. Where two
+    runs with other texts are compared, the number of prompts that would settle it is said
+    (`prompts_assured`), and the limits of the answer.
     """
     n_tests = _n_tests(compared)
     said: list[str] = []

@@ -34,13 +34,11 @@ class KeptText(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class OpenedRun:
-    """A run that is compared.
+    """A run that is compared: `name` is its folder, `document` its run.json.
 
     Attributes:
-        name: its folder, or where that is at an address.
-        document: its run.json.
-        texts: by prompt's id and id, of the responses with a verdict.
-        rows: where these stand among the run's items.
+        texts, rows: the responses with a verdict, by prompt's id and id, and their places in the
+            run.
         columns: its judges, without those that are no part of the panel.
         finished: whether it came to its end.
     """

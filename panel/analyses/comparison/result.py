@@ -47,10 +47,9 @@ class PanelsAlike:
 
 @dataclass(frozen=True, slots=True)
 class ComparedRuns:
-    """A run that is compared with the first.
+    """A run `b` that is compared with the first, `a`.
 
     Attributes:
-        a, b: what they are called.
         compared: what differs: `texts`, rated by the same panel, or `panels`, on the same texts.
         panel: in what the panels differ.
         notes: what does not match, and was left out.
@@ -58,8 +57,8 @@ class ComparedRuns:
         differences: b − a by dimension, the composite first; the share of a category is called
             `dimension:category`. p is adjusted by Holm over all dimensions and runs, composites as
             a family of their own.
-        systems: of each system (of two names, both) the composite's difference, where there are
-            several; p adjusted over all systems and runs.
+        systems: of each of several systems (of two names, both) the composite's difference; p
+            adjusted over all systems and runs.
         risen, fallen: the pairs whose composite is most above and below in b, the largest first.
         alike: of two panels, by dimension, the composite first.
         people: by dimension, which panel is closer to people; empty without their ratings.
@@ -87,10 +86,9 @@ class ComparedRuns:
 
 @dataclass(frozen=True, slots=True)
 class RunComparison:
-    """A comparison of runs with the first of them.
+    """A comparison of `runs` with the first of them.
 
     Attributes:
-        runs: what they are called, the first first.
         compared: each of the others with the first.
         random: what intervals take as a sample.
         by: what strata are; None where none were asked for.
