@@ -10,7 +10,7 @@ import click
 from persona_panel.cli.failures import NextStep, refusals_without_calls
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.options import column_mapping
-from persona_panel.files.secrets.visible import say, visible
+from persona_panel.files.secrets.visible import say, say_sentences, visible
 
 _NAMES = ("scrub", "debate-speeches", "argument-quality", "critical-questions")
 
@@ -48,7 +48,8 @@ def import_(name: str, path: str, mapping: Mapping[str, str], out: str) -> None:
         rows = len(data.files.get(written.name, ()))
         say(visible(f"Written: {written}" + (f" ({rows:,} lines)" if rows else "")), err=True)
     publication, files = PUBLISHED[name], data.files
-    say(f"Paper: {publication.paper}\nFrom: {publication.where}\nLicence: {publication.licence}")
+    for what in ("paper", "where", "licence"):
+        say_sentences(f"{what.capitalize()}: {getattr(publication, what)}")
     ratings = folder / ("ratings.csv" if files.get("ratings.csv") else "rankings.csv")
     if files["responses.jsonl"]:
         options: dict[str, str | int | Path] = {
@@ -58,5 +59,5 @@ def import_(name: str, path: str, mapping: Mapping[str, str], out: str) -> None:
         scored = command_line("score", [folder / "responses.jsonl"], options)
         NextStep("have a panel score the texts, and compare it with people", scored).say()
     else:
-        say("There are no texts beside the ratings, so that no panel can score them.")
+        say_sentences("There are no texts beside the ratings, so that no panel can score them.")
         NextStep("measure how far people agree", command_line("agree", [ratings], {})).say()

@@ -237,7 +237,7 @@ ELSEWHERE = {
     "prompts pairs": "test_prompts", "questions ask": "test_questions",
     "questions match": "test_command_sentences", "people collect": "test_command_sentences",
     "people fidelity": "test_command_sentences", "batch status": "test_batch",
-    "batch wait": "test_batch", "batch cancel": "test_batch",
+    "batch wait": "test_batch", "batch cancel": "test_batch", "people import": "test_published",
 }  # fmt: skip
 """Where the others print."""
 

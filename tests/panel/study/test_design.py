@@ -176,7 +176,13 @@ def test_single_texts_can_be_rated() -> None:
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize(
     ("sizes", "raters", "readings"),
-    [([6] * 30, 45, 10), ([13] * 10, 45, 10), ([4, 7, 9, 2, 6] * 4, 14, 5), ([8], 4, 3)],
+    [
+        ([6] * 30, 45, 10),
+        ([13] * 10, 45, 10),
+        ([4, 7, 9, 2, 6] * 4, 14, 5),
+        ([6] * 3 + [2] * 12, 5, 2),
+        ([8], 4, 3),
+    ],
 )
 def test_a_design_by_readings_is_exact(
     sizes: list[int], raters: int, readings: int, seed: int
