@@ -7,6 +7,8 @@ from pathlib import Path
 import pytest
 
 from benchmarks import papers
+from persona_panel import statistics
+from tests.helpers.printed_commands import parse
 
 PAGE = """# A page
 
@@ -48,3 +50,46 @@ def test_a_number_stands_where_it_is_rounded() -> None:
     assert papers.stands("55", "5 54.5% 0.232")
     assert papers.stands("-0.2", "κ −0.18")
     assert not papers.stands("0.45", "τ 0.456")
+
+
+def test_what_the_rows_name_is_there() -> None:
+    """Each command of papers.yaml is one that the parser takes, each script and call is there, and
+    a row without one says why. All rows of the five papers are listed, each once."""
+    every = [row for page in papers.rows().values() for row in page]
+    for row in every:
+        command, words = row.get("command"), str(row.get("command", "")).split()
+        if command is None:
+            assert row["note"], row
+        elif words[0] == "persona-panel":
+            parse(command)
+        elif words[0] == "python":
+            script = (papers.ROOT / words[1]).read_text("utf-8")
+            assert [word for word in words if word.startswith("--") and word not in script] == []
+        else:
+            assert words[0].startswith("persona_panel.statistics.")
+            assert hasattr(statistics, words[0].partition("(")[0].rpartition(".")[2])
+        assert row.keys() <= {"place", "method", "command", "ours", "theirs", "note"}, row
+    assert {page: len(of) for page, of in papers.rows().items()} == {
+        "argument-quality": 15, "debate-speeches": 18, "conceptual-critiques": 16,
+        "critical-questions": 16, "scrub": 20,
+    }  # fmt: skip
+    assert len({(row["place"], row["method"]) for row in every}) == len(every)
+
+
+def test_a_figure_that_the_command_does_not_print_differs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The numbers of a row's own figures have to stand in what its command prints."""
+    command = "python -c \"print('x 0.446')\""
+    made = [{"place": "1", "command": command, "ours": f"κ {n}"} for n in ("0.45", "0.46")]
+    monkeypatch.setattr(papers, "rows", lambda: {"page": made})
+    monkeypatch.setattr(papers, "FOLDERS", {"page": {}})
+    assert papers.check_rows("page", tmp_path) == 1
+    assert capsys.readouterr().out == "page: 1: κ 0.45: equal\npage: 1: κ 0.46: differs\n"
+
+
+def test_each_page_has_its_rows() -> None:
+    """The pages of the papers name the place where the site has the table."""
+    for page in papers.rows():
+        text = (papers.ROOT / "docs" / "papers" / f"{page}.md").read_text("utf-8")
+        assert text.count("<!-- rows of the paper -->") == 1
