@@ -8,6 +8,7 @@ import pytest
 
 from benchmarks import papers
 from persona_panel import statistics
+from tests.documents import ROOT
 from tests.helpers.printed_commands import parse
 
 PAGE = """# A page
@@ -63,7 +64,7 @@ def test_what_the_rows_name_is_there() -> None:
         elif words[0] == "persona-panel":
             parse(command)
         elif words[0] == "python":
-            script = (papers.ROOT / words[1]).read_text("utf-8")
+            script = (ROOT / words[1]).read_text("utf-8")
             assert [word for word in words if word.startswith("--") and word not in script] == []
         else:
             assert words[0].startswith("persona_panel.statistics.")
@@ -91,5 +92,5 @@ def test_a_figure_that_the_command_does_not_print_differs(
 def test_each_page_has_its_rows() -> None:
     """The pages of the papers name the place where the site has the table."""
     for page in papers.rows():
-        text = (papers.ROOT / "docs" / "papers" / f"{page}.md").read_text("utf-8")
+        text = (ROOT / "docs" / "papers" / f"{page}.md").read_text("utf-8")
         assert text.count("<!-- rows of the paper -->") == 1
