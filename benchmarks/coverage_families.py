@@ -123,9 +123,9 @@ def _deliberation(rng: np.random.Generator, cell: Cell, judges: Judges, interval
     )  # fmt: skip
     changes = {"τ_c": found.tau_c, "distance": found.distance, "spread": found.spread}
     return {
-        f"change of {name}": (one.change, one.interval.low, one.interval.high)
+        f"change of {name}": (one.value, one.low, one.high)
         for name, one in changes.items()
-        if one.interval is not None
+        if one.n is not None
     }
 
 

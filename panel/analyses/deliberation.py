@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from math import inf, nan
 from typing import Any
 
@@ -113,17 +114,8 @@ def _dimension(labels: Mapping[str, str]) -> Key:
     return Key("dimension", "dimension", {ALL}, labels)
 
 
-def _change(change: Change, p: float = nan) -> Estimate:
-    """A change with its interval, where there is one."""
-    between = change.interval
-    if between is None or between.reason is not None:
-        why = change.reason or (None if between is None else between.reason)
-        return Estimate(change.change, p_adjusted=p, reason=why)
-    return Estimate(
-        change.change, between.low, between.high, over="prompts", n=between.n_clusters,
-        df=min(between.degrees_of_freedom, between.n_clusters - 1.0), p_adjusted=p,
-        reason=change.reason,
-    )  # fmt: skip
+def _change(change: Change) -> Estimate:
+    return change if change.has_interval else replace(change, n=None, df=nan)
 
 
 def _share(share: Statistic) -> Estimate:
@@ -270,14 +262,10 @@ def _people(humans: Mapping[str, TowardHumans], labels: Mapping[str, str], is_sh
     for dimension, human in humans.items():
         row = {"dimension": dimension, "n_prompts": human.n_prompts, "direction": human.direction,
                "reason": human.reason}  # fmt: skip
-        changes = {
-            "tau_c": (human.tau_c, human.p_tau_c),
-            "distance": (human.distance, human.p_distance),
-            "spread": (human.spread, human.p_spread),
-        }
-        for name, (change, p) in changes.items():
+        changes = {"tau_c": human.tau_c, "distance": human.distance, "spread": human.spread}
+        for name, change in changes.items():
             row |= {f"{name}_before": change.before, f"{name}_after": change.after}
-            row |= {name: _change(change, p)}
+            row |= {name: _change(change)}
         rows.append(row)
     why = {
         f"{labels.get(name, name)}: {human.direction} ({human.reason})."

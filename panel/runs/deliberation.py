@@ -60,16 +60,15 @@ def before_after_document(means: BeforeAfter) -> dict[str, Any]:
 
 def change_document(change: Change) -> dict[str, Any]:
     """Return a statistic before and after, with the interval of its change."""
-    interval = change.interval
     return {
         "before": json_number(change.before),
         "after": json_number(change.after),
-        "change": json_number(change.change),
-        "ci_low": None if interval is None else json_number(interval.low),
-        "ci_high": None if interval is None else json_number(interval.high),
-        "prompts": 0 if interval is None else interval.n_clusters,
+        "change": json_number(change.value),
+        "ci_low": json_number(change.low),
+        "ci_high": json_number(change.high),
+        "prompts": change.n or 0,
         "responses": change.n_items,
-        "reason": change.reason or (interval.reason if interval else None),
+        "reason": change.reason,
     }
 
 
@@ -134,14 +133,14 @@ def rankings_document(result: Reordering) -> dict[str, Any]:
 
 def humans_document(nearness: TowardHumans) -> dict[str, Any]:
     """Return whether the panel came closer to people."""
+    changes = {"tau_c": nearness.tau_c, "distance": nearness.distance, "spread": nearness.spread}
     return {
         "direction": nearness.direction,
         "reason": nearness.reason,
         "prompts": nearness.n_prompts,
-        "tau_c": change_document(nearness.tau_c) | {"p_holm": json_number(nearness.p_tau_c)},
-        "distance": change_document(nearness.distance)
-        | {"p_holm": json_number(nearness.p_distance)},
-        "spread": change_document(nearness.spread) | {"p_holm": json_number(nearness.p_spread)},
+    } | {
+        name: change_document(of) | {"p_holm": json_number(of.p_adjusted)}
+        for name, of in changes.items()
     }
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from math import nan
+from math import isnan, nan
 from typing import NamedTuple
 
 import numpy as np
@@ -32,7 +32,8 @@ from persona_panel.statistics.core.arrays import (
     value_of,
 )
 from persona_panel.statistics.core.correlation import correlation, correlation_by_prompt
-from persona_panel.statistics.core.jackknife import Interval, jackknife, resampled_mean
+from persona_panel.statistics.core.estimate import Difference
+from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import OverPrompts
 from persona_panel.statistics.core.ranking import rank_systems
@@ -124,34 +125,25 @@ class BeforeAfter:
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
-    """A statistic before and after, over the same `n_items` responses.
+class Change(Difference):
+    """A statistic after less before, over the same `n_items` responses, with its interval over
+    prompts, both sides without the same prompt."""
 
-    `interval` is of `change` (after − before), both sides without the same prompt. The
-    numbers are NaN and the interval None exactly when `reason` says why.
-    """
-
-    before: float
-    after: float
-    change: float
-    interval: Interval | None
-    n_items: int
-    reason: Reason | None = None
+    before: float = nan
+    after: float = nan
+    n_items: int = 0
 
     @classmethod
     def undefined(cls, reason: Reason, n_items: int = 0) -> Change:
         """Return the change that has no value, with the reason."""
-        return cls(nan, nan, nan, None, n_items, reason)
+        return cls(nan, reason=reason, n_items=n_items)
 
     @property
     def sign(self) -> int:
         """Return 1 or −1 where the interval lies above or below 0, or where the change is the same
         without any of the prompts, which leaves no interval; else 0."""
-        if self.interval is None:
-            return 0
-        if self.interval.reason is Reason.NO_SPREAD:
-            return int(self.change > ROUNDING) - int(self.change < -ROUNDING)
-        return int(self.interval.low > ROUNDING) - int(self.interval.high < -ROUNDING)
+        low, high = (self.value,) * 2 if self.reason is Reason.NO_SPREAD else self.ends
+        return int(low > ROUNDING) - int(high < -ROUNDING)
 
 
 def change_between(
@@ -167,8 +159,12 @@ def change_between(
     `jackknife`."""
     n_items = len(prompts)
     first, last = (value_of(side, n_items) for side in (before, after))
-    interval = jackknife(difference_of(after, before), n_items, prompts, kind=kind, seed=seed)
-    return Change(first, last, last - first, interval, n_items)
+    moved = jackknife(difference_of(after, before), n_items, prompts, kind=kind, seed=seed)
+    return Change(
+        last - first, moved.low, moved.high, over="prompts", n=moved.n_clusters,
+        df=moved.degrees_of_freedom, reason=moved.reason, a="after", b="before", before=first,
+        after=last, n_items=n_items,
+    )  # fmt: skip
 
 
 def by_judge(revisions: Revisions) -> tuple[BeforeAfter, ...]:
@@ -200,7 +196,7 @@ def spread(revisions: Revisions, *, seed: int = 0) -> tuple[Change, ...]:
     nothing of whether they came nearer to what is right.
 
     >>> revisions = Revisions.of([[[1.0], [5.0]]], [[[3.0], [5.0]]])
-    >>> [round(each.change, 3) for each in spread(revisions)]
+    >>> [round(each.value, 3) for each in spread(revisions)]
     [-1.414]
     """
     before, after = (side.transpose(2, 0, 1) for side in (revisions.before, revisions.after))
@@ -370,17 +366,14 @@ class TowardHumans:
     """The panel against people before and after, and its own spread (of deliberated responses).
 
     `tau_c` is between the panel's mean and people's, `distance` the mean of their absolute
-    difference. The p-values, two-sided, are of flipped signs by prompt, adjusted by Holm: `p_tau_c`
-    and `p_distance` over both measures of all dimensions, `p_spread` over dimensions. `reason` says
-    why a direction is unknown.
+    difference. The p-values, two-sided, are of flipped signs by prompt, adjusted by Holm: those of
+    `tau_c` and `distance` over both measures of all dimensions, those of `spread` over dimensions.
+    `reason` says why a direction is unknown.
     """
 
     tau_c: Change
     distance: Change
     spread: Change
-    p_tau_c: float
-    p_distance: float
-    p_spread: float
     direction: Direction
     n_prompts: int
     reason: Reason | None = None
@@ -446,11 +439,16 @@ def toward_humans(
     p_values = np.stack([sign_flip_p_values(change.by_prompt, seed=seed) for change in changes])
     adjusted = np.column_stack([holm(p_values[:, :2].ravel()).reshape(-1, 2), holm(p_values[:, 2])])
     n_tests = int((~np.isnan(p_values[:, :2])).sum())
-    return tuple(
-        TowardHumans(*change[:3], p[0], p[1], p[2], direction, change.n_prompts, reason)
-        for change, p in zip(changes, adjusted.tolist(), strict=True)
-        for direction, reason in [_direction(change, p, n_tests)]
-    )
+    toward = []
+    for change, p in zip(changes, adjusted.tolist(), strict=True):
+        tau_c, distance, spread = map(_with_p, change[:3], p)
+        direction, reason = _direction(change, p, n_tests)
+        toward.append(TowardHumans(tau_c, distance, spread, direction, change.n_prompts, reason))
+    return tuple(toward)
+
+
+def _with_p(change: Change, p: float) -> Change:
+    return replace(change, p_adjusted=p)
 
 
 def _changes(
@@ -485,7 +483,7 @@ def _changes(
     order = _added_to_s(scipy.stats.rankdata(first), scipy.stats.rankdata(last), target)
     added = (tau_c, order), (distance, away[1] - away[0]), (spread, excited - calm)
     by_prompt = [
-        np.full(len(names), nan) if change.reason else _sums(values, codes, len(names))
+        np.full(len(names), nan) if isnan(change.value) else _sums(values, codes, len(names))
         for change, values in added
     ]
     n_deliberated = len(np.unique(codes[of]))
@@ -527,8 +525,8 @@ def _tau_c(before: Array, after: Array, human: Array, prompts: Labels, seed: int
 def _direction(
     changes: _Changes, p_values: Sequence[float], n_tests: int
 ) -> tuple[Direction, Reason | None]:
-    if changes.tau_c.reason and changes.distance.reason:
-        return Direction.UNKNOWN, changes.tau_c.reason
+    if isnan(changes.tau_c.value) and isnan(changes.distance.value):
+        return Direction.UNKNOWN, Reason(changes.tau_c.lacks)
     # Where all that could change changed alike, this is the p-value.
     if max(n_tests, 1) * 2.0 ** (1 - changes.n_deliberated) >= LEVEL:
         return Direction.UNKNOWN, Reason.FEW_TO_TELL

@@ -58,7 +58,7 @@ def _directions(humans: Mapping[str, TowardHumans]) -> list[str]:
         names = [name for name, human in humans.items() if human.direction is direction]
         if not names:
             continue
-        p = max(min(_known(humans[name].p_tau_c, humans[name].p_distance)) for name in names)
+        p = max(min(_p_values(humans[name]) or [1.0]) for name in names)
         why = dict.fromkeys(str(human) for name in names if (human := humans[name].reason))
         said.append(
             sentence.format(
@@ -68,9 +68,7 @@ def _directions(humans: Mapping[str, TowardHumans]) -> list[str]:
             )
         )
     if any(human.reason is Reason.FEW_TO_TELL for human in humans.values()):
-        n_tests = sum(
-            not isnan(p) for human in humans.values() for p in (human.p_tau_c, human.p_distance)
-        )
+        n_tests = sum(len(_p_values(human)) for human in humans.values())
         said.append(
             f"A test takes at least {items_needed(LEVEL / max(1, n_tests))} deliberated prompts "
             "with ratings by people."
@@ -78,8 +76,9 @@ def _directions(humans: Mapping[str, TowardHumans]) -> list[str]:
     return said
 
 
-def _known(*p_values: float) -> list[float]:
-    return [p for p in p_values if not isnan(p)] or [1.0]
+def _p_values(human: TowardHumans) -> list[float]:
+    p_values = human.tau_c.p_adjusted, human.distance.p_adjusted
+    return [p for p in p_values if not isnan(p)]
 
 
 def _spreads(spread: Mapping[str, Change]) -> list[str]:
@@ -102,9 +101,6 @@ def _named(names: Iterable[str]) -> str:
 
 
 def _sign(change: Change, n_tests: int) -> int:
-    interval = change.interval
-    if interval is None or interval.reason is not None:
+    if not change.has_interval:
         return 0
-    return sign_of(
-        widened(change.change, interval.low, interval.high, interval.degrees_of_freedom, n_tests)
-    )
+    return sign_of(widened(change.value, *change.ends, change.df, n_tests))

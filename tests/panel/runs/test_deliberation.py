@@ -97,7 +97,7 @@ def test_humans_are_found_by_whole_names_or_ids(items: tuple[str, ...]) -> None:
     found = deliberation(JUDGED, AGREED, human=humans(items))
     assert found.humans is not None
     assert found.humans["clarity"].direction == "toward people"
-    assert found.humans["clarity"].distance.change == -1
+    assert found.humans["clarity"].distance.value == -1
 
 
 def test_humans_in_another_order() -> None:

@@ -3,26 +3,27 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 from scipy.stats import t
 
 from persona_panel.results.conclusions.deliberation import deliberation_conclusion
 from persona_panel.statistics import Direction, Reason, TowardHumans
-from persona_panel.statistics.core.jackknife import Interval
 from persona_panel.statistics.revisions import Change
 from tests.helpers.deliberations import AGREED, JUDGED, deliberation, humans
 
 
 def change(value: float, reach: float) -> Change:
     """Over 12 prompts."""
-    found = Interval(value - reach, value + reach, 0.1, 11, 0.95, 12)
-    return Change(1.0, 1.0 + value, value, found, 48)
+    return Change(
+        value, value - reach, value + reach, n=12, df=11, before=1.0, after=1.0 + value, n_items=48
+    )
 
 
 def led(direction: Direction, p: float = math.nan, reason: Reason | None = None) -> TowardHumans:
     same = change(0.0, 0.1)
-    return TowardHumans(same, same, same, p, math.nan, math.nan, direction, 12, reason)
+    return TowardHumans(replace(same, p_adjusted=p), same, same, direction, 12, reason)
 
 
 def concluded(**found: TowardHumans) -> list[str]:
