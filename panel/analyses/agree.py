@@ -160,13 +160,16 @@ def agree_result(
     from persona_panel.analyses.inputs import reading_of, rescaling_of
     from persona_panel.results.conclusions.judge_names import rater_word
     from persona_panel.results.statistic_tables import StatisticTables
+    from persona_panel.statistics.core.display import COMPOSITE
 
     word = rater_word(ratings)
     made = StatisticTables(word, "prompts" if ratings.prompts else "items")
     broken_down = by not in ("dimension", "group")
+    has_composite = any(row.dimension == COMPOSITE for row in rows)
     in_full = [
         "p: permutation tests, adjusted by Holm's method over dimensions"
-        f"{' and strata' if broken_down else ''}."
+        f"{' and strata' if broken_down else ''}"
+        f"{'; of the composite it is not adjusted' if has_composite else ''}."
     ]
     *_, all_raters = ratings.raters_by_group()
     if not broken_down and all_raters != ratings.groups[0]:

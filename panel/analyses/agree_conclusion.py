@@ -60,6 +60,7 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str
     families, word = _families(composite, rows, group), rater_word(ratings)
     return [
         _beyond_chance(families, word),
+        *_orders_alone(families),
         *_levels(families),
         # What is open of the composite goes first; dimensions have their turn where it is settled.
         *next(filter(None, (_to_settle(family, ratings) for family in families)), ()),
@@ -132,6 +133,21 @@ def _beyond_chance(families: Sequence[_Family], word: str) -> str:
     for family in families[1:]:
         text += f"; by dimension they {_agreeing(family, text)}"
     return f"The {counted(n_raters, word)} {text}."
+
+
+def _orders_alone(families: Sequence[_Family]) -> list[str]:
+    """Say why α may be above 0 where W is not significant, if it is so."""
+    if any(
+        name in each.tests and each.tests[name].p_value >= LEVEL and low > 0
+        for each in families
+        for name, (low, _) in each.ends.items()
+    ):
+        return [
+            "Kendall W asks whether raters order items alike more than chance does, "
+            f"{_ALPHA} how far ratings of one item lie apart beside those of different items: one "
+            "may be shown without the other."
+        ]
+    return []
 
 
 def _agreeing(family: _Family, before: str = "") -> str:

@@ -30,6 +30,7 @@ from persona_panel.results.conclusions.score import (
     few_judged,
     limits,
     nothing_judged,
+    weakest_lead,
 )
 from persona_panel.results.conclusions.wording import (
     AVERAGED,
@@ -360,7 +361,7 @@ def personas_beside(
 def personas_beside_people(gain: Row, command: str = "") -> RunAnswer:
     """Return whether personas change the correlation with people, by what they add to it."""
     estimate, sign = gain.estimate(), sign_of(adjusted_ends(gain, TOGETHER))
-    what = "agreement with people (τ_b with the mean of their ratings)"
+    what = "agreement with people (τ_b with the mean of their ratings, over all responses)"
     sentence = f"{_more(estimate, sign, what)}."
     if estimate.sign and not sign:
         level = f"{100 - 100 * LEVEL / TOGETHER:g} %"
@@ -475,12 +476,15 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
         why = "systems are not ranked"
         return RunAnswer("settle", f"Their judgments. {missing}", Estimate(nan, reason=why))
     if ranked.winner is not None:
+        lead = None if ranked.basis else weakest_lead(run.missing_ratings(), run.leaderboard())
+        if lead is not None and not lead.holds:
+            why = "missing ratings could undo which system is best"
+            sentence = "The missing ratings: they could undo which system is best."
+            return RunAnswer(
+                "settle", sentence, Estimate(nan, reason=why), command_on(run, "score")
+            )
         why = "which system is best is settled"
-        return RunAnswer(
-            "settle",
-            "Which system is best is settled.",
-            Estimate(nan, reason=why),
-        )
+        return RunAnswer("settle", "Which system is best is settled.", Estimate(nan, reason=why))
     if ranked.corrected:
         return _more_of_people(run, ranked)
     open_ = [

@@ -374,6 +374,15 @@ RUN: dict[str, Check] = {
     r"May the panel stand in for people\? Not known: no people's ratings \(--human\)\.": (
         lambda found, beside: beside.estimate("people")["reason"] == "no people's ratings"
     ),
+    rf"{_SETTLE}The missing ratings: they could undo which system is best\.": (
+        lambda found, beside: (
+            beside.summary["winner"] is not None
+            and (
+                beside.summary["coverage"]["scored"] < beside.summary["coverage"]["expected"]
+                or beside.summary["coverage"]["partial"] > 0
+            )
+        )
+    ),
     rf"{_SETTLE}Which system is best is settled\.": (
         lambda found, beside: beside.summary["winner"] is not None
     ),

@@ -305,6 +305,7 @@ class Reason(StrEnum):
     FEW_FOR_A_MEAN_PEARSON = "an interval needs at least five prompts with eight items each"
     NO_RANKINGS_BY_PROMPT = "its interval is over prompts: items need prompts, at least five"
     FEW_JUDGES = "an interval over judges, too, needs at least five judges"
+    SAME_JUDGES = "an interval over judges, too, needs judges who differ in persona or model"
     NO_COMMON_FACTOR = (
         "the two panels have neither the same personas nor the same models, so their judges are "
         "not a common sample"

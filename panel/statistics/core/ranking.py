@@ -157,8 +157,9 @@ def mean_and_levels(
     mean = float(scores[there].mean()) if n else math.nan
     if n < 2:
         return SampledMean(mean, (), n, Reason.FEW_CLUSTERS)
-    if moved is not None and math.prod(levels.shape[1] for levels in moved) < LEAST_JUDGES:
-        return SampledMean(mean, (), n, Reason.FEW_JUDGES)
+    n_judges = LEAST_JUDGES if moved is None else math.prod(levels.shape[1] for levels in moved)
+    if n_judges < LEAST_JUDGES:
+        return SampledMean(mean, (), n, Reason.FEW_JUDGES if n_judges > 1 else Reason.SAME_JUDGES)
     parts = tuple(_added(levels[there]) for levels in moved or () if levels.shape[1] > 1)
     variances = [float(scores[there].var(ddof=1)) / n, *(part.variance for part in parts)]
     errors = standard_errors(variances, [n - 1.0, *(part.df for part in parts)])

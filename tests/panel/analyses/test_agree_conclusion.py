@@ -85,6 +85,17 @@ def test_without_agreement_nothing_is_claimed() -> None:
     )
 
 
+def test_what_w_asks_is_said_beside_an_alpha_above_zero() -> None:
+    """W is not significant (p 0.2), and the interval of α lies above 0."""
+    test = Row("kendall_w", "people", "clarity", value=0.4, p_value=0.2, n_raters=4)
+    said = agree_conclusion([row(0.5, 0.4, 0.6), test], rated(BLANK), "dimension")
+    assert "not shown to agree beyond chance" in said[0]
+    assert said[1].startswith("Kendall W asks whether raters order items alike")
+    for alpha, p_value in ((row(0.5, -0.1, 0.9), 0.2), (row(0.5, 0.4, 0.6), 0.01)):
+        test = Row("kendall_w", "people", "clarity", value=0.4, p_value=p_value, n_raters=4)
+        assert "W asks" not in " ".join(agree_conclusion([alpha, test], rated(BLANK), "dimension"))
+
+
 def test_levels_of_alpha_follow_from_the_interval() -> None:
     """α of one dimension is above 0.8, above 0.667, below it or open as its interval says."""
     ratings = rated(BLANK)

@@ -380,7 +380,7 @@ def test_a_system_without_a_score_is_named(tmp_path: Path) -> None:
     assert said["settle"] == f"Their judgments. {missing}"
 
 
-GAIN = "agreement with people (τ_b with the mean of their ratings)"
+GAIN = "agreement with people (τ_b with the mean of their ratings, over all responses)"
 
 
 @pytest.mark.parametrize(

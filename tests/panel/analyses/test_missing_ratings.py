@@ -44,6 +44,8 @@ def test_what_holds_however_the_missing_ratings_were_is_said() -> None:
     """One rating of 72 is missing, and elm is ahead by 3."""
     ratings = scores(3)
     ratings[0, 0, 0] = np.nan
+    *_, settle = answers_of(run_of(ratings, ("elm", "oak")))
+    assert settle.sentence == "Which system is best is settled."
     [remark] = remarks_on(ratings)
     assert remark.startswith(HOLDS) and remark.endswith(
         " points above oak over all 12 prompts and judges."
@@ -63,7 +65,8 @@ def test_what_missing_ratings_could_undo_is_said_with_its_figures() -> None:
         "12 prompts and judges."
     ).replace("-", "−") in result.remarks
     assert MISSING in result.remarks
-    _, trust, *_ = answers_of(run)
+    _, trust, *_, settle = answers_of(run)
+    assert settle.sentence == "The missing ratings: they could undo which system is best."
     assert f"{MISSING} Which system is best may depend on them." in trust.sentence
     assert trust.limits == [f"{MISSING} Which system is best may depend on them."]
 

@@ -346,20 +346,25 @@ def test_influence_is_what_a_judge_moves() -> None:
 
 
 def test_four_judges_are_no_sample() -> None:
-    """With four judges the interval over prompts and judges is refused, with the reason."""
+    """With four judges, or replicates of one, the interval over prompts and judges is refused, with
+    the reason."""
     ratings, judges = rated(6, 4)
-    found = rank_systems(
-        ["A"] * 12,
-        [f"p{i}" for i in range(12)],
-        ratings.mean(axis=(1, 2)),
-        np.empty((12, 0)),
-        [],
-        judges=judges,
-    )
-    [entry] = found.systems
-    assert math.isnan(entry.with_judges.low)
-    assert entry.with_judges.reason is Reason.FEW_JUDGES
-    assert not math.isnan(entry.composite.low)
+    for sample, why in (
+        (judges, Reason.FEW_JUDGES),
+        (replace(judges, factors={}), Reason.SAME_JUDGES),
+    ):
+        found = rank_systems(
+            ["A"] * 12,
+            [f"p{i}" for i in range(12)],
+            ratings.mean(axis=(1, 2)),
+            np.empty((12, 0)),
+            [],
+            judges=sample,
+        )
+        [entry] = found.systems
+        assert math.isnan(entry.with_judges.low)
+        assert entry.with_judges.reason is why
+        assert not math.isnan(entry.composite.low)
 
 
 def test_prompts_that_agree_have_no_interval_over_judges_too() -> None:
