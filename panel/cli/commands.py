@@ -80,7 +80,7 @@ def _line(entry: Entry) -> str:
 _PEOPLE = LazyGroup(
     "people",
     help="Have people rate texts blind to their authors, and compare a panel with them.",
-    short_help="Have people rate texts, and compare a panel with people",
+    short_help="Have people rate texts, compare a panel with them",
     example="correlate runs/first --human ratings.csv",
     sections={
         "Ratings by people": {

@@ -23,7 +23,8 @@ _NAMES = ("scrub", "debate-speeches", "argument-quality", "critical-questions")
 @refusals_without_calls
 def import_(name: str, path: str, mapping: Mapping[str, str], out: str) -> None:
     """Read published data of a paper from PATH, the folder that holds them or the file of people's
-    ratings, and write them as files that the other commands take.
+    ratings, and write them as files that the other commands take. NAME is scrub, debate-speeches,
+    argument-quality or critical-questions.
 
     \b
     scrub               task2_human_judgments.csv, and for the texts
