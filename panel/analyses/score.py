@@ -168,8 +168,8 @@ def _labels(run: Run) -> dict[str, str]:
 
 def systems_in(run: Run, board: Leaderboard) -> dict[str, SystemRank | None]:
     """Every system with its place, best first, those without one last."""
-    found: dict[str, SystemRank | None] = {entry.system: entry for entry in board.systems}
-    return found | {item.system: None for item in run.items if item.system not in found}
+    ranked: dict[str, SystemRank | None] = {entry.system: entry for entry in board.systems}
+    return ranked | {item.system: None for item in run.items if item.system not in ranked}
 
 
 def board_tables(run: Run, board: Leaderboard, prefix: str = "", by: str = "") -> Iterator[Table]:
@@ -235,20 +235,20 @@ def _system_row(name: str, entry: SystemRank | None, random: Random) -> dict[str
         if entry is None:
             return {"system": name, **lacking}
         counts = {"n_prompts": entry.n_prompts, "declining_mean": entry.composite.value}
-        found = {**lacking, **counts}
+        figures = {**lacking, **counts}
     else:
         n = entry.n_prompts
         rank = Estimate(entry.rank, over=_OVER[random], n=n, reason=_NOT_TESTED)
         if entry.rank_low is not None and entry.rank_high is not None:
             rank = replace(rank, low=entry.rank_low, high=entry.rank_high, reason=None)
-        found = {
+        figures = {
             "rank": rank,
             "composite": entry.composite,
             "with_judges": entry.with_judges,
             "n_prompts": n,
         }
     counts = {"n_abstained": entry.n_abstained, "n_judged": entry.n_judged}
-    return {"system": name, **found, **counts, "declines": entry.declines}
+    return {"system": name, **figures, **counts, "declines": entry.declines}
 
 
 def differences_table(
@@ -257,13 +257,15 @@ def differences_table(
     """Return how far each two systems differ; in short, those of the first system before the
     others'."""
     of: dict[tuple[str, str], SystemDifference | None] = {
-        (one.a, one.b): one for one in board.differences
+        (entry.a, entry.b): entry for entry in board.differences
     }
     for a, b in combinations(systems, 2):
         if (a, b) not in of and (b, a) not in of:
             of[a, b] = None
     first = board.systems[0].system if board.systems else ""
-    tested = sorted((pair for pair, one in of.items() if one), key=lambda pair: pair[0] != first)
+    tested = sorted(
+        (pair for pair, entry in of.items() if entry), key=lambda pair: pair[0] != first
+    )
     shown = set(tested[:_DIFFERENCES_SHOWN])
     columns = (
         Column(
@@ -273,7 +275,7 @@ def differences_table(
         Column("effect_size", "estimate", "effect\nsize", figure=f"{prefix}effect_size"),
         Column("n_prompts", "whole", "prompts"),
     )  # fmt: skip
-    untested = [pair for pair, one in of.items() if one is None]
+    untested = [pair for pair, entry in of.items() if entry is None]
     rows = [
         {**_difference_row(pair, of[pair]), "in_short": pair in shown}
         for pair in [*tested, *untested]
@@ -285,13 +287,13 @@ def differences_table(
     )  # fmt: skip
 
 
-def _difference_row(pair: tuple[str, str], one: SystemDifference | None) -> dict[str, Any]:
+def _difference_row(pair: tuple[str, str], each: SystemDifference | None) -> dict[str, Any]:
     a, b = pair
-    if one is None:
+    if each is None:
         nothing = Difference(nan, reason=_NOT_COMPARED, a=a, b=b)
         return {"a": a, "b": b, "difference": nothing, "effect_size": nothing}
-    effect_size = Difference(one.effect_size, n=one.n, reason=one.reason, a=a, b=b)
-    return {"a": a, "b": b, "difference": one, "effect_size": effect_size, "n_prompts": one.n}
+    effect_size = Difference(each.effect_size, n=each.n, reason=each.reason, a=a, b=b)
+    return {"a": a, "b": b, "difference": each, "effect_size": effect_size, "n_prompts": each.n}
 
 
 def _means(
@@ -299,14 +301,14 @@ def _means(
 ) -> Iterator[Table]:
     """Yield means by dimension and shares of categories: as people read them in short, a column a
     dimension, then with their intervals."""
-    labels, numeric = _labels(run), [one.id for one in run.rubric.numeric]
+    labels, numeric = _labels(run), [item.id for item in run.rubric.numeric]
     title = f"Means by dimension{by}"
     if not prefix:
         heads = {name: labels[name] for name in numeric}
         if heads:
             yield _wide("means", title, systems, heads, "dimension")
         for name, categories in run.categories.items():
-            shares = {share_name(name, one): one for one in categories}
+            shares = {share_name(name, item): item for item in categories}
             head = f"{labels[name]}: share of each category"
             yield _wide(f"shares_{name}", head, systems, shares, "category")
     control = prefix.replace("_", " ")
@@ -374,7 +376,7 @@ def _strengths(run: Run) -> Iterator[Table]:
     yield from strengths_tables(run.strengths(), list(systems_in(run, run.leaderboard())))
 
 
-def strengths_tables(found: Strengths | None, systems: Sequence[str]) -> Iterator[Table]:
+def strengths_tables(strengths: Strengths | None, systems: Sequence[str]) -> Iterator[Table]:
     """Yield the strengths of systems, and their differences for programs."""
     columns: tuple[Column, ...] = (
         Column("strength", "estimate", "strength", better="higher", figure="strength"),
@@ -382,7 +384,7 @@ def strengths_tables(found: Strengths | None, systems: Sequence[str]) -> Iterato
         Column("n_prompts", "whole", "prompts"),
         Column("n_comparisons", "whole"),
     )
-    entries = {} if found is None else {one.system: one for one in found.systems}
+    entries = {} if strengths is None else {each.system: each for each in strengths.systems}
     rows: list[dict[str, Any]] = []
     for system in [*entries, *(name for name in systems if name not in entries)]:
         if (entry := entries.get(system)) is None:
@@ -400,19 +402,19 @@ def strengths_tables(found: Strengths | None, systems: Sequence[str]) -> Iterato
         "strengths", (Key("system", "system"),), columns, rows,
         "Strengths of systems (Bradley-Terry)", remarks=[remark],
     )  # fmt: skip
-    pairs = {} if found is None else {(one.a, one.b): one for one in found.differences}
+    pairs = {} if strengths is None else {(each.a, each.b): each for each in strengths.differences}
     rows = []
     for a, b in combinations(systems, 2):
-        one = pairs.get((a, b)) or pairs.get((b, a))
-        if one is None:
+        each = pairs.get((a, b)) or pairs.get((b, a))
+        if each is None:
             rows.append({"a": a, "b": b, "difference": Difference(nan, reason=_NO_STRENGTH)})
             continue
-        rows.append({"a": one.a, "b": one.b, "difference": one})
+        rows.append({"a": each.a, "b": each.b, "difference": each})
     column = Column("difference", "estimate", figure="strength_difference", p_figure="strength_p")
     of = (Key("a"), Key("b"))
     yield Table("strength_differences", of, (column,), rows, sides=("a", "b"))
     columns = (Column("ties", "number"), Column("random", "text"))
-    known = [] if found is None else [row_of(found, columns)]
+    known = [] if strengths is None else [row_of(strengths, columns)]
     yield Table("comparisons", (), columns, known)
 
 
@@ -479,8 +481,8 @@ def _who_differs(run: Run) -> tuple[list[str], list[Table]]:
     if not run.rubric.numeric or not (said := who_differs(run)):
         return [], []
     of, names = contested_result(run, _CONTESTED), labels_of_personas(run)
-    first = [one for one in most_contested(run)[:_CONTESTED_SHOWN] if one.established]
-    named = [f"{headline(one)}: {_apart(one, names)}." for one in first]
+    first = [each for each in most_contested(run)[:_CONTESTED_SHOWN] if each.established]
+    named = [f"{headline(each)}: {_apart(each, names)}." for each in first]
     tables = [
         replace(
             table,
@@ -551,7 +553,7 @@ def _cached_tokens(run: Run) -> Iterator[str]:
         (True, "were kept from the last request by a model in this process."),
     ):
         used = [
-            one for model, one in run.calls.spent.items() if model.startswith("local:") == inside
+            each for model, each in run.calls.spent.items() if model.startswith("local:") == inside
         ]
         spent = sum(used, Usage())
         if spent.cached:

@@ -1,4 +1,4 @@
-"""Whether personas differ as people do: ratios of two differences of groups, and verdicts on them.
+"""Ratios of personas' and people's differences of two groups, and verdicts on them.
 
 Source: E. C. Fieller (1954), "Some problems in interval estimation" (ratios).
 """

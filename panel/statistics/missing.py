@@ -35,7 +35,7 @@ _STEPS = 64
 
 @dataclass(frozen=True, slots=True)
 class DifferenceBounds:
-    """What a difference of two systems, by all judges who rated anything, could be if none of their
+    """The bounds of a difference of two systems, by all judges who rated anything, if none of their
     ratings were missing.
 
     Attributes:
@@ -63,7 +63,7 @@ class DifferenceBounds:
 
 @dataclass(frozen=True, slots=True)
 class MissingRatings:
-    """What is missing of systems' ratings, by judges who rated anything.
+    """The missing ratings of systems, by judges who rated anything.
 
     Attributes:
         shares: of each system, the share of its ratings that is missing, 0 to 1.

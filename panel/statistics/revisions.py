@@ -1,4 +1,4 @@
-"""What judges did when they saw each other's readings: moves, means, spread, nearness to people."""
+"""Changes of judges who saw each other's readings: moves, means, spread, nearness to people."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from persona_panel.statistics.core.ranking import SampledMean
 
 OVER: Mapping[Random, str] = {"prompts": "prompts", "prompts-and-judges": "prompts and judges"}
-"""What estimates say of the sample that an interval takes."""
+"""The words of an estimate for the sample that its interval takes."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,7 +97,7 @@ def critical_t(df: float, confidence: float = 0.95) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Assurance:
-    """How likely new data show what the present do not (`assurance`).
+    """The probability that new data show what the present do not (`assurance`).
 
     Attributes:
         n: how many values there are now.
