@@ -294,8 +294,8 @@ def _effective_number(
         text += " on the composite"
         text += f" and {from_to(parts, 1)} by dimension" if parts else ""
     return [
-        f"The effective number of {word}s is {text}: so many independent ones have as noisy a "
-        "mean. It says nothing of shared errors. "
+        f"The effective number of {word}s is {text}: the mean of all is as noisy as that of "
+        "so many whose ratings are independent. It says nothing of shared errors. "
         f"{WITHOUT_PEOPLE.format(word)}"
     ]
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import compress
 from math import isnan, nan
+from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from persona_panel.analyses import parameters
@@ -66,19 +67,21 @@ def robustness(run: RunSource) -> Result:
     return robustness_result(opened, source="" if opened is run else str(run))
 
 
-def robustness_result(run: Run, *, source: str = "") -> Result:
-    """Return the result of a run; `source`: what it is called."""
+def robustness_result(run: Run, *, source: str = "", beside_people: bool = False) -> Result:
+    """Return the result of a run; `source`: what it is called; `beside_people`: whether people's
+    ratings stand beside it."""
     computed = analyses_of(run)
     if computed is None:
         return Result("robustness", ["Fewer than two systems are ranked."], ())
     labels = {dimension.id: dimension.label for dimension in run.rubric.dimensions}
     claims, leader = _claims(computed), computed.leader
+    first, *others = _conclusion(computed, claims.rows, labels)
     remarks = [_HOW_TO_READ]
     if computed.n_undefined:
         remarks.append(f"{computed.n_undefined:,} more compare {leader} with no system.")
     return Result(
         "robustness",
-        [*_conclusion(computed, claims.rows, labels)],
+        [f"By the panel alone, {first}" if beside_people else first, *others],
         (_analyses(computed, labels), claims, _by_choice(computed, labels), _systems(computed)),
         remarks,
         source=source,
@@ -205,7 +208,7 @@ def _conclusion(
     yield from others_first or ["No choice puts another system first."]
     if main.winner:
         yield from choices(
-            "make that not significant", "",
+            "make the lead not significant", "",
             lambda of: of.first in (leader, "") and of.winner != leader,
         )  # fmt: skip
     else:
@@ -230,15 +233,14 @@ def _by_choice(computed: Multiverse, labels: Mapping[str, str]) -> Table:
             of_choice.setdefault((kind, getattr(each.choices, kind)), []).append(each)
     rows: list[dict[str, Any]] = []
     for (kind, value), those in of_choice.items():
-        leads = sorted(each.lead.value for each in those if not isnan(each.lead.value))
+        leads = [each.lead.value for each in those if not isnan(each.lead.value)]
         rows.append(
             {
                 "called": _choice(kind, value, labels), "kind": kind, "choice": value,
                 "n": len(those),
                 "n_ahead": sum(each.first == computed.leader for each in those),
                 "n_significant": sum(each.winner == computed.leader for each in those),
-                "lead": leads[len(leads) // 2] if leads else nan,
-                "least_lead": leads[0] if leads else nan,
+                "lead": median(leads or [nan]), "least_lead": min(leads, default=nan),
             }
         )  # fmt: skip
     rows.sort(key=lambda row: (row["n_ahead"] / row["n"], row["n_significant"] / row["n"]))

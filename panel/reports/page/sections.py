@@ -130,7 +130,8 @@ def sections_of(
     title = "Differences between judges"
     yield PageSection("Differences", title, replace(differs, tables=others), shown)
     title, command = ANALYSES["robustness"].title, command_on(run, "robustness")
-    yield PageSection("Robustness", title, robustness_result(run), command)
+    robust = robustness_result(run, beside_people=people is not None)
+    yield PageSection("Robustness", title, robust, command)
     title, command = ANALYSES["contested"].title, command_on(run, "contested")
     yield PageSection("Contested", title, _contested(run, titles), command, pictured=False)
 

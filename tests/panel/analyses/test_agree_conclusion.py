@@ -218,8 +218,9 @@ def test_a_low_effective_number_is_not_called_shared_error() -> None:
     r = np.corrcoef(scores[:, :, 0].T)[0, 1]
     [told] = [one for one in concluded(rated(scores)) if "effective number" in one]
     assert told == (
-        f"The effective number of raters is {2 / (1 + r):.1f} of 2: so many independent "
-        "ones have as noisy a mean. It says nothing of shared errors. "
+        f"The effective number of raters is {2 / (1 + r):.1f} of 2: the mean of all is "
+        "as noisy as that of so many whose ratings are independent. It says nothing of shared "
+        "errors. "
         f"{WITHOUT_PEOPLE.format('rater')}"
     )
     of_a_run = " ".join(concluded(rated(scores, personas=True)))
@@ -271,7 +272,8 @@ def test_the_composite_comes_first_as_in_the_table() -> None:
     assert said[2].startswith("No number of new prompts would show whether α on depth reaches")
     assert said[3].startswith(
         "The effective number of raters is 1.2 of 4 on the composite and from 1.5 to 1.9 by "
-        "dimension: so many independent ones have as noisy a mean. "
+        "dimension: the mean of all is as noisy as that of so many whose ratings are "
+        "independent. "
     )
     lower = replace(rows[0], ci_low=0.79)
     assert (

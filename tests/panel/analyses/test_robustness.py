@@ -11,6 +11,7 @@ import pytest
 from click.testing import CliRunner
 
 from persona_panel import Panel, Persona, Response, load_run, robustness
+from persona_panel.analyses.robustness import robustness_result
 from persona_panel.cli.main import command
 from persona_panel.rubrics import ModelRequest
 from persona_panel.testing import ScriptedModel
@@ -76,6 +77,12 @@ def test_one_model_reverses_the_winner(folder: Path) -> None:
         "scriptedmodel:biased (elm)."
     ) in said
     assert len(result.stdout.splitlines()) <= 24
+
+
+def test_beside_people_it_is_of_the_panel_alone(folder: Path) -> None:
+    """Where people's ratings may lead, the first sentence says whose ranking it is."""
+    said = robustness_result(load_run(folder), beside_people=True).conclusion
+    assert said[0].startswith("By the panel alone, oak is ahead in ")
 
 
 def test_counts_are_those_of_the_analyses(folder: Path) -> None:
