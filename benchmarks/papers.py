@@ -26,7 +26,10 @@ from benchmarks.harness import ROOT
 
 FOLDERS = {
     "argument-quality": {"PATH": "argument_quality"},
-    "critical-questions": {"validation.json": "critical_questions/validation.json"},
+    "critical-questions": {
+        "PATH": "critical_questions",
+        "validation.json": "critical_questions/validation.json",
+    },
     "debate-speeches": {"PATH": "debate_speeches"},
 }
 """Of each page, what stands in its commands for a file or folder of the data."""
@@ -47,7 +50,8 @@ def rows() -> dict[str, list[dict[str, str]]]:
 def printed(command: str, data: Path, names: dict[str, str]) -> list[str]:
     """Return the lines that a page's command prints, with the data in place of their names."""
     words = [str(data / names[word]) if word in names else word for word in shlex.split(command)]
-    words[0] = sys.executable if words[0] == "python" else words[0]
+    program = ["-c", "from persona_panel.cli.main import main; main()"]
+    words[:1] = [sys.executable, *(program if words[0] == "persona-panel" else [])]
     wide = os.environ | {"COLUMNS": "200"}
     # What a command writes does not stay.
     with tempfile.TemporaryDirectory() as folder:

@@ -51,6 +51,8 @@ def import_(name: str, path: str, mapping: Mapping[str, str], out: str) -> None:
     publication, files = PUBLISHED[name], data.files
     for what in ("paper", "where", "licence"):
         say_sentences(f"{what.capitalize()}: {getattr(publication, what)}")
+    if counts := data.counts():
+        say_sentences(counts)
     ratings = folder / ("ratings.csv" if files.get("ratings.csv") else "rankings.csv")
     if files["responses.jsonl"]:
         options: dict[str, str | int | Path] = {

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from statistics import mean
 from typing import Any
 
 import orjson
@@ -39,6 +40,7 @@ from persona_panel.files.records import (
     read_records,
 )
 from persona_panel.files.wording import did_you_mean, unreadable
+from persona_panel.statistics.core.display import counted
 
 PublishedRows = list[dict[str, Any]]
 """PublishedRows of a file that is written, by their columns; all have the same."""
@@ -50,6 +52,23 @@ class PublishedData:
 
     files: Mapping[str, PublishedRows]
     read: tuple[Path, ...]
+
+    def counts(self) -> str:
+        """Return how many texts, prompts and raters there are, with words a text, as a sentence;
+        "" without texts. Words are what spaces part."""
+        texts = self.files["responses.jsonl"]
+        if not texts:
+            return ""
+        n_prompts = len({row["prompt_id"] for row in texts})
+        words = mean(len(row["response"].split()) for row in texts)
+        rated = self.files.get("ratings.csv") or self.files.get("rankings.csv", [])
+        readers = {(row["item"], row["rater"]) for row in rated}
+        n_rated = max(1, len({item for item, _ in readers}))
+        return (
+            f"{counted(len(texts), 'text')} to {counted(n_prompts, 'prompt')}, "
+            f"{len(texts) / n_prompts:.1f} a prompt; {words:.1f} words a text; "
+            f"{len(readers) / n_rated:.1f} raters a rated text."
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,14 +124,17 @@ def test_debate_speeches_are_unrolled(tmp_path: Path) -> None:
     fault."""
     row = {"id": "s1", "topic_id": "7", "topic": "Ban it", "source": "Summit", "text": "We ban.",
            "goodopeningspeech": "[4, 2]", "#labelers": 2, "labeler_ids": "[11, 12]"}  # fmt: skip
-    write(tmp_path / "data" / "data.csv", [row])
+    other = {"id": "s2", "text": "We do not", "goodopeningspeech": "[3]", "labeler_ids": "[11]"}
+    write(tmp_path / "data" / "data.csv", [row, row | other])
     write(
         tmp_path / "data" / "judge_small.csv", [{"id": "s1", "score": 3}, {"id": "s9", "score": 1}]
     )
     done = imported("debate-speeches", tmp_path / "data", tmp_path / "out")
     assert done.exit_code == 0, done.output
+    counts = "2 texts to 1 prompt, 2.0 a prompt; 2.5 words a text; 1.5 raters a rated text."
+    assert counts in " ".join(done.stdout.split())
     people = load_ratings(tmp_path / "out" / "ratings.csv")
-    assert (people.items, people.dimensions) == (("7/s1",), ("good_opening",))
+    assert (people.items, people.dimensions) == (("7/s1", "7/s2"), ("good_opening",))
     assert people.scores[0, :, 0].tolist() == [4, 2]
     assert load_ratings(tmp_path / "out" / "judges.csv").scores[0, 0, 0] == 3
     write(tmp_path / "data" / "data.csv", [row | {"labeler_ids": "[11]"}])
