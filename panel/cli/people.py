@@ -12,13 +12,7 @@ from persona_panel.analyses import parameters
 from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import COMPLETE, INCOMPLETE, NextStep, refusals_without_calls
 from persona_panel.cli.help import PanelCommand
-from persona_panel.cli.options import (
-    Command,
-    column_mapping,
-    json_option,
-    whole_number,
-    with_parameters,
-)
+from persona_panel.cli.options import column_mapping, json_option, whole_number, with_parameters
 from persona_panel.files.secrets.visible import say, standard_output, visible
 
 if TYPE_CHECKING:
@@ -34,10 +28,6 @@ _FORMATS = {
     "potato": ("persona_panel.study.exports", "write_potato"),
 }
 _NAMING_SHOWN = 5
-
-
-def _exclude_failed(text: str, *, hidden: bool = False) -> Callable[[Command], Command]:
-    return whole_number("--exclude-failed", help=text, hidden=hidden)
 
 
 def _design(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:
@@ -112,8 +102,9 @@ def _design(ctx: click.Context, _: click.Parameter, name: str | None) -> str | N
     show_default=True,
     help="How many sets each rater sees whose two texts say how they are to be answered.",
 )
-@_exclude_failed(
-    "State that `people collect` leaves out raters who fail N attention checks or more.",
+@whole_number(
+    "--exclude-failed",
+    help="State that `people collect` leaves out raters who fail N attention checks or more.",
     hidden=True,
 )
 @click.option(
@@ -285,18 +276,15 @@ def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
     return said
 
 
-_DISCIPLINE = "discipline"
-
-
 def _disciplines(file: str) -> dict[str, str]:
     """The discipline of each expert."""
     from persona_panel.files.attributes import rater_attributes
     from persona_panel.files.errors import Fault, InputError
 
     table = rater_attributes(file)
-    disciplines = {name: known.get(_DISCIPLINE) or "" for name, known in table.values.items()}
+    disciplines = {name: known.get("discipline") or "" for name, known in table.values.items()}
     faults = [
-        Fault(file, f"no {_DISCIPLINE} of {name!r}", "one of each", field=_DISCIPLINE)
+        Fault(file, f"no discipline of {name!r}", "one of each", field="discipline")
         for name, discipline in disciplines.items()
         if not discipline
     ]
@@ -306,7 +294,7 @@ def _disciplines(file: str) -> dict[str, str]:
         if not name.replace("-", "").replace("_", "").isalnum()
     ]
     faults += [
-        Fault(file, repr(name), "another name: results use it", field=_DISCIPLINE)
+        Fault(file, repr(name), "another name: results use it", field="discipline")
         for name in sorted({"all", "humans"} & set(disciplines.values()))
     ]
     if faults:
@@ -353,9 +341,10 @@ def _writer(form: str) -> Callable[..., list[Path]]:
     help="Also compare this run of the same texts with people, task by task, and write its page "
     "with people's ratings beside it, FILE with -panel.html in place of .csv.",
 )
-@_exclude_failed(
-    "Leave out raters who failed N attention checks or more. Default: the rule of the study, if "
-    "`people make` was given one."
+@whole_number(
+    "--exclude-failed",
+    help="Leave out raters who failed N attention checks or more. Default: the rule of the study, "
+    "if `people make` was given one.",
 )
 @result_options("missing <= 0", "krippendorff_alpha[ranks] >= 0.4")
 @refusals_without_calls
