@@ -21,6 +21,7 @@ from typing import Any, Literal
 from persona_panel.graphs.framing import Condition, Framings, Prompt, Variant
 from persona_panel.rubrics import ModelRequest, ModelResponse
 from persona_panel.rubrics.replies import Unreadable, is_refusal, read_flag, read_object
+from persona_panel.rubrics.segmentation import plain_words
 from persona_panel.rubrics.wording import correction, fence_for, fenced
 
 _REWRITER = (
@@ -384,11 +385,10 @@ def _faults_by_rule(
 
 def _shares_a_run(text: str, other: str) -> bool:
     """Return whether both texts share more words in a row than chance explains."""
-    words = _plain(other).split()
-    runs = (" ".join(words[i : i + _RUN]) for i in range(len(words) - _RUN + 1))
-    plain = f" {_plain(text)} "
-    return any(f" {run} " in plain for run in runs)
+    words, plain = plain_words(other), f" {_plain(text)} "
+    runs = (words[i : i + n] for n in (_RUN, 2 * _RUN) for i in range(len(words) - n + 1))
+    return any(f" {' '.join(run)} " in plain for run in runs if len("".join(run)) >= 2 * _RUN)
 
 
 def _plain(text: str) -> str:
-    return " ".join(re.findall(r"\w+", text.casefold()))
+    return " ".join(plain_words(text))

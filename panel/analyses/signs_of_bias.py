@@ -11,6 +11,7 @@ from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.wording import some
 from persona_panel.results.answer import QUESTIONS
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.rubrics.segmentation import words
 from persona_panel.runs.kept import has_other_texts
 from persona_panel.runs.run import Run
 
@@ -112,7 +113,7 @@ def _signs_of_bias(run: Run) -> tuple[str, ...]:
     # The five answers make their claims together.
     signs += [
         f"{bias[0].upper()}{bias[1:]}"
-        for bias in panel_biases(run, [len(text.split()) for text in texts], 2 * len(QUESTIONS))
+        for bias in panel_biases(run, [len(words(text)) for text in texts], 2 * len(QUESTIONS))
     ]
     tops = dict.fromkeys(float(scale.max) for scale in run.rubric.numeric_scales.values())
     addressing = [

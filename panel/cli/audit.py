@@ -151,3 +151,24 @@ def bias(run: str, output: ResultOutput) -> None:
         say(visible(f"Written to {path}."), err=True)
         page = NextStep("show it on the page of the run", command_line("report", [run]))
     output.show(bias_result(rows, audited.ratings, source=run), next_step=page)
+
+
+@audit.command(example="runs/translated")
+@click.argument("run", metavar="RUN")
+@result_options("alpha[de,en] > 0.8", "difference[de,en] < 0.5")
+@refusals_without_calls
+def language(run: str, output: ResultOutput) -> None:
+    """Compare a panel's scores of texts with those of their translations.
+
+    RUN is a run's folder whose responses have a column `language`, and either `translation_of`, the
+    id of the original, or prompt and system in common with it. Scores are compared text by text, by
+    pairs of languages: the difference with its interval and p-value, adjusted over all pairs;
+    Krippendorff's α of a judge's scores of a text and its translation; τ_b of the panel's rankings
+    of a prompt's texts.
+
+    Exit status: 0; 2, wrong input; 3, a requirement is not met.
+    """
+    from persona_panel.analyses.inputs import opened_run
+    from persona_panel.analyses.language import by_language, language_result
+
+    output.show(language_result(by_language(opened_run(run)), source=run))

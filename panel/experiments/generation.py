@@ -17,7 +17,7 @@ from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.calls.cache import key_of, page_of
@@ -45,6 +45,7 @@ from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.rubrics import ModelRequest
 from persona_panel.rubrics.replies import is_refusal
+from persona_panel.rubrics.segmentation import TrimmedText, trimmed, words
 from persona_panel.rubrics.wording import fence_for, fenced
 from persona_panel.runs.execution import CALLED, Execution
 from persona_panel.runs.folder import OutputFile
@@ -52,49 +53,15 @@ from persona_panel.runs.job import Job, at_once, kept_going, predicted_calls
 from persona_panel.runs.judging.cost_estimate import CostEstimate, ModelEstimate
 from persona_panel.runs.output import AppendedFile
 
-_SENTENCE_END = re.compile(r"[.!?…][\"'”’»)\]]*$|[。！？][”’」』）]*$")
-_NO_END = re.compile(
-    r"(?:\b(?:Mr|Mrs|Ms|Dr|Prof|St|vs|cf|e\.g|i\.e|No|Fig|approx)|(?:^|\W)[A-Z])\.$"
-)
 _NUMBERING = re.compile(r"^\s*(?:\(?\d{1,2}[.):]|[-*•])\s+")
 _EMPHASIS = re.compile(r"^[*_\"“]+|[*_\"”]+$")
 _LONGEST_REFUSAL = 80
 """A text of more words that says "I cannot" somewhere is taken for an answer."""
 
 
-class TrimmedText(NamedTuple):
-    """A text within a cap of words, and where it was cut; None where it was not."""
-
-    text: str
-    at: Literal["sentence", "word"] | None
-
-
-def n_words(text: str) -> int:
-    """Count the words of a text."""
-    return len(text.split())
-
-
-def trimmed(text: str, most: int) -> TrimmedText:
-    """Cut a text behind the last sentence that ends within `most` words (a full stop behind an
-    abbreviation or an initial ends none); where none does, behind the last word.
-
-    >>> trimmed("One two. Three four. Five", 4)
-    TrimmedText(text='One two. Three four.', at='sentence')
-    >>> trimmed("One two three", 2)
-    TrimmedText(text='One two', at='word')
-    """
-    words = [*re.finditer(r"\S+", text)]
-    if len(words) <= most:
-        return TrimmedText(text, None)
-    for word in reversed(words[:most]):
-        if _SENTENCE_END.search(word[0]) and not _NO_END.search(word[0]):
-            return TrimmedText(text[: word.end()], "sentence")
-    return TrimmedText(text[: words[most - 1].end()], "word")
-
-
 def reads_as_refusal(text: str) -> bool:
     """Return whether a short text reads like a refusal to write."""
-    return n_words(text) <= _LONGEST_REFUSAL and is_refusal(text)
+    return len(words(text)) <= _LONGEST_REFUSAL and is_refusal(text)
 
 
 def questions_of(text: str) -> tuple[str, ...]:
@@ -259,7 +226,7 @@ class GenerationPlan:
             row["context"] = prompt.context
         row |= {
             "system": wanted.target, "response": cut.text, "sample": wanted.sample,
-            "words": n_words(cut.text), "words_generated": n_words(text), "trimmed": cut.at,
+            "words": len(words(cut.text)), "words_generated": len(words(text)), "trimmed": cut.at,
             "cut_off": answer.cut_off, "refused": refused, "request": wanted.digest,
         }  # fmt: skip
         # Never in the place of a field of ours.

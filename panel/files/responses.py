@@ -48,6 +48,7 @@ from persona_panel.files.records import (
 )
 from persona_panel.files.wording import explain, shown
 from persona_panel.graphs import Response
+from persona_panel.rubrics.segmentation import abbreviated
 
 
 @contextmanager
@@ -400,9 +401,14 @@ def responses_in(source: Responses) -> Iterable[Response]:
     return source
 
 
+_TITLE = 60
+
+
 def title_of(prompt: str) -> str:
     """Return the beginning of a prompt, for tables."""
-    return shorten(prompt, 60, placeholder="…")
+    title = shorten(prompt, _TITLE, placeholder="…")
+    # Without spaces there is no word to end with.
+    return title if len(title) > _TITLE // 2 else abbreviated(" ".join(prompt.split()), _TITLE)
 
 
 def line_of(response: Response) -> dict[str, Any]:

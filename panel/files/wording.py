@@ -112,8 +112,12 @@ def shown(value: object) -> str:
             return "null"
         case bool():
             return str(value).lower()
+        case str() if len(value) > _LONGEST_SHOWN:
+            from persona_panel.rubrics.segmentation import abbreviated
+
+            return repr(abbreviated(value, _LONGEST_SHOWN + 1))
         case str():
-            return repr(value if len(value) <= _LONGEST_SHOWN else value[:_LONGEST_SHOWN] + "…")
+            return repr(value)
         case Mapping():
             return "a mapping"
         case list():

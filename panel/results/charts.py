@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from itertools import cycle
 from math import isnan, nan
 from typing import Any
-from unicodedata import east_asian_width
 
 from matplotlib import font_manager, rc_context
 from matplotlib.artist import Artist
@@ -23,9 +22,13 @@ from matplotlib.figure import Figure
 from matplotlib.ft2font import FT2Font
 from matplotlib.lines import Line2D
 from matplotlib.text import Text
+from rich.cells import cell_len
 
+from persona_panel.files.secrets.visible import visible
+from persona_panel.results.console import beginning
 from persona_panel.results.page_columns import PageColumns
 from persona_panel.results.table import choices_by_kind
+from persona_panel.rubrics.segmentation import graphemes
 
 WIDTHS: dict[PageColumns, float] = {1: 3.3, 2: 6.9}
 """In inches: 84 and 175 mm, which the columns of most journals and proceedings take."""
@@ -116,16 +119,14 @@ def label(name: str, width: int, lines: int = 3) -> str:
     twice."""
     folded: list[str] = []
     line = ""
-    shown = [char if char.isprintable() else ascii(char)[1:-1] for char in name.replace("\n", " ")]
-    for piece in _PIECE.findall("".join(shown)):
-        if line and _width((line + piece).rstrip()) > width:
+    for piece in _PIECE.findall(visible(name.replace("\n", " "))):
+        if line and cell_len((line + piece).rstrip()) > width:
             folded.append(line)
             line = ""
         line += piece
-        while _width(line.rstrip()) > width:
-            cut = next(n for n in range(1, len(line) + 1) if _width(line[: n + 1]) > width)
-            folded.append(line[:cut])
-            line = line[cut:]
+        while cell_len(line.rstrip()) > width:
+            folded.append(beginning(line, width) or graphemes(line)[0])
+            line = line[len(folded[-1]) :]
     folded.append(line)
     folded = [line.rstrip() for line in folded]
     if len(folded) > lines:
@@ -173,11 +174,7 @@ def panels_in_rows(n: int, columns: PageColumns) -> tuple[int, int]:
 
 def longest(names: Sequence[str]) -> int:
     """Return the width of the widest of these lines, in letters."""
-    return max((_width(line) for name in names for line in name.split("\n")), default=0)
-
-
-def _width(text: str) -> int:
-    return sum(2 if east_asian_width(char) in "WF" else 1 for char in text)
+    return max((cell_len(line) for name in names for line in name.split("\n")), default=0)
 
 
 def _rows(

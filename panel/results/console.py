@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any, TextIO
 
-from rich.cells import cell_len, chop_cells, set_cell_size
+from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from persona_panel.files.secrets.visible import unguarded, visible
+from persona_panel.files.secrets.visible import has_hidden, unguarded, visible
 from persona_panel.results.cells import FigureText
+from persona_panel.rubrics.segmentation import graphemes
 
 _WITHOUT_END = 100_000
 _GAP = 3
@@ -219,12 +220,22 @@ def _width(column: Sequence[Text]) -> int:
 
 def legible(name: str) -> str:
     """A name from a file without its control characters, whole."""
-    return visible(name if name.isprintable() else repr(name))
+    return visible(repr(name) if has_hidden(name) else name)
 
 
 def shortened(text: str, width: int) -> str:
     """Return a text in at most `width` columns, with an ellipsis where it is longer."""
-    return text if cell_len(text) <= width else set_cell_size(text, width - 1).rstrip() + "…"
+    return text if cell_len(text) <= width else beginning(text, width - 1).rstrip() + "…"
+
+
+def beginning(text: str, width: int) -> str:
+    """The characters with which a text begins that have room in `width` columns."""
+    kept = ""
+    for each in graphemes(text):
+        if cell_len(kept + each) > width:
+            break
+        kept += each
+    return kept
 
 
 def _folded(name: str, width: int) -> list[str]:
@@ -239,8 +250,7 @@ def _folded(name: str, width: int) -> list[str]:
                 line = ""
             line += piece
             while cell_len(line.rstrip()) > width:
-                first, *rest = chop_cells(line, width)
-                lines.append(first)
-                line = "".join(rest)
+                lines.append(beginning(line, width) or graphemes(line)[0])
+                line = line[len(lines[-1]) :]
         lines.append(line)
     return [line.rstrip() for line in lines]

@@ -46,6 +46,7 @@ from persona_panel.graphs import Judgment
 from persona_panel.models.config import total_cost, with_batches
 from persona_panel.planning.bound_models import BoundModel
 from persona_panel.planning.settings import recorded_settings
+from persona_panel.rubrics.segmentation import words
 from persona_panel.runs.execution import start_of
 from persona_panel.runs.judgment_lines import line_of
 from persona_panel.runs.kept import KeptTexts
@@ -296,7 +297,7 @@ def _verdicts(run: Run, batch: Batch, metadata: Sequence[str]) -> bytes:
         yield header
         for response in batch:
             if (row := rows.get((str(response.prompt_id), response.id))) is not None:
-                row.insert(place, len(response.text.split()))
+                row.insert(place, len(words(response.text)))
                 yield row + [_metadata_cell(response.metadata.get(name)) for name in metadata]
 
     return csv_of(lines())

@@ -23,6 +23,7 @@ from persona_panel.files.outputs import sha256_of
 from persona_panel.files.wording import explain, unreadable
 from persona_panel.rubrics import Rubric
 from persona_panel.rubrics.rubric import CategoryScale, RealScale
+from persona_panel.rubrics.segmentation import words
 from persona_panel.study.design import SetRole, Task
 
 PACKET_SCHEMA: Literal["persona-panel/study-packet/1"] = "persona-panel/study-packet/1"
@@ -164,10 +165,9 @@ def estimated_minutes(
     """Estimate how long a packet takes, in minutes, 1 or more: each text read once, and the
     answers."""
     texts = [text for text_set in sets for text in text_set.texts]
-    words = len(introduction.split())
-    words += sum(len(text_set.prompt.split()) for text_set in sets)
-    words += sum(len(f"{text.context or ''} {text.text}".split()) for text in texts)
-    seconds = 60 * words / _WORDS_A_MINUTE
+    read = [introduction, *(each.prompt for each in sets)]
+    read += [f"{text.context or ''} {text.text}" for text in texts]
+    seconds = 60 * sum(len(words(each)) for each in read) / _WORDS_A_MINUTE
     if "rank" in tasks:
         seconds += _SECONDS_A_RANK * len(texts) + _SECONDS_A_REASON * len(sets)
     if "rate" in tasks:

@@ -28,6 +28,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
@@ -38,6 +39,7 @@ from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.wording import did_you_mean, shown
 from persona_panel.graphs import Response
 from persona_panel.rubrics import Rubric
+from persona_panel.rubrics.segmentation import graphemes, prefix, sentences
 from persona_panel.rubrics.wording import Peer, fence_for
 from persona_panel.runs.judging.mode import mode_of
 
@@ -131,7 +133,6 @@ def shipped_rivals() -> Path:
 
 
 _PARAGRAPHS = re.compile(r"\n[^\S\n]*\n\s*")
-_SENTENCES = re.compile(r"(?<=[.!?…])[\"'”’»)\]]*\s+|(?<=[。！？])")
 _WORDS = re.compile(r"\s+")
 
 
@@ -182,17 +183,19 @@ def placed(text: str, inserted: str, placement: str) -> str:
 
 
 def _halves(text: str) -> tuple[str, str]:
-    """Cut the text between two paragraphs, else sentences, else words, nearest its middle."""
+    """Cut the text between two paragraphs, else sentences, words or characters, nearest its
+    middle."""
     middle = len(text) / 2
-    for between in (_PARAGRAPHS, _SENTENCES, _WORDS):
-        cuts = [
-            (text[: cut.end()].rstrip(), text[cut.end() :])
-            for cut in between.finditer(text)
-            if text[: cut.start()].strip() and text[cut.end() :].strip()
-        ]
-        if cuts:
+    for places in (
+        [cut.end() for cut in _PARAGRAPHS.finditer(text)],
+        accumulate(map(len, sentences(text))),
+        [cut.end() for cut in _WORDS.finditer(text)],
+        accumulate(map(len, graphemes(text))),
+    ):
+        cuts = [(text[:place].rstrip(), text[place:]) for place in places]
+        if cuts := [halves for halves in cuts if halves[0].strip() and halves[1].strip()]:
             return min(cuts, key=lambda halves: abs(len(halves[0]) - middle))
-    return text[: len(text) // 2], text[len(text) // 2 :]
+    return text, ""
 
 
 SHOWN_AS: Mapping[Channel, Channel] = {"label": "text", "answer": "text", "variant": "prompt"}
@@ -336,4 +339,4 @@ def _cut(text: str, length: int) -> str:
     """Repeat a text and cut it to `length` characters, between words where it has any."""
     whole = (text * math.ceil((length + 1) / len(text)))[: length + 1]
     words = whole.rsplit(maxsplit=1)
-    return whole[:length] if len(words) < 2 else words[0]
+    return prefix(whole, length) if len(words) < 2 else words[0]

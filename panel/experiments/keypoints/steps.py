@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
+from unicodedata import normalize
 
 from persona_panel.experiments.dialogues import (
     DialogueJob,
@@ -22,6 +23,7 @@ from persona_panel.models.config import ModelConfig
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.rubrics import ModelRequest, ModelResponse
 from persona_panel.rubrics.replies import Unreadable, read_object, shown
+from persona_panel.rubrics.segmentation import words
 from persona_panel.rubrics.wording import fence_for, fenced
 
 T = TypeVar("T")
@@ -193,13 +195,14 @@ class SummedUp:
 
 
 def is_quoted(quote: str, rationale: str) -> bool:
-    """Return whether the rationale contains the words, whatever the white space.
+    """Return whether the rationale contains the words, whatever the white space and however
+    accents are written.
 
     >>> is_quoted("is  clear", "It is\\nclear."), is_quoted("is Clear", "It is clear.")
     (True, False)
     """
-    words = " ".join(quote.split())
-    return bool(words) and words in " ".join(rationale.split())
+    said, whole = (normalize("NFC", " ".join(text.split())) for text in (quote, rationale))
+    return bool(said) and said in whole
 
 
 class KeyPoints(DialogueJob[SummedUp]):
@@ -322,7 +325,7 @@ async def _all_held(
 
 def _expected(rationale: str, place: int) -> tuple[Point, ...]:
     """Return the points assumed of a rationale that was not read yet: three in words of its own."""
-    quote = rationale.split()[0]
+    quote = words(rationale)[0]
     return tuple(
         Point(f"It says so in words of its own ({place}, {n}).", stance, quote)
         for n, stance in enumerate((*STANCES, "con"))

@@ -44,6 +44,7 @@ from persona_panel.rubrics import (
     load_elicitation,
 )
 from persona_panel.rubrics.replies import Unreadable, read_flag, read_object
+from persona_panel.rubrics.segmentation import plain_words, words
 from persona_panel.rubrics.wording import fence_for, fenced
 from persona_panel.statistics.core.arrays import Array
 
@@ -76,14 +77,14 @@ def _faults(
     candidate: CandidatePrompt, limits: TextLimits, seen: dict[str, str]
 ) -> Iterator[tuple[str, str]]:
     """Yield the kind of each fault, and its description."""
-    words = candidate.text.split()
+    n = len(words(candidate.text))
     if not any(map(str.isalpha, candidate.text)):
         yield "no text", "it has no letter"
-    if len(words) < limits.min_words:
-        yield "too short", f"{len(words)} words; at least {limits.min_words}"
-    if len(words) > limits.max_words:
-        yield "too long", f"{len(words)} words; at most {limits.max_words}"
-    plain = " ".join(re.findall(r"\w+", candidate.text.casefold()))
+    if n < limits.min_words:
+        yield "too short", f"{n} words; at least {limits.min_words}"
+    if n > limits.max_words:
+        yield "too long", f"{n} words; at most {limits.max_words}"
+    plain = " ".join(plain_words(candidate.text))
     if (first := seen.setdefault(plain, candidate.id)) != candidate.id:
         yield "same text", f"the same words as {first}"
     # What is written of an item must not need it; a text of the user's own may.

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from functools import cache
 from statistics import fmean, stdev
 from typing import Any, Literal
+from unicodedata import normalize
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -24,6 +25,7 @@ from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.rubrics import CategoryScale
+from persona_panel.rubrics.segmentation import parted
 from persona_panel.statistics.core.arrays import Array, Statistic
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.estimate import Estimate
@@ -205,8 +207,10 @@ def chrf_similarity(texts: Sequence[str], others: Sequence[str]) -> Array:
     except ImportError:
         raise _missing("sacrebleu") from None
     metric = CHRF()
+    # The same accent may be written in two ways.
+    first, second = ([normalize("NFC", each) for each in side] for side in (texts, others))
     return np.array(
-        [[metric.sentence_score(text, [other]).score / 100 for other in others] for text in texts]
+        [[metric.sentence_score(text, [other]).score / 100 for other in second] for text in first]
     ).reshape(len(texts), len(others))
 
 
@@ -300,12 +304,13 @@ def ngram_diversity(texts: Sequence[str], longest: int = 4) -> float:
     """Return the sum, over n from 1 to `longest`, of the different n-grams by all n-grams, from
     above 0 to `longest`, NaN where a length has none (critical-questions.txt, section 7 and Table
     4). As in the package `diversity` (Shaib et al. 2025) texts are joined and split at spaces: case
-    and punctuation count, and n-grams run from one text into the next.
+    and punctuation count, and n-grams run from one text into the next. Where a script puts no space
+    between words, each character is one.
 
     >>> round(ngram_diversity(["Why so?", "Why then"], longest=2), 3)
     1.75
     """
-    words = " ".join(texts).split(" ")
+    words = [word for piece in " ".join(texts).split(" ") for word in parted(piece)]
     total = 0.0
     for n in range(1, longest + 1):
         grams = [tuple(words[at : at + n]) for at in range(len(words) - n + 1)]

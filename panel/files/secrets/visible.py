@@ -13,6 +13,7 @@ import io
 import json
 import logging
 import os
+import re
 import sys
 import threading
 import traceback
@@ -28,6 +29,16 @@ from persona_panel.files.secrets import SECRETS, mask_addresses
 
 # Controls; formats, among them zero-width and bidirectional ones; surrogates; line ends.
 _UNSAFE = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+# Persian, Hindi and emoji are written with joiners; they change no order.
+_JOINER = re.compile(r"((?<=[^\x00-\x7f])[\u200c\u200d](?=[^\x00-\x7f]))")
+
+
+def has_hidden(text: str) -> bool:
+    """Return whether a text has characters that are not seen, or obeyed, but for joiners between
+    letters of scripts that are written with them."""
+    if text.isprintable():
+        return False
+    return any(category(char) in _UNSAFE for char in _JOINER.sub("", text))
 
 
 def visible(text: str, keep: str = "") -> str:
@@ -35,10 +46,16 @@ def visible(text: str, keep: str = "") -> str:
     (`\x1b`, `\u202e`, `\n`) but for those to `keep`, and a key is `[secret]`, as a password or
     token of an address is."""
     text = mask_addresses(text)
-    if text.isprintable():
+    if not has_hidden(text):
         return text
     return "".join(
-        char if char in keep or category(char) not in _UNSAFE else _escaped(char) for char in text
+        part
+        if place % 2
+        else "".join(
+            char if char in keep or category(char) not in _UNSAFE else _escaped(char)
+            for char in part
+        )
+        for place, part in enumerate(_JOINER.split(text))
     )
 
 

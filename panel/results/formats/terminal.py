@@ -14,9 +14,10 @@ from rich.console import Console
 from rich.text import Text
 
 from persona_panel.results.answer import QUESTIONS
-from persona_panel.results.console import ReportTable, output, show_table
+from persona_panel.results.console import ReportTable, beginning, output, show_table
 from persona_panel.results.result import Result
 from persona_panel.results.shown import ResultPart, SmallPrint, figure_parts
+from persona_panel.rubrics.segmentation import graphemes
 from persona_panel.statistics.core.display import counted
 
 LINES = 24
@@ -126,12 +127,19 @@ def _short_names(result: Result) -> dict[str, str]:
     short: dict[str, str] = {}
     # A name that is a part of another is replaced after it.
     for name in sorted((each for each in names if cell_len(each) > _NAME), key=len, reverse=True):
-        half = _NAME // 2 - 1
-        while (cut := f"{name[:half]}…{name[-half:]}") in {*names, *short.values()}:
+        half, letters = _NAME // 2 - 1, graphemes(name)
+        while (cut := _without_middle(letters, half)) in {*names, *short.values()}:
             half += 1
-        if len(cut) < len(name):
+        if cell_len(cut) < cell_len(name):
             short[name] = cut
     return short
+
+
+def _without_middle(letters: Sequence[str], half: int) -> str:
+    end = len(letters)
+    while end and cell_len("".join(letters[end - 1 :])) <= half:
+        end -= 1
+    return f"{beginning(''.join(letters), half)}…{''.join(letters[end:])}"
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:

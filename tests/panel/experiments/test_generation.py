@@ -2,39 +2,10 @@
 
 from __future__ import annotations
 
-import pytest
-
 from persona_panel.experiments.generation import (
-    n_words,
     questions_of,
     reads_as_refusal,
-    trimmed,
 )
-
-
-@pytest.mark.parametrize(
-    ("text", "most", "kept", "at"),
-    [
-        ("One two three.", 3, "One two three.", None),
-        ("One two. Three four five. Six", 5, "One two. Three four five.", "sentence"),
-        ("One two. Three four five. Six", 4, "One two.", "sentence"),
-        # Neither an abbreviation nor an initial ends a sentence.
-        ("It ends. Then Dr. Who came", 4, "It ends.", "sentence"),
-        ("It ends. Then J. Mill came", 4, "It ends.", "sentence"),
-        ("He asked “why?” and left us", 4, "He asked “why?”", "sentence"),
-        ("No end in sight here", 3, "No end in", "word"),
-        ("Line one.\n\n  Line two goes on", 3, "Line one.", "sentence"),
-        ("ein zwei。 drei vier", 2, "ein zwei。", "sentence"),
-    ],
-)
-def test_a_text_is_cut_behind_its_last_whole_sentence(
-    text: str, most: int, kept: str, at: str | None
-) -> None:
-    """What is kept is a beginning of the text within the cap, and it says where it was cut."""
-    cut = trimmed(text, most)
-    assert (cut.text, cut.at) == (kept, at)
-    assert text.startswith(cut.text)
-    assert n_words(cut.text) <= most
 
 
 def test_a_long_text_that_says_i_cannot_is_no_refusal() -> None:

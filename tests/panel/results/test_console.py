@@ -12,6 +12,7 @@ from subprocess import CompletedProcess
 
 import pytest
 
+from persona_panel.results.console import legible, shortened
 from persona_panel.results.shown import lacking
 from persona_panel.results.statistic_tables import StatisticTables
 from persona_panel.statistics import Reason, Row
@@ -221,3 +222,27 @@ def test_no_name_speaks_to_the_terminal(command: Command, tmp_path: Path) -> Non
             assert done.returncode == 0, done.stderr
             assert "\x1b[31m" not in done.stdout
             assert "\\x1b[31m" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("name", "width", "drawn"),
+    [
+        ("漢字漢字漢字", 5, "漢字…"),
+        ("🇩🇪🇫🇷🇮🇹", 4, "🇩🇪…"),
+        ("النظام الأول", 6, "النظا…"),
+        ("e\u0301e\u0301e\u0301", 2, "e\u0301…"),
+        ("漢字", 4, "漢字"),
+    ],
+)
+def test_a_name_is_shortened_between_characters(name: str, width: int, drawn: str) -> None:
+    """By the columns that it takes: a wide letter takes two, an accent none, a flag is whole."""
+    assert shortened(name, width) == drawn
+
+
+def test_joiners_of_scripts_that_need_them_are_kept() -> None:
+    """Persian and emoji are shown as written; a joiner in a Latin name is written out, as is what
+    turns the direction."""
+    assert legible("می\u200cخواهم 👩\u200d💻") == "می\u200cخواهم 👩\u200d💻"
+    assert legible("山田\u3000太郎") == "山田\u3000太郎"
+    assert "\u200d" not in legible("a\u200db")
+    assert "\u202e" not in legible("ا\u202eب")

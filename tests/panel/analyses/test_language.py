@@ -1,0 +1,72 @@
+"""One panel on texts and their translations: whether it is harsher in a language."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from persona_panel import InputError, Panel, Response, Run
+from persona_panel.analyses.language import by_language, language_result
+from tests.helpers.answered_runs import Case, model_of, responses_of
+
+
+def _run(folder: Path, harsher: float, *, translated: bool = True) -> Run:
+    """Texts of two systems in English and German; judges take `harsher` from a German one."""
+    case = Case({"ash": 6.4, "birch": 5.6}, n_prompts=24)
+    texts = []
+    for each in responses_of(case):
+        level = float(each.text.split()[-1].rstrip("]"))
+        texts.append(each.model_copy(update={"metadata": {"language": "en"}}))
+        about = {"translation_of": f"{each.prompt_id}/{each.id}"} if translated else {}
+        more, of = (" (DE)", "-de") if translated else ("", "")
+        texts.append(
+            Response(
+                id=f"{each.id}-de",
+                prompt=each.prompt + more,
+                prompt_id=f"{each.prompt_id}{of}",
+                system=each.system,
+                text=f"An essay. [quality {level:.3f}, for the panel {level - harsher:.3f}]",
+                metadata={"language": "de"} | about,
+            )
+        )
+    return Panel("disciplinary", model_of(case)).score(texts, out=folder / "run")
+
+
+@pytest.mark.parametrize("translated", [True, False])
+def test_a_panel_that_is_harsher_in_a_language_is_named(tmp_path: Path, translated: bool) -> None:
+    """Half a point less in German is found, paired by text, however translations are named."""
+    found = by_language(_run(tmp_path, 0.5, translated=translated))
+    (pair,) = found.pairs
+    assert (pair.difference.a, pair.difference.b) == ("en", "de")
+    assert pair.difference.low < 0.5 < pair.difference.high
+    assert pair.difference.shown
+    assert found.n_texts == 48
+    result = language_result(found)
+    assert result.conclusion[0].startswith("The panel scores the same text 0.")
+    assert "higher in en than in de" in result.conclusion[0]
+
+
+def test_a_panel_that_scores_languages_alike_is_not_accused(tmp_path: Path) -> None:
+    """Without a difference nothing is claimed, and α is what the variances make it."""
+    found = by_language(_run(tmp_path, 0.0, translated=False))
+    (pair,) = found.pairs
+    assert not pair.difference.shown
+    # Variances: of texts .5² + .4² + .4², of a persona's leaning, drawn anew for each text, .8², of
+    # noise and rounding in the mean of five dimensions (.7² + 1/12) / 5: the first is .43 of all.
+    assert pair.alpha.low < 0.43 < pair.alpha.high
+    assert language_result(found).conclusion[0].startswith("No difference between 2 languages")
+
+
+def test_what_cannot_be_paired_is_refused(tmp_path: Path) -> None:
+    """No language, an unknown original, a second text in a language: all are named at once."""
+    case = Case({"ash": 6.0}, n_prompts=3)
+    first, second, third = responses_of(case)
+    texts = [
+        first.model_copy(update={"metadata": {"language": "en"}}),
+        second.model_copy(update={"metadata": {"language": "de", "translation_of": "nothing"}}),
+        third,
+    ]
+    with pytest.raises(InputError) as refused:
+        by_language(Panel("disciplinary", model_of(case)).score(texts, out=tmp_path / "run"))
+    assert [fault.field for fault in refused.value.faults] == ["p1/ash-1", "p2/ash-2"]
