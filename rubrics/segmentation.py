@@ -12,10 +12,11 @@ from __future__ import annotations
 
 from functools import cache
 from itertools import pairwise
-from typing import Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 from unicodedata import normalize
 
-import regex
+if TYPE_CHECKING:
+    import regex
 
 _UNSPACED = r"\p{Han}\p{Hiragana}\p{Thai}\p{Lao}\p{Khmer}\p{Myanmar}"
 _CLOSING = r"[\"'*_\p{Pe}\p{Pf}\p{Pi}]*"
@@ -30,6 +31,9 @@ class TrimmedText(NamedTuple):
 
 @cache
 def _compiled(pattern: str) -> regex.Pattern[str]:
+    # Loaded where a text goes beyond ASCII.
+    import regex
+
     return regex.compile(pattern)
 
 

@@ -19,7 +19,7 @@ from persona_panel.runs.collected import judge_sample
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits, composite_terms
 from persona_panel.statistics.core.arrays import mean_there
-from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.ranking import Leaderboard, rank_systems
 from persona_panel.statistics.paired import PairedFigure, order_alike, scores_alike
 
@@ -139,21 +139,7 @@ def language_result(found: ByLanguage, *, source: str = "") -> Result:
         "languages",
         (Key("language", "language"),),
         (Column("mean", "estimate", "mean", figure="mean"),),
-        [
-            {
-                "language": each.system,
-                "mean": Estimate(
-                    each.composite,
-                    each.ci_low,
-                    each.ci_high,
-                    over="prompts",
-                    n=each.n_prompts,
-                    reason=each.ci_reason and str(each.ci_reason),
-                    sampled=each.sampled,
-                ),
-            }
-            for each in found.board.systems
-        ],
+        [{"language": each.system, "mean": each.composite} for each in found.board.systems],
         "Languages",
     )
     pairs = Table(
