@@ -14,6 +14,7 @@ from persona_panel.analyses.answers import command_on, conclusion_of
 from persona_panel.analyses.contested import contested_result, most_contested
 from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.analyses.robustness import robustness_result
+from persona_panel.analyses.run_summary import SAYS_WHO_DIFFERS
 from persona_panel.analyses.who_differs import who_differs_result
 from persona_panel.reports.page.method import missing_tables
 from persona_panel.reports.page.names import dimension_names
@@ -129,9 +130,11 @@ def sections_of(
             )
     title = "Differences between judges"
     yield PageSection("Differences", title, replace(differs, tables=others), shown)
-    title, command = ANALYSES["robustness"].title, command_on(run, "robustness")
-    robust = robustness_result(run, beside_people=people is not None)
-    yield PageSection("Robustness", title, robust, command)
+    # Of many judgments the analyses take longer than all else on the page.
+    if run.coverage.expected <= SAYS_WHO_DIFFERS:
+        title, command = ANALYSES["robustness"].title, command_on(run, "robustness")
+        robust = robustness_result(run, beside_people=people is not None)
+        yield PageSection("Robustness", title, robust, command)
     title, command = ANALYSES["contested"].title, command_on(run, "contested")
     yield PageSection("Contested", title, _contested(run, titles), command, pictured=False)
 

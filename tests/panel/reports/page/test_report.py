@@ -151,6 +151,16 @@ def test_the_policy_names_what_is_in_the_page(page: Path) -> None:
     assert "unsafe" not in html.partition(script)[0]
 
 
+def test_a_large_run_has_no_analyses_on_its_page(
+    hostile_run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With more judgments than the limit its page leaves the robustness of the ranking out."""
+    limit = hostile_run.coverage.expected
+    for most, there in ((limit, True), (limit - 1, False)):
+        monkeypatch.setattr("persona_panel.reports.page.sections.SAYS_WHO_DIFFERS", most)
+        assert ('<section id="robustness"' in report_of(hostile_run).html) == there
+
+
 def test_every_section_is_there(page: Path, hostile_run: Run) -> None:
     """In the order of doubt, each beginning with its sentence, then a picture where one can be
     drawn, then closed tables; the system that declines is shown and not ranked."""
