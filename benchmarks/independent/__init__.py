@@ -1,7 +1,7 @@
 """Simulations whose data and comparison tests share no code with `panel/statistics`.
 
-python -m benchmarks.independent [winner] [judges] [missing] [intervals] [screen] [--runs 500]
-    [--data PATH]                       a table in Markdown; PATH: the folder of real ratings
+python -m benchmarks.independent [winner] [judges] [missing] [intervals] [screen] [sweeps]
+    [planning] [--runs 500] [--data PATH]   a table in Markdown; PATH: the folder of real ratings
 """
 
 from __future__ import annotations

@@ -5,13 +5,13 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks.independent import HEAD, first_screen, intervals, judges, winner
+from benchmarks.independent import HEAD, first_screen, intervals, judges, planning, sweeps, winner
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.independent")
-    parts = ("winner", "judges", "missing", "intervals", "screen")
+    parts = ("winner", "judges", "missing", "intervals", "screen", "sweeps", "planning")
     parser.add_argument("parts", nargs="*", default=parts)
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--data", type=Path, help="the folder with the public ratings")
@@ -22,6 +22,8 @@ def main() -> None:
         "missing": lambda: judges.missing_rows(options.runs // 4),
         "intervals": lambda: intervals.rows(options.runs, options.data),
         "screen": lambda: first_screen.rows(options.runs // 5),
+        "sweeps": lambda: sweeps.rows(options.runs // 2),
+        "planning": lambda: planning.rows(2 * options.runs),
     }
     print(HEAD)
     for part in options.parts:

@@ -18,13 +18,14 @@ often these show it; the stated limit, and how often the system that was ahead i
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from benchmarks.independent import Row
 from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import assurance, assured
 
@@ -99,6 +100,16 @@ def counted(world: str, n: int, typical: float, pilots: int) -> Count:
         if said.needed is not None:
             count.settled.append(significant(draw(rng, said.needed, mean), side))
     return count
+
+
+def rows(pilots: int) -> Iterator[Row]:
+    """Yield the line of the table of all simulations: how often the number given shows it."""
+    cases = [(w, n, typical) for w in WORLDS for n in (5, 12, 30) for typical in (0.25, 0.5, 1.0)]
+    shown = [counted(*case, pilots).settled for case in cases]
+    shares = tuple(float(np.mean(each)) for each in shown if each)
+    yield Row(
+        "N new prompts show it: 80 %", "pilots", shares, min(len(each) for each in shown if each)
+    )
 
 
 def main() -> None:

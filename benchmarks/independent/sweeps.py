@@ -17,7 +17,7 @@ effect that are found.
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -27,6 +27,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
+from benchmarks.independent import Row
 from benchmarks.independent.intervals import half_of, rated_items
 from persona_panel.experiments.sweep.deltas import Names, measure
 
@@ -202,6 +203,24 @@ def real(data: Path) -> dict[str, Callable[[np.random.Generator, tuple[int, int,
         if len(own) > 30:
             draws[f"real: {name}"] = draw
     return draws
+
+
+def rows(sweeps: int) -> Iterator[Row]:
+    """Yield the lines of the table of all simulations: where Δs are symmetric, and where not."""
+    shapes = [(prompts, *design) for design in DESIGNS for prompts in (6, 12, 30)]
+    errors, powers = [], []
+    for shape in shapes:
+        for world in WORLDS.values():
+            none = np.zeros(shape[1:])
+            errors.append(false_claims(partial(world.deltas, shape=shape, fall=none), sweeps))
+            for fall in effects(*shape[1:], shape[0]).values():
+                own, *others = detected(world, shape, fall, sweeps).values()
+                powers.append((own, max(others)))
+    yield Row(
+        "a cell degrades", "sweeps", tuple(e["product"] for e in errors), sweeps, tuple(powers)
+    )
+    odd = [false_claims(partial(d, shape=s), sweeps) for d in ASYMMETRIC.values() for s in shapes]
+    yield Row('"', "sweeps, asymmetric", tuple(each["product"] for each in odd), sweeps)
 
 
 def main() -> None:

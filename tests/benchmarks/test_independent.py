@@ -11,6 +11,7 @@ from benchmarks.independent.first_screen import shares as shares_of_screens
 from benchmarks.independent.judges import Panel, missing, one_side, two_lack
 from benchmarks.independent.judges import shares as shares_of_panels
 from benchmarks.independent.planning import counted
+from benchmarks.independent.planning import rows as planning_rows
 from benchmarks.independent.sweeps import WORLDS, detected, effects, false_claims
 from benchmarks.independent.winner import (
     Case,
@@ -115,3 +116,10 @@ def test_new_data_show_a_difference_as_often_as_is_stated() -> None:
     assert np.mean(count.right) == pytest.approx(np.mean(count.limits), abs=0.075)
     assert len(count.settled) > 80
     assert np.mean(count.settled) == pytest.approx(0.8, abs=0.12)
+
+
+def test_planning_is_a_line_of_the_table() -> None:
+    """Each world, size and number of prompts is a case: the line has their ends."""
+    [row] = planning_rows(8)
+    assert len(row.errors) <= 36
+    assert row.text().startswith("|N new prompts show it: 80 %|pilots|")
