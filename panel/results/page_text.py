@@ -13,6 +13,9 @@ _HIDDEN = re.compile(
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
     "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
 )
+# A name in a sentence: what stands around it, figures too, keeps its place.
+_RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
+_RIGHT_TO_LEFT = re.compile(rf"[{_RIGHT}]+(?:[ _-]+[{_RIGHT}]+|[ _-]?\d+(?![.,]?\d))*")
 _COMMAND = re.compile(r"`([^`\n]+)`")
 _APART = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=[<0-9])|(?<=<) (?=\d)")
 
@@ -31,13 +34,15 @@ def shown(value: Any) -> Any:
 
 def sentence(text: str) -> Markup:
     """A sentence of ours, escaped: figures are not parted from their signs at the end of a line,
-    and what stands between backticks, a command, is set as one.
+    what is written from right to left is set apart, and what stands between backticks, a command,
+    is set as one.
 
     >>> sentence("`score --x 1` gives p < 0.05 <b>")
     Markup('<code>score --x 1</code> gives p\xa0&lt;\xa00.05 &lt;b&gt;')
     """
     whole = str(escape(shown(_APART.sub("\u00a0", text))))
     # Escaped above; what is put in is ours.
+    whole = _RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", whole)
     return Markup(_COMMAND.sub(r"<code>\1</code>", whole))  # noqa: S704
 
 

@@ -22,6 +22,7 @@ from persona_panel.graphs import Response
 from persona_panel.graphs.records import controls_among
 from persona_panel.reports.page.names import judge_names
 from persona_panel.rubrics import Scale
+from persona_panel.rubrics.segmentation import words
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.arrays import Array
 
@@ -247,8 +248,8 @@ def _texts(
         for row, response in enumerate(run.responses()):
             if row not in place:
                 continue
-            words = [response.text, response.context, _metadata(response)]
-            kept[row] = response, _taken(as_json(words))
+            parts = [response.text, response.context, _metadata(response)]
+            kept[row] = response, _taken(as_json(parts))
             total += kept[row][1]
     except (RunFolderError, InputError):
         return None, {}, 0
@@ -266,6 +267,7 @@ def _texts(
             prompts[response.prompt_id] = response.prompt
             total += _taken(as_json(response.prompt))
         text: dict[str, Any] = {"text": response.text, "meta": _metadata(response)}
+        text["words"] = len(words(response.text))
         if response.context is not None:
             text["context"] = response.context
         if response.prompt != prompts.get(str(response.prompt_id)):
@@ -351,7 +353,7 @@ def _words(line: Mapping[str, Any]) -> list[Any]:
         if written in raw:
             before, _, after = raw.partition(written)
             raw = [before, after, 1]
-    words = [rationale, raw, line["error"], line["changed_because"]]
-    while words and not words[-1]:
-        words.pop()
-    return words
+    parts = [rationale, raw, line["error"], line["changed_because"]]
+    while parts and not parts[-1]:
+        parts.pop()
+    return parts

@@ -106,20 +106,20 @@ const strip = (response, place, quoted) => {
     said = figure(middle) + (rated.length > 1 ? " ± " + figure(deviation(rated)) : "");
   }
   chart.setAttribute("aria-label", one.label + ": ratings " + (rated.length ? [...rated].sort((a, b) => a - b).map(value => figure(value, one.whole ? 0 : 2)).join(", ") : "none"));
-  row.append(el("span", "", one.label), chart, el("span", "", said));
+  row.append(foreign("span", "", one.label), chart, el("span", "", said));
   return row;
 };
 
 const quote = (response, written, judge, label) => {
   const box = el("div"), who = data.judges[judge], cell = response.judgments[judge];
-  box.append(el("b", "", label + ": " + who.label + ", " + figure(level(response, judge))), el("p", "", who.model + " · " + scoresOf(cell)));
+  box.append(el("b", "", label + ": ", foreign("span", "", who.label), ", " + figure(level(response, judge))), el("p", "", who.model + " · " + scoresOf(cell)));
   const last = (written.get(judge) || []).at(-1);
   if (last && last.rationale) box.append(foreign("div", "said", last.rationale));
   return box;
 };
 const judgment = (response, written, place) => {
   const who = data.judges[place], cell = response.judgments[place], box = el("div", "judgment");
-  const head = el("header", "", null, el("b", "", who.label), el("span", "mute", who.model + (who.replicate > 1 ? ", replicate " + who.replicate : "")));
+  const head = el("header", "", null, foreign("b", "", who.label), el("span", "mute", who.model + (who.replicate > 1 ? ", replicate " + who.replicate : "")));
   if (!Array.isArray(cell)) head.append(el("span", "status" + (cell === "abstained" ? "" : " lost"), cell));
   head.append(el("span", "scores", scoresOf(cell)));
   box.append(head);
@@ -127,7 +127,7 @@ const judgment = (response, written, place) => {
   for (const one of rounds) {
     if (rounds.length > 1) box.append(el("div", "who", "Round " + one.round));
     if (one.rationale) box.append(foreign("div", "said", one.rationale));
-    if (one.because) box.append(foreign("div", "who", "Changed because: " + one.because));
+    if (one.because) box.append(el("div", "who", "Changed because: ", foreign("span", "", one.because)));
     if (one.error) box.append(foreign("div", "who", one.error));
     if (one.reply) {
       const raw = el("details", "", null, el("summary", "", "Raw reply"));
@@ -156,7 +156,7 @@ const fill = (box, response) => {
   if (n) data.dimensions.forEach((_, place) => box.append(strip(response, place, quoted)));
   const about = Object.entries(response.meta).map(([name, value]) => name + ": " + value).join(" · ");
   if (about) box.append(foreign("p", "note", about));
-  const text = el("details", "", null, el("summary", "", "text" in response ? "The response, " + response.text.split(/\s+/).filter(Boolean).length + " words" : "The response"));
+  const text = el("details", "", null, el("summary", "", "text" in response ? "The response, " + response.words + " words" : "The response"));
   text.addEventListener("toggle", () => {
     if (!text.open || text.children.length > 1) return;
     const asked = response.asked || data.prompts[response.prompt];
@@ -196,7 +196,7 @@ if (contested.length && numeric.length && $("#answer .most")) $("#answer .most")
 const texts = $("details.texts"), list = $(".list", texts), query = $("input[name=query]"), more = $("button.more");
 const haystack = one => one.haystack ??= [one.id, "system:" + one.system, one.prompt, one.asked || data.prompts[one.prompt] || promptName(one.prompt), one.text || "", one.context || "",
   ...Object.values(one.meta), ...uniques(one.judgments.map(cell => "status:" + (Array.isArray(cell) ? "scored" : cell))),
-  ...[...writtenOf(one).values()].flat().flatMap(each => [each.reply || each.rationale, each.error || ""])].join("\n").toLowerCase();
+  ...[...writtenOf(one).values()].flat().flatMap(each => [each.reply || each.rationale, each.error || ""])].join("\n").normalize("NFKC").toLowerCase();
 let found = data.responses, listed = 0;
 const opened = (response, on) => {
   const row = document.getElementById(response.key), button = $("button", row), there = $(".detail", row);
@@ -232,7 +232,7 @@ const search = words => {
   $("[role=status]", texts).textContent = found.length.toLocaleString("en") + " of " + data.responses.length.toLocaleString("en") + " responses";
 };
 let wait;
-query.addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(() => search(query.value.toLowerCase().split(/\s+/).filter(Boolean)), 150); });
+query.addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(() => search(query.value.normalize("NFKC").toLowerCase().split(/\s+/).filter(Boolean)), 150); });
 more.addEventListener("click", () => extend(listed + PAGE));
 
 // Links: #r/PROMPT/ID opens a response, whatever was searched.

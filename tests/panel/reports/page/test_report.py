@@ -550,3 +550,10 @@ def test_a_run_that_was_started_again_has_cost_what_it_cost() -> None:
     assert "10 calls in all starts of the run, in the last one 0; 10 from the cache; $3.00" in html
     assert "$3.00." in html.partition('<section id="answer"')[0]
     assert "no cost" not in html
+
+
+def test_names_from_right_to_left_keep_what_stands_around_them_in_its_place() -> None:
+    """In a sentence they are set apart, with a number of their own, without the figures behind."""
+    said = str(sentence("النظام الأول 1 is ahead of نظام-2: 0.40."))
+    assert said == "<bdi>النظام الأول 1</bdi> is ahead of <bdi>نظام-2</bdi>: 0.40."
+    assert str(sentence("الأول 0.40")) == "<bdi>الأول</bdi> 0.40"
