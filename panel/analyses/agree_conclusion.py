@@ -144,8 +144,8 @@ def _orders_alone(families: Sequence[_Family]) -> list[str]:
     ):
         return [
             "Kendall W asks whether raters order items alike more than chance does, "
-            f"{_ALPHA} how far ratings of one item lie apart beside those of different items: one "
-            "may be shown without the other."
+            f"{_ALPHA} how far ratings of an item differ compared with those of different items: "
+            "one may be shown without the other."
         ]
     return []
 

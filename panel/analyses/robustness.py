@@ -31,9 +31,9 @@ _KINDS = "aggregation", "without", "dimension"
 _JUDGE = "judge "
 _NAMED = 3
 _HOW_TO_READ = (
-    "Of the panel's ratings alone. Lead: the difference from the system from which it is the "
-    "hardest to tell, in standard deviations of the prompts' differences. All analyses are of the "
-    "same ratings: their share is no probability, and no p-value is given for all together."
+    "Of the panel's ratings alone. Lead: the difference from the system with the largest p-value, "
+    "in standard deviations of the prompts' differences. All analyses are of the same ratings: "
+    "their share is not a probability, and no p-value is given for all together."
 )
 
 

@@ -339,7 +339,7 @@ def _writer(form: str) -> Callable[..., list[Path]]:
     "--panel",
     metavar="RUN",
     help="Also compare this run of the same texts with people, task by task, and write its page "
-    "with people's ratings beside it, FILE with -panel.html in place of .csv.",
+    "compared with people's ratings, FILE with -panel.html in place of .csv.",
 )
 @whole_number(
     "--exclude-failed",
@@ -420,7 +420,7 @@ def _beside_panel(result: Result, run: Run, files: Mapping[str, Path], out: Path
         whole = beside["statistics"]
         # `people correlate` is there to require figures of one task.
         columns = tuple(replace(column, figure="", p_figure="") for column in whole.columns)
-        title = f"The panel beside people: {task}"
+        title = f"The panel compared with people: {task}"
         tables += [
             replace(shown, name=f"shown_{task}", title=title, when="always"),
             replace(whole, name=f"panel_{task}", columns=columns),

@@ -62,5 +62,5 @@ def import_(name: str, path: str, mapping: Mapping[str, str], out: str) -> None:
         scored = command_line("score", [folder / "responses.jsonl"], options)
         NextStep("have a panel score the texts, and compare it with people", scored).say()
     else:
-        say_sentences("There are no texts beside the ratings, so that no panel can score them.")
+        say_sentences("There are no texts with the ratings, so that no panel can score them.")
         NextStep("measure how far people agree", command_line("agree", [ratings], {})).say()

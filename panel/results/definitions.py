@@ -33,8 +33,8 @@ _DELTA = f"baseline − framed on the same prompts{_DEPARTURE}"
 _SHAFFER = "J. P. Shaffer (1986), Modified sequentially rejective multiple test procedures"
 _HUNG = "K. Hung, W. Fithian, 2019, Rank verification for exponential families"
 _LEAD = (
-    "mean of the prompts' differences from the system from which it is the hardest to tell, by "
-    "their standard deviation, in each analysis (U. Simonsohn, J. P. Simmons, L. D. Nelson, 2020, "
+    "mean of the prompts' differences from the system with the largest p-value, by their standard "
+    "deviation, in each analysis (U. Simonsohn, J. P. Simmons, L. D. Nelson, 2020, "
     "Specification curve analysis; S. Steegen et al., 2016, Increasing transparency through a "
     "multiverse analysis)"
 )
@@ -56,7 +56,7 @@ DEFINITIONS: Mapping[str, str] = {
     "same sign": "analyses in which the difference has the sign of the main analysis",
     "significant": f"those in which it is significant, adjusted for all pairs ({_SHAFFER})",
     "reversed": f"analyses in which the opposite is significant, adjusted ({_SHAFFER})",
-    "over": "the system from which it is the hardest to tell",
+    "over": "the system whose comparison has the largest p-value",
     "lead": _LEAD,
     "median lead": _LEAD,
     "least lead": _LEAD,
