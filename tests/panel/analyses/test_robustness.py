@@ -134,4 +134,4 @@ def test_the_curve_is_drawn(folder: Path, tmp_path: Path) -> None:
     page = of.text("html", full=True)
     assert page.count("<circle") == len(values) - 1
     assert page.count('<path class="theirs"') == 1
-    assert '<th scope="row" class="name foreign">without model scriptedmodel:biased</th>' in page
+    assert '<th scope="row" class="name foreign">without model scriptedmodel:fair</th>' in page
