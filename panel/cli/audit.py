@@ -153,7 +153,9 @@ def bias(run: str, output: ResultOutput) -> None:
     output.show(bias_result(rows, audited.ratings, source=run), next_step=page)
 
 
-@audit.command(example="runs/translated")
+@audit.command(
+    example="runs/translated", short_help="Compare scores of texts and of their translations."
+)
 @click.argument("run", metavar="RUN")
 @result_options("alpha[de,en] > 0.8", "difference[de,en] < 0.5")
 @refusals_without_calls

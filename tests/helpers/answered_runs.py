@@ -138,3 +138,26 @@ def scored_case(case: Case, folder: Path) -> tuple[Run, Ratings | None]:
     path = folder.with_suffix(".people.csv")
     path.write_text("\n".join(lines) + "\n")
     return run, load_ratings(path)
+
+
+def translated_run(folder: Path, harsher: float, *, translated: bool = True) -> Run:
+    """Texts of two systems in English and German; judges take `harsher` from a German one.
+    `translated`: whether texts name their originals, of other prompts, or share prompt and system."""
+    case = Case({"ash": 6.4, "birch": 5.6}, n_prompts=24)
+    texts = []
+    for each in responses_of(case):
+        level = float(each.text.split()[-1].rstrip("]"))
+        texts.append(each.model_copy(update={"metadata": {"language": "en"}}))
+        about = {"translation_of": f"{each.prompt_id}/{each.id}"} if translated else {}
+        more, of = (" (DE)", "-de") if translated else ("", "")
+        texts.append(
+            Response(
+                id=f"{each.id}-de",
+                prompt=each.prompt + more,
+                prompt_id=f"{each.prompt_id}{of}",
+                system=each.system,
+                text=f"An essay. [quality {level:.3f}, for the panel {level - harsher:.3f}]",
+                metadata={"language": "de"} | about,
+            )
+        )
+    return Panel("disciplinary", model_of(case)).score(texts, out=folder)

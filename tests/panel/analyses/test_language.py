@@ -6,37 +6,15 @@ from pathlib import Path
 
 import pytest
 
-from persona_panel import InputError, Panel, Response, Run
+from persona_panel import InputError, Panel
 from persona_panel.analyses.language import by_language, language_result
-from tests.helpers.answered_runs import Case, model_of, responses_of
-
-
-def _run(folder: Path, harsher: float, *, translated: bool = True) -> Run:
-    """Texts of two systems in English and German; judges take `harsher` from a German one."""
-    case = Case({"ash": 6.4, "birch": 5.6}, n_prompts=24)
-    texts = []
-    for each in responses_of(case):
-        level = float(each.text.split()[-1].rstrip("]"))
-        texts.append(each.model_copy(update={"metadata": {"language": "en"}}))
-        about = {"translation_of": f"{each.prompt_id}/{each.id}"} if translated else {}
-        more, of = (" (DE)", "-de") if translated else ("", "")
-        texts.append(
-            Response(
-                id=f"{each.id}-de",
-                prompt=each.prompt + more,
-                prompt_id=f"{each.prompt_id}{of}",
-                system=each.system,
-                text=f"An essay. [quality {level:.3f}, for the panel {level - harsher:.3f}]",
-                metadata={"language": "de"} | about,
-            )
-        )
-    return Panel("disciplinary", model_of(case)).score(texts, out=folder / "run")
+from tests.helpers.answered_runs import Case, model_of, responses_of, translated_run
 
 
 @pytest.mark.parametrize("translated", [True, False])
 def test_a_panel_that_is_harsher_in_a_language_is_named(tmp_path: Path, translated: bool) -> None:
     """Half a point less in German is found, paired by text, however translations are named."""
-    found = by_language(_run(tmp_path, 0.5, translated=translated))
+    found = by_language(translated_run(tmp_path / "run", 0.5, translated=translated))
     (pair,) = found.pairs
     assert (pair.difference.a, pair.difference.b) == ("en", "de")
     assert pair.difference.low < 0.5 < pair.difference.high
@@ -49,7 +27,7 @@ def test_a_panel_that_is_harsher_in_a_language_is_named(tmp_path: Path, translat
 
 def test_a_panel_that_scores_languages_alike_is_not_accused(tmp_path: Path) -> None:
     """Without a difference nothing is claimed, and α is what the variances make it."""
-    found = by_language(_run(tmp_path, 0.0, translated=False))
+    found = by_language(translated_run(tmp_path / "run", 0.0, translated=False))
     (pair,) = found.pairs
     assert not pair.difference.shown
     # Variances: of texts .5² + .4² + .4², of a persona's leaning, drawn anew for each text, .8², of

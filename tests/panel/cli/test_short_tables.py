@@ -18,7 +18,7 @@ from persona_panel import Panel, Response
 from persona_panel.cli.main import command
 from persona_panel.testing import ScriptedModel
 from tests.helpers.all_commands import commands_in
-from tests.helpers.answered_runs import answered_run
+from tests.helpers.answered_runs import answered_run, translated_run
 from tests.helpers.invoked import invoked
 from tests.helpers.results import concluded_in, statistics_of
 
@@ -209,6 +209,7 @@ PRINTED: dict[str, tuple[str, ...]] = {
     "compare": ("run", "other"),
     "report": ("run",),
     "audit bias": ("run",),
+    "audit language": ("translated",),
     "people correlate": ("run", "--human", "people.csv", *QUICK),
     "people calibrate": ("run", "--human", "people.csv"),
     "people align": ("run", "--human", "people.csv"),
@@ -249,6 +250,7 @@ def test_every_command_prints_a_screen_at_most(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PERSONA_PANEL_CACHE", str(tmp_path / "cache"))
     answered_run("biased", tmp_path / "run")
+    translated_run(tmp_path / "translated", 0.5)
     shutil.copytree("run", "other")
     Path("run.people.csv").rename("people.csv")
     prompts = [json.dumps({"id": f"p{n}", "prompt": f"Is measure {n} just?"}) for n in range(3)]
