@@ -141,8 +141,8 @@ def scored_case(case: Case, folder: Path) -> tuple[Run, Ratings | None]:
 
 
 def translated_run(folder: Path, harsher: float, *, translated: bool = True) -> Run:
-    """Texts of two systems in English and German; judges take `harsher` from a German one.
-    `translated`: whether texts name their originals, of other prompts, or share prompt and system."""
+    """Score texts of two systems in English and German; judges take `harsher` from a German one.
+    `translated`: whether texts name their originals, or have prompt and system in common."""
     case = Case({"ash": 6.4, "birch": 5.6}, n_prompts=24)
     texts = []
     for each in responses_of(case):
