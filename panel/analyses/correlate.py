@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import isnan
 from typing import TYPE_CHECKING, Literal
 
 from persona_panel.analyses import parameters
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 _PANEL, _PEOPLE = "panel", "people"
 _VALUES_SHOWN = 12
+_APART_SHOWN = 10
 _PERSONAS_ADD = (
     "Personas add: τ_b with personas less that of replicates without. An interval that contains 0 "
     "shows neither that personas add nor that they take away."
@@ -233,7 +235,7 @@ def _for_people(
     tables, said = made.of_registry(rows, comparison_statistics, all_judges, main_only=main_only)
     tables += made.stratum_differences(rows, comparison_statistics, by)
     if not main_only:
-        tables += _scores(panel, humans)
+        tables += [*_scores(panel, humans), *_farthest_apart(panel, humans)]
     if judges is None and any(row.by_value in names.values() for row in rows):
         said += what_all_have(panel)
     return [replace(summary, remarks=remarks), *tables], said
@@ -300,3 +302,40 @@ def _scores(panel: Ratings, humans: Ratings) -> list[Table]:
             remarks=remarks,
         )
     ]
+
+
+def _farthest_apart(panel: Ratings, humans: Ratings) -> Iterator[Table]:
+    """Yield the items on which the panel's mean and people's are farthest apart, of each dimension;
+    nothing where none can be compared."""
+    from persona_panel.statistics.core.arrays import row_means
+
+    if panel.lower_is_better != humans.lower_is_better:
+        return
+    places = {name: place for place, name in enumerate(panel.items)}
+    shared = [place for place, name in enumerate(humans.items) if name in places]
+    ours = [places[humans.items[place]] for place in shared]
+    rows = list[dict[str, object]]()
+    for dimension in humans.dimensions:
+        if dimension in humans.categories or dimension not in panel.dimensions:
+            continue
+        judges, people = (
+            row_means(side.scores[items, :, side.dimensions.index(dimension)])
+            for side, items in ((panel, ours), (humans, shared))
+        )
+        apart = {
+            humans.items[place]: {"panel": j, "people": p, "difference": j - p}
+            for place, j, p in zip(shared, judges.tolist(), people.tolist(), strict=True)
+            if not isnan(j - p)
+        }
+        most = sorted(apart.items(), key=lambda each: -abs(each[1]["difference"]))[:_APART_SHOWN]
+        rows += [{"dimension": dimension, "item": name} | of for name, of in most]
+    if rows:
+        yield Table(
+            "farthest_apart",
+            (Key("dimension", "dimension", labels=panel.labels), Key("item", "item")),
+            (Column("panel", "number", "panel"), Column("people", "number", "people"),
+             Column("difference", "number", "panel −\npeople", signed=True)),
+            rows,
+            "Items on which panel and people are farthest apart",
+            when="full",
+        )  # fmt: skip

@@ -189,6 +189,51 @@ _register_loss("pairwise_error", "pairwise\nranking error", 310, weighted=False)
 _register_loss("weighted_pairwise_error", "weighted pairwise\nranking error", 320, weighted=True)
 
 
+SQUARED_ERROR = StatisticTable(
+    "Mean squared error against the mean human rating; a constant judge always gives people's mean",
+    remark=(
+        "Difference below 0: the panel's error is smaller than the constant judge's, whose score "
+        "is the best that is the same for all of these items."
+    ),
+)
+
+
+def _register_squared_error(name: str, heading: str, order: int, *, less_constant: bool) -> None:
+    @comparison_statistics.register(
+        name, heading, table=SQUARED_ERROR, needs=("same_scale",), of=OF_SCORES,
+        show_note=not less_constant, order=order,
+    )  # fmt: skip
+    def squared_error(block: ComparisonBlock) -> Iterator[BlockResult]:
+        if block.other_scale:
+            yield BlockResult(Statistic.undefined(Reason.OTHER_SCALE))
+            return
+        people = row_means(block.humans)
+        errors = resampled_mean((block.panel_mean - people) ** 2)
+        there = ~np.isnan(block.panel_mean + people)
+        deviations = np.where(there, people - people[there].mean() if there.any() else nan, nan)
+        mean, mean_square = resampled_mean(deviations), resampled_mean(deviations**2)
+
+        def variance(weights: Array) -> Array:
+            return mean_square(weights) - mean(weights) ** 2
+
+        def difference(weights: Array) -> Array:
+            return errors(weights) - variance(weights)
+
+        result = Statistic.of_weights(
+            difference if less_constant else errors, there, 0, Reason.NO_RATINGS,
+            "difference" if less_constant else "mean", (-inf if less_constant else 0, inf),
+        )  # fmt: skip
+        constant = float(variance(np.ones((1, len(there))))[0])
+        note = f"smaller is better, {constant:.3g} by a constant judge"
+        yield BlockResult.of(block.of_both(result), note if result.reason is None else "")
+
+
+_register_squared_error("squared_error", "mean squared\nerror", 340, less_constant=False)
+_register_squared_error(
+    "squared_error_difference", "difference from\na constant judge", 341, less_constant=True
+)
+
+
 GAIN_REMARK = (
     "Above 0: the mean of the judges with personas correlates more with people than the mean "
     "of the replicates without. An interval that contains 0 shows neither that personas add nor "

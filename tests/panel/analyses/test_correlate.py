@@ -127,3 +127,37 @@ def test_humans_are_needed(command: Command) -> None:
     done = command("people", "correlate", "panel.csv")
     assert done.returncode == 2
     assert "--human" in done.stderr
+
+
+def test_squared_error_beside_a_constant_judge_and_the_items_farthest_apart(
+    command: Command, tmp_path: Path
+) -> None:
+    """Panel 1, 4, 3 and people 2, 2, 5: errors 1, 4, 4, of which the mean is 3. People's mean is 3,
+    so that the constant judge's are 1, 1, 4, of which it is 2: the panel's is 1 more. An item that
+    the panel has not rated counts for neither. Of items as far apart the first in the file is the
+    first, and signs are panel − people."""
+    (tmp_path / "panel.csv").write_text("item,rater,score\na,j,1\nb,j,4\nc,j,3\nd,j,?\n")
+    (tmp_path / "human.csv").write_text(
+        "item,rater,score\na,x,1\na,y,3\nb,x,2\nb,y,2\nc,x,5\nc,y,5\nd,x,9\nd,y,9\n"
+    )
+    compared = ("people", "correlate", "panel.csv", "--human", "human.csv", "--resamples", "0")
+    done = command(*compared, "--json")
+    rows = rows_of(done.stdout)
+    assert rows["squared_error", "all"]["value"] == pytest.approx(3)
+    assert rows["squared_error", "all"]["n_items"] == 3
+    assert rows["squared_error_difference", "all"]["value"] == pytest.approx(1)
+    apart = json.loads(done.stdout)["tables"]["farthest_apart"]
+    assert [(row["item"], row["difference"]) for row in apart] == [("b", 2), ("c", -2), ("a", -1)]
+    full = command(*compared, "--full").stdout
+    assert "smaller is better, 2 by a constant judge" in full
+    assert "Items on which panel and people are farthest apart" in full
+
+
+def test_ranks_beside_scores_have_no_squared_error(command: Command, tmp_path: Path) -> None:
+    """Ranks are on no scale of scores, and 1 is the best: no error, and no list of items."""
+    made_up(tmp_path / "panel.csv", n_raters=3, seed=1)
+    ranks = "".join(f"i{item},r,{item + 1}\n" for item in range(24))
+    (tmp_path / "human.csv").write_text(f"item,rater,rank\n{ranks}")
+    done = command("people", "correlate", "panel.csv", "--human", "human.csv", "--json")
+    assert "tau_b" in done.stdout
+    assert "squared_error" not in done.stdout and "farthest_apart" not in done.stdout
