@@ -302,13 +302,10 @@ class BuiltPrompts:
                 [prompt for prompt in prompts if prompt.writer == writer]
                 for prompts in (self.written, self.measured, self.prompts)
             )
-            diversity = mean_diversity(
-                [bundle_diversity(ids, self.equivalent).value for ids in _bundles(own).values()]
-            )
             rows.append(
                 {"writer": writer, "items": n, "answered": self.answered[writer],
                  "written": len(written), "kept": len(own), "drawn": len(in_set),
-                 "diversity": diversity}
+                 "diversity": self._diversity_within(own, writer)}
             )  # fmt: skip
         return rows
 
@@ -316,12 +313,34 @@ class BuiltPrompts:
         """Average the functional diversity over bundles."""
         return mean_diversity([bundle.value for bundle in self.bundles.values()])
 
+    def diversity_by_source(self) -> list[tuple[str, str, MeanDiversity]]:
+        """Return the functional diversity of each writer's prompts in each source or template that
+        is rewritten, and of pairs by two `writers` of it (scrub.txt, table 5); empty where there is
+        one source."""
+        if len(self.plan.writers) < 2:
+            return []
+        rows = []
+        for origin, writers in self.plan.writers.items():
+            own = [prompt for prompt in self.measured if prompt.origin == origin]
+            rows += [(origin, writer, self._diversity_within(own, writer)) for writer in writers]
+            rows.append((origin, "writers", self._diversity_across(own)))
+        return rows
+
+    def _diversity_within(self, prompts: list[CandidatePrompt], writer: str) -> MeanDiversity:
+        bundles = _bundles([prompt for prompt in prompts if prompt.writer == writer])
+        return mean_diversity(
+            [bundle_diversity(own, self.equivalent).value for own in bundles.values()]
+        )
+
     def cross_diversity(self) -> MeanDiversity:
         """Return the functional diversity of pairs by two writers of one item, averaged over pairs
         of writers, over items (scrub.txt, table 5)."""
-        writer_of = {candidate.id: candidate.writer for candidate in self.measured}
+        return self._diversity_across(self.measured)
+
+    def _diversity_across(self, prompts: list[CandidatePrompt]) -> MeanDiversity:
+        writer_of = {candidate.id: candidate.writer for candidate in prompts}
         values = []
-        for own in _bundles(self.measured).values():
+        for own in _bundles(prompts).values():
             by_writer = []
             writers = sorted({name for each in own if (name := writer_of[each]) is not None})
             for two in combinations(writers, 2):
@@ -526,6 +545,16 @@ def prompt_set_result(built: BuiltPrompts) -> Result:
             (Key("among", "among", ("all",), {name: label for name, label, _ in among}),),
             of_diversity, [{"among": name, **diversity(mean)} for name, _, mean in among],
             f"Functional diversity ({counted(n_pairs, 'pair')} compared)" if measured else "",
+        ),
+        Table(
+            "sources",
+            (Key("source", "source"), Key("writer", "model", labels={"writers": among[1][1]})),
+            (replace(of_diversity[0], figure=""), *of_diversity[1:]),
+            [
+                {"source": source, "writer": writer, **diversity(mean)}
+                for source, writer, mean in built.diversity_by_source()
+            ],
+            "Functional diversity by source and writer" if measured else "",
         ),
         Table(
             "set", (),
