@@ -125,7 +125,7 @@ _OPEN = {"personas": "what personas add", "people": "how the panel compares with
 def _with_open(settle: RunAnswer, *others: RunAnswer) -> RunAnswer:
     """Return the answer with the other questions that are open beside its verdict."""
     names = [_OPEN[each.question] for each in others if not each.is_known]
-    return replace(settle, limits=[f"Also open: {' and '.join(names)}."]) if names else settle
+    return replace(settle, limits=[f"Still open: {' and '.join(names)}."]) if names else settle
 
 
 def _reversal(pairs: Sequence[str]) -> str:
@@ -388,7 +388,7 @@ def personas_in_votes(votes: DimensionVotes, command: str = "") -> RunAnswer:
             f"Personas add nothing: at most {number(pair.high)} effective votes (independent "
             f"judges) over as many calls to a plain judge{in_brackets(pair.interval())}."
         )
-    return RunAnswer("personas", sentence, pair, command, "effective votes more")
+    return RunAnswer("personas", sentence, pair, command, "additional effective votes")
 
 
 def _more(estimate: Estimate, sign: int, what: str) -> str:
