@@ -100,8 +100,8 @@ DEFINITIONS: Mapping[str, str] = {
     "votes": "k / (1 + (k − 1) r) of k judges whose ratings, or errors, correlate by r on average "
     f"({_VOTES})",
     "mean correlation": "mean of Pearson's r over every two judges",
-    "additional effective votes": "effective votes of personas, k / (1 + (k − 1) r), less those of as "
-    f"many calls to a plain judge ({_VOTES})",
+    "additional effective votes": "effective votes of personas, k / (1 + (k − 1) r), less those of "
+    f"as many calls to a plain judge ({_VOTES})",
     "prompts needed": "smallest number of new prompts with which Student's t-test is significant "
     "with a probability of 80 %, averaged over what may be true, rounded up to two digits "
     "(A. O'Hagan, J. W. Stevens & M. J. Campbell, 2005, Assurance in clinical trial design)",
