@@ -29,7 +29,7 @@ from persona_panel.cli.failures import (
     say_what_is_missing,
 )
 from persona_panel.cli.help import PanelCommand
-from persona_panel.cli.options import Command, full_option, option
+from persona_panel.cli.options import Command, decimal_option, full_option, option
 from persona_panel.files.secrets.visible import say, say_sentences, standard_output, visible
 from persona_panel.results.result import Result, ResultFormat, format_names, load_format
 
@@ -289,6 +289,7 @@ def result_options(*requirements: str) -> Callable[[Command], Command]:
             f"[default: {_DEFAULT_FORMAT}]",
         )
         @_short_formats
+        @decimal_option
         @option(
             "--plot",
             metavar="[FIGURE=]FILE",

@@ -27,7 +27,8 @@ _SECTIONS = {
     ),
     "Output": (
         "--out", "--overwrite", "--no-texts", "--no-report", "--format", "--json", "--csv",
-        "--latex", "--full", "--plot", "--require", "--require-point", "--junit", "--markdown",
+        "--decimal", "--latex", "--full", "--plot", "--require", "--require-point", "--junit",
+        "--markdown",
     ),
     "Help": ("--help-all", "--help"),
 }  # fmt: skip

@@ -14,6 +14,7 @@ import click
 from persona_panel.analyses import parameters
 
 if TYPE_CHECKING:
+    from persona_panel.files.outputs import DecimalSign
     from persona_panel.files.ratings import GivenScale
     from persona_panel.models.config import ModelConfig
     from persona_panel.statistics.core.table import RatingsOrigin
@@ -55,6 +56,27 @@ def json_option(command: Command) -> Command:
     """The option `--json` of a command whose figures have no renderer; it is given it as
     `as_json`."""
     return option("--json", "as_json", is_flag=True, help="Print the figures as JSON.")(command)
+
+
+def decimal_option(command: Command) -> Command:
+    """The option for the sign before decimals, in ratings that are read and CSV that is written."""
+    return option(
+        "--decimal",
+        type=click.Choice(["comma", "point"]),
+        callback=_with_decimal,
+        expose_value=False,
+        hidden=True,
+        help="With comma, CSV is written with decimal commas and semicolons between cells. Of "
+        "ratings it decides whether 1,234 is 1.234 (comma) or 1234 (point).",
+    )(command)
+
+
+def _with_decimal(ctx: click.Context, param: click.Parameter, value: DecimalSign | None) -> None:
+    """Have files read and written so until the command ends."""
+    from persona_panel.files.outputs import DECIMAL
+
+    token = DECIMAL.set(value)
+    ctx.call_on_close(lambda: DECIMAL.reset(token))
 
 
 def full_option(command: Command) -> Command:

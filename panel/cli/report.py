@@ -17,6 +17,7 @@ from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.options import (
     Command,
     HumanReading,
+    decimal_option,
     human_options,
     option,
     say_reading,
@@ -129,6 +130,7 @@ def write_report(page: RunReport, path: Path) -> None:
     ),
 )
 @click.option("--out", metavar="FILE", help="The page's file.  [default: RUN/report.html]")
+@decimal_option
 @gate_options("composite[my-model] >= 6", "difference[new, old] > -0.2", "rho >= 0.8")
 @refusals_without_calls
 def report(

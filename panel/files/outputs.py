@@ -19,10 +19,12 @@ import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
+from decimal import Decimal
 from hashlib import blake2b, sha256
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Literal
 
 import orjson
 
@@ -195,11 +197,29 @@ def own_rows(path: Path) -> Iterator[dict[str, str]]:
         yield row
 
 
-def csv_of(rows: Iterable[Iterable[Any]]) -> bytes:
+DecimalSign = Literal["comma", "point"]
+DECIMAL: ContextVar[DecimalSign | None] = ContextVar("DECIMAL", default=None)
+"""The sign before decimals in files that a user reads and writes; None where no command was told
+one."""
+
+
+def csv_for_user(rows: Iterable[Iterable[Any]]) -> bytes:
+    """Return rows as CSV that only a user reads, or `load_ratings`: `csv_of`, or where decimal
+    commas are asked for, semicolons between cells."""
+    if DECIMAL.get() != "comma":
+        return csv_of(rows)
+    return csv_of((map(_with_comma, row) for row in rows), ";")
+
+
+def _with_comma(cell: Any) -> Any:
+    return str(cell).replace(".", ",") if isinstance(cell, float | Decimal) else cell
+
+
+def csv_of(rows: Iterable[Iterable[Any]], delimiter: str = ",") -> bytes:
     """Return rows as CSV in UTF-8, with a line feed at the end of each line."""
     lines = _Lines()
     # The module quotes what is in its line end alone, and reads a carriage return as one, too.
-    writer = csv.writer(lines, lineterminator="\r\n")
+    writer = csv.writer(lines, delimiter=delimiter, lineterminator="\r\n")
     writer.writerows(rows)
     return "".join(lines.written).encode()
 

@@ -16,6 +16,7 @@ from persona_panel.files.addresses import is_address
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.judgments import read_judgments
 from persona_panel.files.named_files import local_run
+from persona_panel.files.outputs import DECIMAL, DecimalSign
 from persona_panel.files.records import (
     ColumnMapping,
     GivenMapping,
@@ -31,8 +32,8 @@ from persona_panel.files.tabulation import (
     Given,
     RatingCell,
     Tabulation,
-    decimal_commas,
     long_cells,
+    read_commas,
     score_of,
     wide_cells,
     with_point,
@@ -199,6 +200,7 @@ def check_groups(source: str, ratings: Ratings, *taken: str) -> None:
 
 _RATERS = "raters"
 _DELIMITERS = {";": "semicolons", "\t": "tabs"}
+_COMMAS = {".": "decimal commas", "": "commas between thousands"}
 
 
 def load_ratings(
@@ -209,6 +211,7 @@ def load_ratings(
     scale: GivenScale | None = None,
     allow_unmatched: bool = False,
     scale_option: str = "scale",
+    decimal: DecimalSign | None = None,
 ) -> Ratings:
     """Read ratings.
 
@@ -241,6 +244,8 @@ def load_ratings(
         allow_unmatched: whether these ratings may be compared with a panel that has fewer than
             80 % of the items.
         scale_option: what faults call `scale`.
+        decimal: what the comma is in a file whose numbers are such as `1,234` alone: "comma",
+            before decimals; "point", between thousands. By default such a file is refused.
 
     Raises:
         InputError: anything is wrong; lists every fault, with its line.
@@ -260,7 +265,7 @@ def load_ratings(
     if isinstance(source, str | Path) and Path(source).is_dir():
         ratings = _of_run(Path(source), min_raters, mapping)
     else:
-        ratings = _of_file(source, min_raters, mapping)
+        ratings = _of_file(source, min_raters, mapping, decimal or DECIMAL.get())
     if ratings.origin is not None:
         origin = replace(ratings.origin, allow_unmatched=allow_unmatched, scale_option=scale_option)
         ratings = replace(ratings, origin=origin)
@@ -284,7 +289,9 @@ def _of_run(folder: Path, min_raters: int, mapping: ColumnMapping | None) -> Rat
     )
 
 
-def _of_file(source: Source, min_raters: int, mapping: ColumnMapping | None) -> Ratings:
+def _of_file(
+    source: Source, min_raters: int, mapping: ColumnMapping | None, decimal: DecimalSign | None
+) -> Ratings:
     mapping, raters = _without_raters(mapping)
     fields = RATING_FIELDS.mapped(mapping, source)
     if raters is not None:
@@ -297,7 +304,7 @@ def _of_file(source: Source, min_raters: int, mapping: ColumnMapping | None) -> 
         cells = wide_cells(records, report, raters, is_csv=is_csv, option=fields.map_option)
     else:
         cells = long_cells(records, fields, report, is_csv=is_csv)
-    commas = decimal_commas(cells.cells, report)
+    commas = read_commas(cells.cells, report, decimal)
     table = Tabulation(report, merges=True)
     rows, kinds, categories = _given(cells.cells, report, commas=commas)
     for row in rows:
@@ -309,7 +316,7 @@ def _of_file(source: Source, min_raters: int, mapping: ColumnMapping | None) -> 
     if ratings is None:
         raise report.error()
     columns = ratings.raters if is_wide else ()
-    form = _form(report, columns, bool(commas), cells.left_out, ranks)
+    form = _form(report, columns, commas, cells.left_out, ranks)
     origin = RatingsOrigin(
         report.file,
         _reading(report.file, ratings, form, rows, table.n_repeated),
@@ -333,7 +340,7 @@ def _without_raters(mapping: ColumnMapping | None) -> tuple[ColumnMapping | None
 
 
 def _given(
-    cells: Iterable[RatingCell], report: Report, *, commas: bool | None
+    cells: Iterable[RatingCell], report: Report, *, commas: str | None
 ) -> tuple[list[Given], dict[str, int], dict[str, Categories]]:
     """Return the ratings; the line on which each kind of them comes first; and the categories of
     each dimension that has labels."""
@@ -360,14 +367,13 @@ def _given(
     return rows, kinds, categories
 
 
-def _score(value: Any, kind: str | None, line: int, report: Report, commas: bool | None) -> float:
+def _score(value: Any, kind: str | None, line: int, report: Report, commas: str | None) -> float:
     if kind is None:
         return math.nan
-    pointed = with_point(value)
-    if pointed is value:
-        return score_of(value, kind, line, report)
+    pointed = with_point(value, commas or "")
     # Where it cannot be known what the comma is, that was reported once.
-    return math.nan if commas is None else score_of(pointed, kind, line, report)
+    is_unclear = commas is None and pointed is not value
+    return math.nan if is_unclear else score_of(pointed, kind, line, report)
 
 
 def _is_csv(source: Source) -> bool:
@@ -382,7 +388,7 @@ _COLUMNS_NAMED = 5
 
 
 def _form(
-    report: Report, columns: Sequence[str], commas: bool, left_out: Sequence[str], ranks: bool
+    report: Report, columns: Sequence[str], commas: str | None, left_out: Sequence[str], ranks: bool
 ) -> list[str]:
     """Return words on the form of a file, which has these raters' columns if it is wide."""
     # A column of something else, such as a mean of the others, is known by its name alone.
@@ -390,7 +396,7 @@ def _form(
     wide = f"wide, one column a rater: {', '.join(named)}"
     form = [wide if columns else "a line for each rating"]
     form += [_DELIMITERS[report.delimiter]] if report.delimiter in _DELIMITERS else []
-    form += ["decimal commas"] if commas else []
+    form += [] if commas is None else [_COMMAS[commas]]
     form += ["ranks, 1 the best"] if ranks else []
     form += [f"columns left out: {', '.join(left_out)}"] if left_out else []
     return form

@@ -4,14 +4,15 @@ drawn, and a panel's aligned scores."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from decimal import Decimal
 from math import isnan
 from pathlib import Path
 from typing import Any
 
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.outputs import cell_of, csv_of, require_ending, text_of, write_new
+from persona_panel.files.outputs import cell_of, csv_for_user, require_ending, text_of, write_new
 from persona_panel.files.records import ColumnMapping, Fields, Report, label_of, read_records
-from persona_panel.files.tabulation import score_of
+from persona_panel.files.tabulation import score_of, with_point
 from persona_panel.files.wording import shown
 from persona_panel.statistics.alignment import Alignment
 from persona_panel.statistics.core.table import Ratings
@@ -26,9 +27,9 @@ def selection_csv(items: Iterable[SelectedItem]) -> str:
     rows: list[list[Any]] = [list(COLUMNS)]
     for item in items:
         names = [cell_of(name or "") for name in (item.item, item.prompt, item.system)]
-        spread = "" if isnan(item.spread) else f"{item.spread:.4f}"
-        rows.append([*names, repr(item.inclusion_probability), spread])
-    return csv_of(rows).decode()
+        spread = "" if isnan(item.spread) else Decimal(f"{item.spread:.4f}")
+        rows.append([*names, item.inclusion_probability, spread])
+    return csv_for_user(rows).decode()
 
 
 def write_selection(items: Iterable[SelectedItem], path: Path) -> None:
@@ -60,7 +61,7 @@ def read_inclusion(
         if column is None or item is None:
             continue
         name = label_of(record.cells[item])
-        value = score_of(record.cells[column], PROBABILITY, record.line, report)
+        value = score_of(with_point(record.cells[column]), PROBABILITY, record.line, report)
         expected = "a probability above 0 and at most 1"
         if not isinstance(name, str) or not 0 < value <= 1:
             report.add(shown(record.cells[column]), expected, line=record.line, field=PROBABILITY)
@@ -140,7 +141,7 @@ def write_aligned_scores(alignment: Alignment, path: Path) -> int:
     Raises InputError: there is another file, or it cannot be written."""
     rows = list(_rows(alignment))
     if rows:
-        write_new(path, csv_of([ALIGNED_COLUMNS, *rows]), "another name, or no such file")
+        write_new(path, csv_for_user([ALIGNED_COLUMNS, *rows]), "another name, or no such file")
     return len(rows)
 
 

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from persona_panel.files.outputs import text_of
+from persona_panel.files.outputs import DecimalSign, text_of
 from persona_panel.files.records import Fields, Record, Report, label_of
 from persona_panel.files.wording import shown, some
 from persona_panel.personas import NO_PERSONA
@@ -359,8 +359,8 @@ RATING_FIELDS = Fields(
 _NO_RATER = frozenset({"", "unnamed: 0", "inclusion_probability", "spread"})
 """Columns that hold no ratings: numbers of rows, and those of `select`."""
 _MOST_LABELS = 50
-_COMMA = re.compile(r"[+-]?\d+,\d+", re.ASCII)
-_POINT = re.compile(r"[+-]?\d*\.\d+", re.ASCII)
+_COMMA = re.compile(r"[+-]?\d*,\d+(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
+_POINT = re.compile(r"[+-]?\d*\.\d+(e[+-]?\d+)?", re.ASCII | re.IGNORECASE)
 _MAY_BE_THOUSANDS = re.compile(r"[+-]?[1-9]\d{0,2},\d{3}", re.ASCII)
 
 
@@ -469,9 +469,12 @@ def wide_cells(
     return RatingCells(cells, tuple(name for name in left_out if name))
 
 
-def decimal_commas(cells: Iterable[RatingCell], report: Report) -> bool | None:
-    """Return whether the numbers of a file have a decimal comma; None where that is unclear, which
-    is reported."""
+def read_commas(
+    cells: Iterable[RatingCell], report: Report, decimal: DecimalSign | None
+) -> str | None:
+    """Return what replaces the comma in the numbers of a file: a point where it stands before
+    decimals, nothing where it stands between thousands; None where there is no comma, or it is
+    unclear what it is, which is reported. `decimal`: the sign before decimals, as the user says."""
     commas: list[tuple[RatingCell, str]] = []
     point: tuple[RatingCell, str] | None = None
     for cell in cells:
@@ -483,9 +486,15 @@ def decimal_commas(cells: Iterable[RatingCell], report: Report) -> bool | None:
         elif point is None and _POINT.fullmatch(text):
             point = cell, text
     if not commas:
-        return False
+        return None
     first, text = commas[0]
     more = f" ({len(commas):,} such numbers)" if len(commas) > 1 else ""
+    others = [each for each in commas if not _MAY_BE_THOUSANDS.fullmatch(each[1])]
+    if decimal == "point":
+        for cell, number in others[:1]:
+            expected = "a decimal point, as --decimal says"
+            report.add(shown(number), expected, line=cell.line, field=cell.kind)
+        return None if others else ""
     if point is not None:
         other, written = point
         report.add(
@@ -496,23 +505,22 @@ def decimal_commas(cells: Iterable[RatingCell], report: Report) -> bool | None:
             field=first.kind,
         )
         return None
-    if all(_MAY_BE_THOUSANDS.fullmatch(number) for _, number in commas):
+    if not others and decimal is None:
         whole = text.replace(",", "")
         report.add(
             f"{shown(text)}{more}, which may be {text.replace(',', '.')} or {whole}",
-            f"{text.replace(',', '.')} with a decimal point, or {whole} without a sign between "
-            "thousands",
+            f"--decimal comma for {text.replace(',', '.')}, or --decimal point for {whole}",
             line=first.line,
             field=first.kind,
         )
         return None
-    return True
+    return "."
 
 
-def with_point(value: Any) -> Any:
-    """Return a number that has a decimal comma with a point; anything else as it is."""
+def with_point(value: Any, sign: str = ".") -> Any:
+    """Return a number that has a comma with another sign in its place; anything else as it is."""
     if isinstance(value, str) and _COMMA.fullmatch(value.strip()):
-        return value.replace(",", ".")
+        return value.replace(",", sign)
     return value
 
 

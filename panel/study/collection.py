@@ -17,7 +17,13 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.limits import json_of
-from persona_panel.files.outputs import cell_of, csv_of, make_private_folder, replace_file, writing
+from persona_panel.files.outputs import (
+    cell_of,
+    csv_for_user,
+    make_private_folder,
+    replace_file,
+    writing,
+)
 from persona_panel.files.selections import PROBABILITY
 from persona_panel.files.wording import explain, printable, shown, unreadable
 from persona_panel.rubrics import ItemForm, Rubric, Scale
@@ -468,7 +474,7 @@ def _next_to(out: Path, ending: str) -> Path:
 
 def _csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
     lines = [[cell_of(value) if isinstance(value, str) else value for value in row] for row in rows]
-    return csv_of([columns, *lines])
+    return csv_for_user([columns, *lines])
 
 
 def _with_inclusion(

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from math import isnan
 from typing import Any, TextIO
 
-from persona_panel.files.outputs import cell_of, csv_of
+from persona_panel.files.outputs import cell_of, csv_for_user
 from persona_panel.results.result import Result
 from persona_panel.results.table import Table
 from persona_panel.statistics.core.estimate import Estimate
@@ -27,7 +27,7 @@ def render(result: Result, to: TextIO, *, full: bool) -> None:
     lines = [["table", *keys, "column", "text", *_NUMBERS]]
     for table in tables:
         lines += _lines(table, keys)
-    to.write(csv_of(lines).decode())
+    to.write(csv_for_user(lines).decode())
 
 
 def _lines(table: Table, keys: list[str]) -> Iterator[list[Any]]:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import csv
+import io
 import json
 import shlex
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from click.testing import CliRunner, Result
 
@@ -45,6 +47,40 @@ def panel(tmp_path: Path) -> Path:
 def selected(path: Path) -> dict[str, dict[str, str]]:
     with path.open(newline="") as file:
         return {row["item"]: row for row in csv.DictReader(file)}
+
+
+def test_a_spreadsheet_with_decimal_commas_comes_and_goes(panel: Path, tmp_path: Path) -> None:
+    """`select` writes the same numbers with decimal commas, which `people calibrate` takes, with
+    ratings in such a file; what `--csv` prints are those of --json, which stays as it is."""
+    points, commas = tmp_path / "points.csv", tmp_path / "commas.csv"
+    for out, option in ((points, ()), (commas, ("--decimal", "comma"))):
+        assert run("select", panel, "--n", "24", "--out", out, *option).exit_code == 0
+    assert pd.read_csv(commas, sep=";", decimal=",").equals(pd.read_csv(points))
+    people = tmp_path / "people.csv"
+    lines = [f"{item};ann;{n % 9},{n % 7 + 1}" for n, item in enumerate(selected(points))]
+    people.write_text("item;rater;score\n" + "\r\n".join(lines))
+    words = ("people", "calibrate", panel, "--human", people, "--selected")
+    first, second = (run(*words, each, "--json") for each in (points, commas))
+    assert (first.exit_code, second.exit_code) == (0, 0), first.output + second.output
+    documents = [json.loads(each.stdout)["tables"] for each in (first, second)]
+    assert documents[0] == documents[1]
+    assert run(*words, commas, "--json", "--decimal", "comma").stdout == second.stdout
+    printed = pd.read_csv(
+        io.StringIO(run(*words, commas, "--csv", "--decimal", "comma").stdout), sep=";", decimal=","
+    )
+    usual = pd.read_csv(io.StringIO(run(*words, commas, "--csv").stdout))
+    assert printed.equals(usual)
+    assert usual["value"].notna().any()
+
+
+def test_a_comma_that_may_be_either_is_refused_with_the_option(tmp_path: Path) -> None:
+    """The option decides it for this command alone."""
+    path = tmp_path / "ratings.csv"
+    path.write_text('item,rater,score\na,x,"1,234"\na,y,2\nb,x,"2,345"\nb,y,1\n')
+    for sign, status in (("", 2), ("comma", 0), ("", 2), ("point", 0)):
+        done = run("agree", path, "--resamples", "0", *(["--decimal", sign] if sign else []))
+        assert done.exit_code == status, done.output
+        assert ("--decimal comma for 1.234" in " ".join(done.output.split())) == (status == 2)
 
 
 def test_the_file_is_taken_by_calibrate(panel: Path, tmp_path: Path) -> None:

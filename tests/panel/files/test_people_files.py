@@ -9,12 +9,15 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from persona_panel import InputError, Ratings, load_aligned_ratings, load_ratings
 from persona_panel.files.aligned_ratings import align_ratings
+from persona_panel.files.outputs import DECIMAL, DecimalSign, csv_for_user
+from persona_panel.rubrics.rubric import MOST_SCORE
 
 _NAMES = st.lists(st.sampled_from([f"n{i}" for i in range(9)]), min_size=2, max_size=5, unique=True)
 _SCORES = st.none() | st.integers(0, 1000) | st.sampled_from([0.5, 2.25, -1.5, 1234.5])
@@ -106,6 +109,8 @@ LONG = "item,rater,score\n"
 @pytest.mark.parametrize(
     ("content", "told"),
     [
+        (f"{LONG}a,x,5\nb,x,\"1,234\"\n", "csv:3: score: found '1,234', which may be"),
+        (f'{LONG}a,x,"1,234"\n', "--decimal comma for 1.234, or --decimal point for 1234"),
         (f'{LONG}a,x,"1,234"\nb,x,"2,345"\n', "which may be 1.234 or 1234"),
         (f'{LONG}a,x,"3,5"\nb,x,4.5\n', "'3,5', but '4.5' on line 3"),
         (f'{LONG}a,x,"1,234.5"\n', "without signs between thousands"),
@@ -125,6 +130,53 @@ def test_what_could_be_read_in_two_ways_is_refused(content: str, told: str, tmp_
     with pytest.raises(InputError) as caught:
         _read(tmp_path, content)
     assert told in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("decimal", "expected", "said"),
+    [("comma", [1.234, 5], "decimal commas"), ("point", [1234, 5], "commas between thousands")],
+)
+def test_the_user_says_what_a_comma_is(
+    decimal: DecimalSign, expected: list[float], said: str, tmp_path: Path
+) -> None:
+    """Where it could be either; how it was read is said."""
+    found = _read(tmp_path, f'{LONG}a,x,"1,234"\nb,x,5\n', decimal=decimal)
+    assert found.scores.ravel().tolist() == expected
+    assert found.origin is not None
+    assert said in found.origin.reading
+
+
+def test_other_numbers_decide_what_a_comma_is(tmp_path: Path) -> None:
+    """Of spreadsheets with semicolons, too; a decimal point that the user says contradicts them."""
+    content = "item;rater;score\na;x;1,234\nb;x;3,5\nc;x;-,5\nd;x;2,5E-05\n"
+    assert _read(tmp_path, content).scores.ravel().tolist() == [1.234, 3.5, -0.5, 2.5e-5]
+    with pytest.raises(InputError, match="csv:3: score: found '3,5'; expected a decimal point"):
+        _read(tmp_path, content, decimal="point")
+
+
+@given(
+    st.lists(st.floats(-MOST_SCORE, MOST_SCORE), min_size=1, max_size=6),
+    st.sampled_from(["comma", "point"]),
+)
+def test_written_numbers_are_read_back(scores: list[float], decimal: DecimalSign) -> None:
+    """By us to the last digit, and by pandas, which reads decimal commas as a spreadsheet does;
+    names that look like numbers stay as they are."""
+    rows = [(f"{n}.5", "a;b,c", score) for n, score in enumerate(scores)]
+    token = DECIMAL.set(decimal)
+    try:
+        written = csv_for_user([("item", "rater", "score"), *rows])
+    finally:
+        DECIMAL.reset(token)
+    with TemporaryDirectory() as folder:
+        path = Path(folder, "people.csv")
+        path.write_bytes(written)
+        found = load_ratings(path, decimal=decimal)
+    assert (found.items, found.raters) == (tuple(row[0] for row in rows), ("a;b,c",))
+    assert found.scores.ravel().tolist() == scores
+    signs = {"sep": ";", "decimal": ","} if decimal == "comma" else {}
+    table = pd.read_csv(io.BytesIO(written), dtype={"item": str}, **signs)
+    assert table["item"].tolist() == [*found.items]
+    np.testing.assert_allclose(table["score"].astype(float), scores, rtol=1e-14)
 
 
 def test_a_rating_that_is_there_twice_counts_once(tmp_path: Path) -> None:
