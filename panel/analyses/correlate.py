@@ -333,7 +333,8 @@ def _farthest_apart(panel: Ratings, humans: Ratings) -> Iterator[Table]:
         yield Table(
             "farthest_apart",
             (Key("dimension", "dimension", labels=panel.labels), Key("item", "item")),
-            (Column("panel", "number", "panel"), Column("people", "number", "people"),
+            (Column("panel", "number", "panel's\nmean"),
+             Column("people", "number", "people's\nmean"),
              Column("difference", "number", "panel −\npeople", signed=True)),
             rows,
             "Items on which panel and people are farthest apart",

@@ -36,6 +36,7 @@ from persona_panel.runs.run_remarks import (
     counts_sentence,
     coverage_tables,
     demonstration_notice,
+    lacking_tables,
     run_remarks,
     unfenced_notice,
 )
@@ -134,6 +135,7 @@ def score_result(
             *tables,
             answers_table(answers_of(run, people)),
             *coverage_tables(run),
+            *lacking_tables(run),
             *missing_table(run.missing_ratings()),
             _facts(run, people),
             *call_tables(run),

@@ -8,13 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from math import nan
-from typing import get_args
+from typing import Any, get_args
+
+import numpy as np
 
 from persona_panel.calls.budget import Spending
 from persona_panel.files.named_files import is_copy, shown_folder
 from persona_panel.models.config import batched_name, cost, total_cost
 from persona_panel.models.embedded_weights import NOTICE
 from persona_panel.planning.definitions import VERBATIM
+from persona_panel.results.conclusions.judge_names import short_ids
 from persona_panel.results.conclusions.money import spent as spent_in_words
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.rubrics import Status, Usage
@@ -161,6 +164,49 @@ def coverage_tables(run: Run, expected: int | None = None) -> list[Table]:
             off_scale,
         ),
     ]  # fmt: skip
+
+
+def lacking_tables(run: Run) -> Iterator[Table]:
+    """Yield the missing judgments of each judge that lacks any, by status, and the ratings that
+    each model refused or left out, by dimension; nothing where none is missing."""
+    statuses = np.array(run.statuses).reshape(len(run.items), len(run.judges))
+    names = short_ids([judge.id for judge in run.judges])
+    rows: list[dict[str, Any]] = []
+    for judge, own in zip(run.judges, statuses.T, strict=True):
+        counts = {name: int((own == name).sum()) for name in _MISSING}
+        if any(counts.values()):
+            rows.append({"judge": judge.id, "of": len(own)} | counts)
+    if rows:
+        there = [name for name in _MISSING if any(row[name] for row in rows)]
+        yield Table(
+            "missing_by_judge", (Key("judge", "judge", labels=names),),
+            (*(Column(name, "whole", name if name in there else "") for name in _MISSING),
+             Column("of", "whole", "of")),
+            rows, "Missing judgments by judge", when="full",
+        )  # fmt: skip
+    models = np.array([judge.model for judge in run.judges])
+    no_rating = (statuses == "scored")[:, :, None] & np.isnan(run.ratings)
+    rows = []
+    for model in dict.fromkeys(models.tolist()):
+        of = models == model
+        refused = int((statuses[:, of] == "refused").sum())
+        rows += [
+            {"model": model, "dimension": name, "refused": refused, "left_out": n,
+             "of": statuses[:, of].size}
+            for name, n in zip(run.dimensions, no_rating[:, of].sum(axis=(0, 1)).tolist(),
+                               strict=True)
+            if refused or n
+        ]  # fmt: skip
+    if rows:
+        labels = {dimension.id: dimension.label for dimension in run.rubric.dimensions}
+        yield Table(
+            "refused_ratings",
+            (Key("model", "model"), Key("dimension", "dimension", labels=labels)),
+            (Column("refused", "whole", "judgment\nrefused"),
+             Column("left_out", "whole", "rating\nleft out"), Column("of", "whole", "of")),
+            rows, "Refused ratings by model and dimension", when="full",
+            remarks=["Left out: the judgment is there, without a rating of this dimension."],
+        )  # fmt: skip
 
 
 def call_tables(run: Run) -> Iterator[Table]:

@@ -17,8 +17,9 @@ from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.results.result import Result
-from persona_panel.rubrics import ModelResponse, Usage
+from persona_panel.rubrics import ModelResponse, Status, Usage
 from persona_panel.runs.run import Run
+from persona_panel.runs.run_remarks import lacking_tables
 from persona_panel.statistics import WinCounts, bradley_terry
 from persona_panel.statistics.core.ranking import (
     JudgeSample,
@@ -26,7 +27,8 @@ from persona_panel.statistics.core.ranking import (
     rank_systems,
 )
 from persona_panel.testing import ScriptedModel
-from tests.helpers.judgments import PLAIN
+from tests.helpers.gate_runs import run_of
+from tests.helpers.judgments import PLAIN, a_dimension
 from tests.helpers.noise import a_run
 
 
@@ -295,3 +297,39 @@ def test_without_any_strength_the_reasons_stand_below(monkeypatch: pytest.Monkey
     assert "carl" in told and "it was compared with no other system" in " ".join(told.split())
     told = compared(*[[[0, 1, 1], [0, 0, 1], [0, 0, 0]]] * 3, monkeypatch=monkeypatch)
     assert "no other system has a finite strength" in " ".join(told.split())
+
+
+def test_what_is_missing_is_counted_by_judge_and_by_model_and_dimension() -> None:
+    """Of two responses m1 refuses one and leaves out the depth of the other; m2 has one answer that
+    could not be parsed, and rates all of the other: it has refused nothing. m3 lacks nothing."""
+    rubric = PLAIN.model_copy(update={"dimensions": (a_dimension("clarity"), a_dimension("depth"))})
+    judges = [Judge("none", model, "dimensions") for model in ("m1", "m2", "m3")]
+    items = [Item("p", name, name) for name in ("a", "b")]
+    run = Run(items, {}, judges, rubric, prices=dict.fromkeys(("m1", "m2", "m3")), seed=0)
+    whole = {"clarity": 5.0, "depth": 5.0}
+    given: list[list[tuple[Status, dict[str, float]]]] = [
+        [("refused", {}), ("unparsed", {}), ("scored", whole)],
+        [("scored", {"clarity": 5.0}), ("scored", whole), ("scored", whole)],
+    ]
+    for item, row in zip(items, given, strict=True):
+        judgments = [
+            Judgment(*item, judge, status, scores=scores)
+            for judge, (status, scores) in zip(judges, row, strict=True)
+        ]
+        for judgment in judgments:
+            run.add(judgment)
+        run.conclude(aggregate(judgments, rubric))
+    by_judge, by_model = lacking_tables(run)
+    assert [
+        (row["judge"], row["refused"], row["unparsed"], row["failed"], row["of"])
+        for row in by_judge.rows
+    ] == [(judges[0].id, 1, 0, 0, 2), (judges[1].id, 0, 1, 0, 2)]
+    assert [tuple(row.values()) for row in by_model.rows] == [
+        ("m1", "clarity", 1, 0, 2), ("m1", "depth", 1, 1, 2),
+    ]  # fmt: skip
+    names = [table.name for table in score_result(run).tables]
+    assert {"missing_by_judge", "refused_ratings"} <= set(names)
+
+
+def test_a_run_that_lacks_nothing_has_no_table_of_what_is_missing() -> None:
+    assert not [*lacking_tables(run_of([[[5, 6], [3, 4]]], ("elm", "oak")))]
