@@ -9,6 +9,7 @@ from persona_panel.analyses.contested import contested as contested
 from persona_panel.analyses.correlate import correlate as correlate
 from persona_panel.analyses.fidelity import fidelity as fidelity
 from persona_panel.analyses.figures.run import RunPlots as RunPlots
+from persona_panel.analyses.language import audit_language as audit_language
 from persona_panel.analyses.methods import methods_of as methods_of
 from persona_panel.analyses.on_page import RunWithPeople as RunWithPeople
 from persona_panel.analyses.plan import plan as plan

@@ -8,7 +8,7 @@ from math import isnan
 
 import numpy as np
 
-from persona_panel.analyses.inputs import folder_of
+from persona_panel.analyses.inputs import RunSource, folder_of, opened_run
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.wording import shown
 from persona_panel.graphs import Response
@@ -48,11 +48,27 @@ class ByLanguage:
     n_without: int
 
 
+def audit_language(run: RunSource) -> Result:
+    """Compare a panel's scores of texts with those of their translations; the command's help says
+    how.
+
+    Args:
+        run: a run's folder, or a run. Its responses have `language` in their metadata, and
+            `translation_of`, the original's id, or prompt and system in common with it.
+
+    Raises:
+        InputError: there is no run in that folder, or as `by_language`.
+    """
+    opened = opened_run(run)
+    return language_result(by_language(opened), source="" if opened is run else str(run))
+
+
 def by_language(run: Run) -> ByLanguage:
     """Compare a panel's scores of texts with those of their translations, paired by text.
 
     Differences are those of `rank_systems` with languages for systems: their p-values are adjusted
-    over all pairs of languages.
+    over all pairs of languages. Without a difference 5 to 6.5 % of 200 simulated panels show one (2
+    languages of 12 and 24 prompts, 4 of 12).
 
     Raises:
         InputError: responses without a language, translations of no known text, a text twice in a

@@ -170,7 +170,6 @@ def language(run: str, output: ResultOutput) -> None:
 
     Exit status: 0; 2, wrong input; 3, a requirement is not met.
     """
-    from persona_panel.analyses.inputs import opened_run
-    from persona_panel.analyses.language import by_language, language_result
+    from persona_panel.analyses.language import audit_language
 
-    output.show(language_result(by_language(opened_run(run)), source=run))
+    output.show(audit_language(run))

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
-from persona_panel import InputError, Panel
+from persona_panel import InputError, Panel, audit_language
 from persona_panel.analyses.language import by_language, language_result
-from tests.helpers.answered_runs import Case, model_of, responses_of, translated_run
+from tests.helpers.answered_runs import (
+    Case,
+    answered_run,
+    model_of,
+    responses_of,
+    translated_run,
+)  # fmt: skip
+from tests.helpers.invoked import invoked
 
 
 @pytest.mark.parametrize("translated", [True, False])
@@ -34,6 +43,27 @@ def test_a_panel_that_scores_languages_alike_is_not_accused(tmp_path: Path) -> N
     # noise and rounding in the mean of five dimensions (.7² + 1/12) / 5: the first is .43 of all.
     assert pair.alpha.low < 0.43 < pair.alpha.high
     assert language_result(found).conclusion[0].startswith("No difference between 2 languages")
+
+
+def test_the_command_says_what_python_does(tmp_path: Path) -> None:
+    """Of a stored run, in JSON; a requirement on a pair of languages decides the exit status."""
+    run = translated_run(tmp_path / "run", 0.5)
+    result = audit_language(run)
+    done = invoked("audit", "language", tmp_path / "run", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["conclusion"] == list(result.conclusion)
+    (pair,) = document["tables"]["pairs"]
+    assert (pair["a"], pair["b"]) == ("en", "de")
+    # By hand: the mean of all scores of one language less that of the other.
+    of = np.array([each.metadata["language"] == "en" for each in run.responses()])
+    scores = np.nanmean(run.ratings, axis=(1, 2))
+    assert pair["difference"]["value"] == pytest.approx(scores[of].mean() - scores[~of].mean())
+    words = ("audit", "language", tmp_path / "run", "--require")
+    assert invoked(*words, "difference[en,de] > 0").returncode == 0
+    assert invoked(*words, "difference[en,de] < 0.1").returncode == 3
+    answered_run("few", tmp_path / "other")
+    assert "no language" in invoked("audit", "language", tmp_path / "other").stderr
 
 
 def test_what_cannot_be_paired_is_refused(tmp_path: Path) -> None:
