@@ -313,7 +313,7 @@ def _uncorrected(systems: Iterable[CorrectedSystem]) -> list[str]:
         if (reason := system.mean.corrected.reason) is not None:
             by_reason.setdefault(reason, []).append(_name(system))
     return [
-        f"No correction of {listed(names, 'means')}: {reason}."
+        f"No correction of {listed(names, 'means of a system on a dimension')}: {reason}."
         + (
             f" With ratings by people in {LEAST_PROMPTS} prompts there is one."
             if reason in (Reason.FEW_FOR_A_CORRECTION, Reason.NOT_RATED_BY_PEOPLE)

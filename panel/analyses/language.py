@@ -207,4 +207,5 @@ def _conclusion(found: ByLanguage) -> Iterator[str]:
         least = min(alphas, key=lambda each: each.alpha.value)
         where = f"{least.difference.a} and {least.difference.b}"
         several = f", least between {where}" if len(alphas) > 1 else f" between {where}"
-        yield f"A judge's scores of a text and its translation agree{several}: α {least.alpha}."
+        how = "Agreement" if least.alpha.sign > 0 else "No agreement beyond chance is shown"
+        yield f"{how} of a judge's scores of a text and its translation{several}: α {least.alpha}."

@@ -134,10 +134,10 @@ def _exclusions(run: Run, columns: Sequence[int], terms: Array) -> Iterator[Excl
         contested = {each.prompt_id for each in most_contested(run) if each.established}
         kept = np.array([item.prompt_id not in contested for item in run.items])
         yield Exclusion("contested prompts", responses=kept)
-    places = np.arange(len(columns))
+    places, names = np.arange(len(columns)), _named_judges(run, judges)
     if (worst := least_correlated(mean_there(terms, 2))) is not None:
-        yield Exclusion("the least correlated judge", places != worst)
-    for place, name in enumerate(_named_judges(run, judges)):
+        yield Exclusion(f"the least correlated judge ({names[worst]})", places != worst)
+    for place, name in enumerate(names):
         yield Exclusion(f"{_JUDGE}{name}", places != place)
 
 
@@ -177,16 +177,18 @@ def _conclusion(
 ) -> Iterator[str]:
     leader, analyses, main = computed.leader, computed.analyses, computed.main
     firsts, winners = _counts(computed)
+    by_count = [(name, n) for name, n in firsts.most_common() if name != leader]
     others = [
         f"; {name or 'no system'} in {n:,}"
         + (f", significantly in {winners[name]:,}" if name and winners[name] else "")
-        for name, n in firsts.most_common()
-        if name != leader
+        for name, n in by_count[:_NAMED]
     ]
+    if rest := by_count[_NAMED:]:
+        others.append(f"; {len(rest):,} more in {sum(n for _, n in rest):,}")
     so_far = "is" if main.winner else "is first, not significantly: it is"
     yield (
         f"{leader} {so_far} ahead in {firsts[leader]:,} of {len(analyses):,} analyses, "
-        f"significantly in {winners[leader]:,}{''.join(others[:_NAMED])}."
+        f"significantly in {winners[leader]:,}{''.join(others)}."
     )
 
     def choices(does: str, of: str, holds: Callable[[Specification], bool]) -> Iterator[str]:

@@ -32,7 +32,7 @@ from persona_panel.runs.executor import Scoring
 from persona_panel.runs.folder import HeldRun
 from persona_panel.runs.job import Job, predicted_calls
 from persona_panel.runs.judging.cost_estimate import CostEstimate
-from persona_panel.runs.output import RunOutput
+from persona_panel.runs.output import RunOutput, locked
 from persona_panel.runs.run import Run
 from persona_panel.runs.spending import earlier_spending
 
@@ -257,21 +257,25 @@ class Ablating(Job[Ablation]):
         on_event: Callable[[Any], None] | None = None,
     ) -> Ablation:
         """Make the run of each panel, as `Job.run`; `on_event` is called with a panel's name
-        before its judgments. A panel whose run cannot be made ends none of the others."""
+        before its judgments. A panel whose run cannot be made ends none of the others. Raises
+        RunFolderError: another ablation is writing to the folder."""
         for cell in self.cells.values():
             cell.held(caps)
             cell.mode.check(cell.batch)
         states: list[Callable[[], CallsState]] = []
         runs: dict[str, Run] = {}
         failures: dict[str, str] = {}
-        for name, cell in self.cells.items():
-            if on_event is not None:
-                on_event(name)
-            started = replace(execution, on_start=_joined(states, execution.on_start))
-            try:
-                runs[name] = await cell.run(self._caps_of(name, caps), started, on_event)
-            except PanelError as error:
-                failures[name] = str(error)
+        self.output.folder.mkdir(parents=True, exist_ok=True)
+        # The cap is of all panels: a second ablation here would not count what this one still asks.
+        with locked(self.output.folder / "lock"):
+            for name, cell in self.cells.items():
+                if on_event is not None:
+                    on_event(name)
+                started = replace(execution, on_start=_joined(states, execution.on_start))
+                try:
+                    runs[name] = await cell.run(self._caps_of(name, caps), started, on_event)
+                except PanelError as error:
+                    failures[name] = str(error)
         return Ablation(runs, failures)
 
     def _caps_of(self, name: str, caps: Caps) -> Caps:

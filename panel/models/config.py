@@ -446,10 +446,10 @@ class ModelConfig(BaseModel):
     name: str | None = Field(default=None, min_length=1, max_length=100)
     base_url: str | None = None
     key_env: str | None = None
-    requests_per_minute: float | None = Field(default=None, gt=0)
-    tokens_per_minute: float | None = Field(default=None, gt=0)
+    requests_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
+    tokens_per_minute: float | None = Field(default=None, gt=0, allow_inf_nan=False)
     concurrency: int | None = Field(default=None, ge=1)
-    temperature: float | None = Field(default=None, ge=0)
+    temperature: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     timeout: float = Field(default=120.0, gt=0, allow_inf_nan=False)
     patience: float | None = Field(default=None, ge=0, allow_inf_nan=False)
     context_window: int | None = Field(default=None, ge=512)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -42,6 +43,9 @@ def test_a_panel_that_scores_languages_alike_is_not_accused(tmp_path: Path) -> N
     # Variances: of texts .5² + .4² + .4², of a persona's leaning, drawn anew for each text, .8², of
     # noise and rounding in the mean of five dimensions (.7² + 1/12) / 5: the first is .43 of all.
     assert pair.alpha.low < 0.43 < pair.alpha.high
+    assert "Agreement of a judge's scores" in language_result(found).conclusion[1]
+    none = replace(found, pairs=(replace(pair, alpha=replace(pair.alpha, low=-0.2)),))
+    assert "No agreement beyond chance is shown" in language_result(none).conclusion[1]
     assert language_result(found).conclusion[0].startswith("No difference between 2 languages")
 
 

@@ -202,6 +202,31 @@ def test_one_cap_is_of_all_panels(command: Command, tmp_path: Path) -> None:
     assert json.loads(said)["coverage"]["missing"] == {}
 
 
+def test_a_second_ablation_in_the_folder_is_refused(tmp_path: Path) -> None:
+    """The cap is of all panels: a second command on the folder makes no call while the first asks,
+    as it could not count what the first will."""
+
+    def slow(number: int, payload: Mapping[str, Any]) -> Answer:
+        return replace(judged(number, payload), wait_s=0.05)
+
+    with serving(slow) as server, (tmp_path / "output").open("wb") as output:
+        panel_file(tmp_path, server)
+        command = [
+            COMMAND, "ablate", "in.jsonl", "--panel", "panel.yaml", "--vary", "personas",
+            "--max-calls", "72", "--out", "run",
+        ]  # fmt: skip
+        first = forked.begun(command, tmp_path, os.environ, output)
+        until = time.monotonic() + 60
+        while not server.calls:
+            assert time.monotonic() < until
+            time.sleep(0.002)
+        with (tmp_path / "second").open("wb") as second:
+            assert forked.begun(command, tmp_path, os.environ, second).wait(60) != 0
+        assert first.wait(60) == 0
+        assert len(server.calls) == 72
+    assert "another run is writing to" in (tmp_path / "second").read_text()
+
+
 def test_a_panel_that_fails_ends_no_other(command: Command, tmp_path: Path) -> None:
     """A model without a valid key has no run to compare; the others are compared all the same."""
     with serving(judged) as server:

@@ -332,3 +332,10 @@ def test_options_of_a_langchain_model(
     with pytest.raises(ConfigurationError, match="does not take the option nonsense") as caught:
         client_for(ModelConfig(model=model, options={**options, "nonsense": 1}))
     assert next(iter(options)) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["temperature", "requests_per_minute", "tokens_per_minute"])
+def test_an_infinite_setting_is_refused(name: str) -> None:
+    """JSON has no infinity: the request would be made without the setting."""
+    with pytest.raises(ValidationError, match="finite"):
+        ModelConfig.model_validate({"model": "openai:x", name: float("inf")})
