@@ -13,6 +13,7 @@ from persona_panel.analyses.language import audit_language as audit_language
 from persona_panel.analyses.methods import methods_of as methods_of
 from persona_panel.analyses.on_page import RunWithPeople as RunWithPeople
 from persona_panel.analyses.plan import plan as plan
+from persona_panel.analyses.rasch import rasch as rasch
 from persona_panel.analyses.robustness import robustness as robustness
 from persona_panel.analyses.run_summary import run_summary as run_summary
 from persona_panel.analyses.score import score_result as score_result

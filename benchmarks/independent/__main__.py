@@ -5,13 +5,22 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from benchmarks.independent import HEAD, first_screen, intervals, judges, planning, sweeps, winner
+from benchmarks.independent import (
+    HEAD,
+    first_screen,
+    intervals,
+    judges,
+    planning,
+    rasch,
+    sweeps,
+    winner,
+)  # fmt: skip
 
 
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.independent")
-    parts = ("winner", "judges", "missing", "intervals", "screen", "sweeps", "planning")
+    parts = ("winner", "judges", "missing", "intervals", "screen", "sweeps", "planning", "rasch")
     parser.add_argument("parts", nargs="*", default=parts)
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--data", type=Path, help="the folder with the public ratings")
@@ -24,6 +33,7 @@ def main() -> None:
         "screen": lambda: first_screen.rows(options.runs // 5),
         "sweeps": lambda: sweeps.rows(options.runs // 2),
         "planning": lambda: planning.rows(2 * options.runs),
+        "rasch": lambda: rasch.rows(options.runs // 2),
     }
     print(HEAD)
     for part in options.parts:

@@ -137,13 +137,14 @@ def untested(ranked: Ranked) -> str:
     )
 
 
-def best_sentence(ranked: Ranked, run: Run | None) -> str:
+def best_sentence(ranked: Ranked, run: Run | None, *, unit: str = " points") -> str:
     """Return which of two or more systems is significantly ahead, or that none is.
 
     Args:
         run: that the panel's ratings are of; its own answer stands beside that of people.
+        unit: what follows a difference, where no run is known.
     """
-    unit = " points" if run is None else unit_of(run.rubric).after_number
+    unit = unit if run is None else unit_of(run.rubric).after_number
     decisive = ranked.decisive
     if decisive is None:
         any_tested = any(not isnan(each.p) for each in ranked.differences)

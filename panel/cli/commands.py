@@ -134,6 +134,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "Panel": {
         "agree": ("analyses.agree", "Measure inter-rater agreement and panel quality."),
         "ablate": ("cli.ablate", "Measure what each setting of a panel changes."),
+        "rasch": ("analyses.rasch", "Rank systems with judges' severity taken out."),
         "contested": ("analyses.contested", "List the responses on which personas disagree."),
         "robustness": (
             "analyses.robustness",

@@ -155,6 +155,13 @@ from persona_panel.statistics.peers import Conformity as Conformity
 from persona_panel.statistics.peers import Influence as Influence
 from persona_panel.statistics.peers import conformity as conformity
 from persona_panel.statistics.peers import influence as influence
+from persona_panel.statistics.rasch import Element as Element
+from persona_panel.statistics.rasch import Facet as Facet
+from persona_panel.statistics.rasch import ManyFacetRasch as ManyFacetRasch
+from persona_panel.statistics.rasch import RaschError as RaschError
+from persona_panel.statistics.rasch import Threshold as Threshold
+from persona_panel.statistics.rasch import many_facet_rasch as many_facet_rasch
+from persona_panel.statistics.rasch import separation_reliability as separation_reliability
 from persona_panel.statistics.rater_pairs import PairStatistic as PairStatistic
 from persona_panel.statistics.rater_pairs import Pairwise as Pairwise
 from persona_panel.statistics.rater_pairs import pairwise as pairwise

@@ -314,7 +314,7 @@ def bradley_terry(
     worth_of_pairs = [min(worth[a], worth[b]) for a, b in pairs]
     few = by_judge is not None and prod(map(len, samples[1:])) < LEAST_JUDGES
     figures = [
-        _sampled(float(value), left_out, int(n), float(size), few_judges=few)
+        sampled_without_each(float(value), left_out, int(n), float(size), few_judges=few)
         for value, left_out, n, size in zip(
             _figures(parameters, pairs),
             zip(*(_figures(sample, pairs).T for sample in samples), strict=True),
@@ -429,10 +429,20 @@ def _figures(parameters: Array, pairs: Sequence[tuple[int, int]]) -> Array:
     return np.concatenate([strengths, logits, apart], axis=-1)
 
 
-def _sampled(
-    value: float, samples: Sequence[Array], n_prompts: int, worth: float, *, few_judges: bool
+def sampled_without_each(
+    value: float,
+    samples: Sequence[Array],
+    n_prompts: int,
+    worth: float,
+    *,
+    few_judges: bool = False,
 ) -> SampledMean:
-    """Return a figure with its errors; `worth`: as how many prompts of equal size these count."""
+    """Return a figure with its errors, the jackknife's.
+
+    Args:
+        samples: of each sample, prompts first, the figure without each of its parts.
+        worth: as how many prompts of equal size these count.
+    """
     reason = None
     if few_judges:
         reason = Reason.FEW_JUDGES

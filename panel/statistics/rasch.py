@@ -1,0 +1,565 @@
+"""The many-facet Rasch model: systems, prompts, judges and dimensions on one scale, in logits.
+
+A rating is in category c with a probability proportional to exp(s_c η + δ_c), s_c the steps of
+category c above the lowest, η the location of the system less the difficulty of the prompt and of
+the dimension and the severity of the judge: the rating scale model of adjacent categories. All
+facets are fixed, so that designs need not be complete; locations and thresholds are those of the
+likelihood reduced in bias by Jeffreys' prior, which are finite where all ratings of an element are
+extreme. Ratings of a prompt share more than the model knows, so intervals of systems, judges,
+prompts, dimensions and thresholds are the jackknife's over prompts (without prompts, over items),
+each left out by one Newton step; those of items over raters.
+
+No kept library fits: girth and py-irt know persons and items alone, statsmodels no model of
+adjacent categories.
+
+Sources: J. M. Linacre (1989), *Many-Facet Rasch Measurement*; D. Andrich (1978), "A rating
+formulation for ordered response categories"; D. Firth (1993), "Bias reduction of maximum likelihood
+estimates", by its categories as in I. Kosmidis & D. Firth (2011), "Multinomial logit bias
+reduction via the Poisson log-linear model"; B. D. Wright & G. N. Masters (1982), *Rating Scale
+Analysis* (infit, outfit, separation reliability); J. G. MacKinnon, M. Ø. Nielsen & M. D. Webb
+(2023), "Leverage, influence, and the jackknife in clustered regression models".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import combinations
+from math import nan
+
+import numpy as np
+import scipy
+
+from persona_panel.statistics.core.arrays import (
+    Array,
+    IntArray,
+    Labels,
+    Mask,
+    Reason,
+    effective_number,
+    encode_labels,
+    mean_there,
+    means_by,
+)
+from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.ranking import SampledMean, Winner, winner_among
+from persona_panel.statistics.core.significance import pairs_adjusted
+from persona_panel.statistics.core.strengths import MOST_SYSTEMS, sampled_without_each
+from persona_panel.statistics.core.table import Ratings
+
+MOST_ELEMENTS = 3000
+"""Of more elements the model is not fitted: the matrix of every two of them takes its memory."""
+MOST_CATEGORIES = 101
+_MOST_STEPS = 200
+_LONGEST_STEP = 1.0
+_CONVERGED = 1e-8
+_NONE = 1e-8
+_APART = 1e-6
+
+
+class RaschError(ValueError):
+    """The model cannot be estimated from these ratings; the message says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Element:
+    """An element of a facet: a system, a prompt, a judge, a dimension, an item.
+
+    Attributes:
+        name: of the element.
+        measure: its location in logits, the mean of its facet 0: of systems and items the higher
+            the better, of judges severity, of prompts and dimensions difficulty.
+        model_error: its standard error where ratings were independent, given the facets.
+        infit, outfit: the mean square of its residuals, weighted by their variance and not: 1 is
+            expected, more is noisier than the model says, less more regular.
+        n_ratings: how many ratings it has.
+        mean: their mean; of a system over prompts, each counting once.
+        extreme: whether all its ratings are in the lowest or all in the highest category.
+    """
+
+    name: str
+    measure: Estimate
+    model_error: float
+    infit: float
+    outfit: float
+    n_ratings: int
+    mean: float
+    extreme: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """The elements of a facet, the highest measure first.
+
+    Attributes:
+        name: `system` (or `item`), `prompt`, `judge`, `dimension`.
+        reliability: the share of the variance of the measures that is not that of their errors
+            (separation reliability); NaN where an element has no interval.
+        subsets: the names of the elements that ratings link with each other; several where the
+            design does not link all, whose measures then cannot be compared.
+    """
+
+    name: str
+    elements: tuple[Element, ...]
+    reliability: float
+    subsets: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """The location at which a rating of `low` and of `high`, the next category in use, are equally
+    probable, by an average judge on an average prompt and dimension. `n` counts ratings of
+    `high`."""
+
+    low: float
+    high: float
+    location: Estimate
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class ManyFacetRasch:
+    """The fitted model.
+
+    Attributes:
+        facets: by name; the first is what is measured, systems or, where none are known, items.
+        differences: of every two systems, the higher first; none of items.
+        thresholds: from the lowest category up.
+        unused: the categories between the ends of the scale that nobody used.
+    """
+
+    facets: Mapping[str, Facet]
+    differences: tuple[Difference, ...]
+    thresholds: tuple[Threshold, ...]
+    unused: tuple[float, ...]
+
+    @property
+    def measured(self) -> Facet:
+        """Return the facet that is measured: systems or items."""
+        return next(iter(self.facets.values()))
+
+    @property
+    def winner(self) -> Winner | None:
+        """Return the system that is verified as the best; None where none is."""
+        return winner_among([each.name for each in self.measured.elements], self.differences)
+
+
+@dataclass(frozen=True, eq=False)
+class RaschFit:
+    """Locations and categories' parameters δ that fit ratings.
+
+    Attributes:
+        codes: `(ratings, facets)`, the place of each element among all elements.
+        chosen: `(ratings,)`, the place of each rating's category.
+        steps: `(categories,)`, how far each lies above the lowest.
+        parameters: `(elements + categories - 1,)`; the lowest category has δ = 0.
+        unlinked: `(elements, k)`, the directions that ratings say nothing of, orthonormal; among
+            them a constant added to a facet.
+        reduced: whether the bias is reduced, or this is maximum likelihood.
+    """
+
+    codes: IntArray
+    chosen: IntArray
+    steps: Array
+    parameters: Array
+    unlinked: Array
+    reduced: bool = True
+
+    @classmethod
+    def of(
+        cls, codes: IntArray, chosen: IntArray, steps: Array, *, reduced: bool = True
+    ) -> RaschFit:
+        """Fit the parameters by Fisher scoring; see the attributes.
+
+        Without `reduced` no element's ratings may be all extreme.
+        """
+        n_elements = int(codes.max()) + 1
+        fit = cls(
+            codes, chosen, steps, np.zeros(n_elements + len(steps) - 1),
+            _unlinked(codes, n_elements), reduced,
+        )  # fmt: skip
+        for _ in range(_MOST_STEPS):
+            step = fit.covariance @ fit._scores(slice(None))
+            longest = np.abs(step).max()
+            fit = replace(
+                fit, parameters=fit.parameters + step * min(1.0, _LONGEST_STEP / max(longest, 1e-9))
+            )
+            if longest < _CONVERGED:
+                return fit
+        raise RaschError("ratings by which the iterations do not converge")
+
+    @cached_property
+    def probabilities(self) -> Array:
+        """Return the probability of each category `(ratings, categories)`."""
+        n = len(self.unlinked)
+        locations = self.parameters[:n][self.codes].sum(axis=1)
+        logits = locations[:, None] * self.steps + np.append(0.0, self.parameters[n:])
+        logits -= logits.max(axis=1, keepdims=True)
+        odds = np.exp(logits)
+        shares: Array = odds / odds.sum(axis=1, keepdims=True)
+        return shares
+
+    @cached_property
+    def residuals(self) -> tuple[Array, Array]:
+        """Return each rating's steps less those expected, and their variance, both `(ratings,)`."""
+        expected = self.probabilities @ self.steps
+        variance = self.probabilities @ self.steps**2 - expected**2
+        return self.steps[self.chosen] - expected, variance
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Return the covariance of the parameters, were ratings independent; of what they say
+        nothing of it is 1."""
+        information = self._information(slice(None))
+        n = len(self.unlinked)
+        information[:n, :n] += self.unlinked @ self.unlinked.T
+        return np.asarray(np.linalg.inv(information))
+
+    def without_each(self, clusters: IntArray) -> Array:
+        """Return the parameters without each cluster of ratings, by one Newton step from these:
+        `(clusters, parameters)`, NaN where what is left does not link an element; the mean of the
+        others of its facet is 0.
+
+        Args:
+            clusters: `(ratings,)`, from 0.
+        """
+        order = np.argsort(clusters, kind="stable")
+        parts = np.split(order, np.cumsum(np.bincount(clusters))[:-1])
+        return np.array([self._without(part) for part in parts])
+
+    def _without(self, own: IntArray) -> Array:
+        n = len(self.unlinked)
+        elements = np.unique(self.codes[own])
+        touched = np.concatenate([elements, np.arange(n, len(self.parameters))])
+        information = self._information(own)[np.ix_(touched, touched)]
+        covariance = self.covariance[:, touched]
+        # (I − I_own)⁻¹ by Woodbury's identity, of what this cluster tells of.
+        u, sizes, vt = np.linalg.svd(np.eye(len(touched)) - information @ covariance[touched])
+        known = sizes > _NONE
+        weights = (u[:, known].T @ self._scores(own)[touched]) / sizes[known]
+        moved: Array = self.parameters - covariance @ (vt[known].T @ weights)
+        free = covariance[:n] @ vt[~known].T
+        for facet in self._facets:
+            apart = np.abs(free[facet] - np.median(free[facet], axis=0)).max(axis=1, initial=0.0)
+            moved[facet][apart > _APART] = nan
+            mean = np.nanmean(moved[facet]) if (apart <= _APART).any() else nan
+            moved[facet] -= mean
+            moved[n:] += mean * self.steps[1:]
+        return moved
+
+    @cached_property
+    def _facets(self) -> list[slice]:
+        return [slice(int(own.min()), int(own.max()) + 1) for own in self.codes.T]
+
+    @cached_property
+    def model_errors(self) -> Array:
+        """Return the standard error of each element's location beside the mean of its facet
+        `(elements,)`, were ratings independent."""
+        variances = []
+        for facet in self._facets:
+            own = self.covariance[facet, facet]
+            variances.append(own.diagonal() - 2 * own.mean(axis=1) + own.mean())
+        return np.asarray(np.sqrt(np.concatenate(variances)))
+
+    @cached_property
+    def _counts(self) -> Array:
+        """Return what each rating counts in each category `(ratings, categories)`: 1 in its own
+        and, where bias is reduced, half of the category's leverage beside the mean of all."""
+        p, steps = self.probabilities, self.steps
+        counts = np.zeros_like(p)
+        counts[np.arange(len(counts)), self.chosen] = 1.0
+        if not self.reduced:
+            return counts
+        n, covariance = len(self.unlinked), self.covariance
+        of_location, of_both = np.zeros(len(p)), np.zeros_like(p)
+        for own in self.codes.T:
+            of_both[:, 1:] += covariance[own, n:]
+            for other in self.codes.T:
+                of_location += covariance[own, other]
+        of_delta = np.zeros((len(steps),) * 2)
+        of_delta[1:, 1:] = covariance[n:, n:]
+        above = steps - (p @ steps)[:, None]
+        linear = of_both - (p * of_both).sum(axis=1, keepdims=True)
+        means = p @ of_delta
+        square = of_delta.diagonal() - 2 * means + (p * means).sum(axis=1, keepdims=True)
+        leverage = above**2 * of_location[:, None] + 2 * above * linear + square
+        counts += p * (leverage - (p * leverage).sum(axis=1, keepdims=True)) / 2
+        return counts
+
+    def _scores(self, own: IntArray | slice) -> Array:
+        """Return the gradient, of these ratings alone."""
+        beyond = self._counts[own] - self.probabilities[own]
+        locations = np.zeros(len(self.unlinked))
+        for codes in self.codes[own].T:
+            locations += np.bincount(codes, beyond @ self.steps, len(locations))
+        return np.append(locations, beyond[:, 1:].sum(axis=0))
+
+    def _information(self, own: IntArray | slice) -> Array:
+        """Return the expected information, of these ratings alone."""
+        p, codes, n = self.probabilities[own], self.codes[own], len(self.unlinked)
+        expected = p @ self.steps
+        variance = p @ self.steps**2 - expected**2
+        information = np.zeros((len(self.parameters),) * 2)
+        ones = np.ones(len(p))
+        rows = np.repeat(np.arange(len(p)), codes.shape[1])
+        design = scipy.sparse.csr_array(
+            (np.repeat(ones, codes.shape[1]), (rows, codes.ravel())), shape=(len(p), n)
+        )
+        with_delta = p[:, 1:] * (self.steps[1:] - expected[:, None])
+        information[:n, :n] = (design.T @ (design * variance[:, None])).toarray()
+        information[:n, n:] = design.T @ with_delta
+        information[n:, :n] = information[:n, n:].T
+        information[n:, n:] = np.diag(p[:, 1:].sum(axis=0)) - p[:, 1:].T @ p[:, 1:]
+        return information
+
+
+def _unlinked(codes: IntArray, n_elements: int) -> Array:
+    """Return the directions of the elements that change no difference of two ratings."""
+    n = len(codes)
+    products = np.zeros((n_elements, n_elements))
+    for own in codes.T:
+        for other in codes.T:
+            np.add.at(products, (own, other), 1.0)
+    counts = products.sum(axis=1) / codes.shape[1]
+    values, vectors = np.linalg.eigh(products - np.outer(counts, counts) / n)
+    none: Mask = values < _NONE * max(1.0, values[-1])
+    return np.asarray(vectors[:, none])
+
+
+def many_facet_rasch(ratings: Ratings) -> ManyFacetRasch:
+    """Fit the many-facet Rasch model.
+
+    How to read it: a system one logit above another has e times its odds of the higher of two
+    neighbouring categories, by the same judge on the same prompt. Severity of judges is taken out,
+    as far as they rate independently of which system it is.
+
+    Args:
+        ratings: sources are systems; where there are fewer than two, items are measured. All
+            dimensions with numbers enter.
+
+    Raises:
+        RaschError: the model cannot be estimated; says why, and where the design does not link the
+            systems, which subsets of them it does.
+    """
+    panel = ratings.without_controls().numeric()
+    if ratings.lower_is_better:
+        raise RaschError("ranks, not ratings")
+    item, rater, of_dimension = np.nonzero(~np.isnan(panel.scores))
+    if not len(item):
+        raise RaschError("no dimension with numbers")
+    known = {panel.scales[name] for name in panel.dimensions if name in panel.scales}
+    if len(known) > 1:
+        raise RaschError("dimensions on different scales, without common categories")
+    values = panel.scores[item, rater, of_dimension]
+    categories, chosen = np.unique(values, return_inverse=True)
+    steps, unused = _steps(categories, next(iter(known), None))
+    labels: dict[str, Sequence[str]] = {}
+    systems = panel.sources is not None and len(set(panel.sources)) > 1
+    labels["system" if systems else "item"] = panel.sources if systems else panel.items  # type: ignore[assignment]
+    prompts = panel.prompts is not None and len(set(panel.prompts)) < len(panel.prompts)
+    if systems and prompts:
+        labels["prompt"] = panel.prompts  # type: ignore[assignment]
+    labels |= {"judge": panel.raters, "dimension": panel.dimensions}
+    places = {"judge": rater, "dimension": of_dimension}
+    return _fitted(
+        {name: [own[at] for at in places.get(name, item).tolist()] for name, own in labels.items()},
+        values, chosen, steps, categories, unused,
+        item if panel.prompts is None else encode_labels(panel.prompts, len(panel.items))[1][item],
+        "items" if panel.prompts is None else "prompts",
+    )  # fmt: skip
+
+
+def _steps(categories: Array, scale: tuple[float, float] | None) -> tuple[Array, tuple[float, ...]]:
+    """Return how many steps each category lies above the lowest, and those that nobody used."""
+    if len(categories) < 2:
+        raise RaschError(f"every rating {categories[0]:g}")
+    width = float(np.diff(categories).min())
+    steps = (categories - categories[0]) / width
+    if np.abs(steps - np.round(steps)).max() > 1e-6 or steps[-1] >= MOST_CATEGORIES:
+        raise RaschError(
+            f"{len(categories):,} different values, which are no categories at equal distances"
+        )
+    low, high = scale or (categories[0], categories[-1])
+    every = low + width * np.arange(round((high - low) / width) + 1)
+    unused = [each for each in every if np.abs(categories - each).min() > width / 2]
+    return np.round(steps), tuple(float(each) for each in unused)
+
+
+def _fitted(
+    labels: Mapping[str, Labels],
+    values: Array,
+    chosen: IntArray,
+    steps: Array,
+    categories: Array,
+    unused: tuple[float, ...],
+    clusters: IntArray,
+    over: str,
+) -> ManyFacetRasch:
+    names: dict[str, tuple[str, ...]] = {}
+    columns: list[IntArray] = []
+    n_elements = 0
+    for name, own in labels.items():
+        found, codes = encode_labels(own, len(values))
+        if len(found) > 1 or not columns:
+            names[name] = tuple(map(str, found))
+            columns.append(codes + n_elements)
+            n_elements += len(found)
+    if n_elements > MOST_ELEMENTS:
+        raise RaschError(f"{n_elements:,} elements, more than {MOST_ELEMENTS:,}")
+    codes = np.column_stack(columns)
+    linked = dict(_subsets(names, _unlinked(codes, n_elements)))
+    first = next(iter(names))
+    if len(linked[first]) > 1:
+        subsets = "; ".join(
+            ", ".join(subset[:4]) + ", …" * (len(subset) > 4) for subset in linked[first][:4]
+        )
+        raise RaschError(
+            f"{len(linked[first]):,} subsets of {first}s that no ratings link ({subsets}"
+            f"{'; …' if len(linked[first]) > 4 else ''})"
+        )  # fmt: skip
+    fit = RaschFit.of(codes, chosen, steps)
+    samples = {over: (clusters, fit.without_each(clusters))}
+    if first == "item":
+        raters = columns[list(names).index("judge")] if "judge" in names else clusters
+        raters = raters - raters.min()
+        samples["raters"] = (raters, fit.without_each(raters))
+    facets: dict[str, Facet] = {}
+    differences: tuple[Difference, ...] = ()
+    start = 0
+    residuals, variance = fit.residuals
+    for name, own in names.items():
+        sampled = "raters" if name == "item" else over
+        code = fit.codes[:, list(names).index(name)] - start
+        sign = 1.0 if name in ("system", "item") else -1.0
+        part = slice(start, start + len(own))
+        of_sample = _Sample(*samples[sampled], code, len(own), sampled)
+        moved = sign * of_sample.parameters[:, part]
+        measures = of_sample.measures(sign * fit.parameters[part], moved)
+        if name == "system":
+            differences = of_sample.differences(own, sign * fit.parameters[part], moved)
+        count = np.bincount(code)
+        means = means_by(values, code)
+        if name == "system":
+            means = _over_clusters(values, code, clusters, len(own))
+        lowest, highest = (np.bincount(code, chosen == end) == count for end in (0, len(steps) - 1))
+        weight = np.bincount(code, variance)
+        elements = [
+            Element(*of)
+            for of in zip(
+                own, measures, fit.model_errors[part].tolist(),
+                (np.bincount(code, residuals**2) / weight).tolist(),
+                (np.bincount(code, residuals**2 / variance) / count).tolist(),
+                count.tolist(), means.tolist(), (lowest | highest).tolist(), strict=True,
+            )
+        ]  # fmt: skip
+        elements.sort(key=lambda each: -each.measure.value)
+        facets[name] = Facet(name, tuple(elements), separation_reliability(measures), linked[name])
+        start += len(own)
+    return ManyFacetRasch(
+        facets, differences, tuple(_thresholds(fit, samples[over][1], categories, over)), unused
+    )
+
+
+def _over_clusters(values: Array, codes: IntArray, clusters: IntArray, n: int) -> Array:
+    n_clusters = int(clusters.max()) + 1
+    cells = means_by(values, codes * n_clusters + clusters, n * n_clusters)
+    return mean_there(cells.reshape(n, n_clusters), 1)
+
+
+def _subsets(
+    names: Mapping[str, Sequence[str]], unlinked: Array
+) -> Iterator[tuple[str, tuple[tuple[str, ...], ...]]]:
+    """Yield each facet with its subsets: the difference of two elements is known where no
+    direction that ratings say nothing of moves them apart."""
+    start = 0
+    for name, own in names.items():
+        rows = np.round(unlinked[start : start + len(own)], 6) + 0.0
+        _, codes = np.unique(rows, axis=0, return_inverse=True)
+        by_code: dict[int, list[str]] = {}
+        for element, code in zip(own, codes.ravel().tolist(), strict=True):
+            by_code.setdefault(code, []).append(element)
+        yield name, tuple(map(tuple, by_code.values()))
+        start += len(own)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Sample:
+    """Clusters of ratings as a sample, for the elements of one facet."""
+
+    clusters: IntArray
+    parameters: Array
+    codes: IntArray
+    n_elements: int
+    over: str
+
+    def _sizes(self) -> Array:
+        """Return how many ratings each element has in each cluster `(clusters, elements)`."""
+        n = len(self.parameters)
+        counts = np.bincount(self.clusters * self.n_elements + self.codes,
+                             minlength=n * self.n_elements)  # fmt: skip
+        return counts.reshape(n, self.n_elements).astype(np.float64)
+
+    def measures(self, values: Array, moved: Array) -> list[Estimate]:
+        sizes = self._sizes()
+        return [
+            replace(
+                self._mean(value, own, size).as_a(Estimate, over=self.over, unit="logits"), p=nan
+            )
+            for value, own, size in zip(values.tolist(), moved.T, sizes.T, strict=True)
+        ]
+
+    def differences(
+        self, names: Sequence[str], values: Array, moved: Array
+    ) -> tuple[Difference, ...]:
+        if not 1 < len(names) <= MOST_SYSTEMS:
+            return ()
+        sizes, order = self._sizes(), np.argsort(-values, kind="stable").tolist()
+        return tuple(
+            pairs_adjusted(
+                [
+                    replace(
+                        self._mean(
+                            float(values[a] - values[b]), moved[:, a] - moved[:, b],
+                            np.minimum(sizes[:, a], sizes[:, b]),
+                        ).as_a(Difference, over=self.over, unit="logits", a=names[a], b=names[b]),
+                        sampled=None,
+                    )
+                    for a, b in combinations(order, 2)
+                ]
+            )
+        )  # fmt: skip
+
+    def _mean(self, value: float, moved: Array, sizes: Array) -> SampledMean:
+        n = int(np.sum(sizes > 0))
+        worth = float(np.nan_to_num(effective_number(sizes[:, None])[0]))
+        mean = sampled_without_each(value, [moved], n, worth)
+        few = mean.reason == Reason.FEW_FOR_A_STRENGTH and self.over != "prompts"
+        return replace(mean, reason=Reason.FEW_LEFT_OUT) if few else mean
+
+
+def separation_reliability(measures: Sequence[Estimate]) -> float:
+    """Return the share of the measures' variance that is not that of their errors, 0 at least; NaN
+    where one has no standard error, or they do not differ (Wright and Masters 1982)."""
+    errors = [each.sampled.errors for each in measures if each.sampled is not None]
+    if len(measures) < 2 or not all(errors) or len(errors) < len(measures):
+        return nan
+    variance = float(np.var([each.value for each in measures], ddof=1))
+    noise = float(np.mean([error[0][0] ** 2 for error in errors]))
+    return max(0.0, 1 - noise / variance) if variance else nan
+
+
+def _thresholds(fit: RaschFit, moved: Array, categories: Array, over: str) -> Iterator[Threshold]:
+    n, counts = len(fit.unlinked), np.bincount(fit.chosen, minlength=len(categories))
+
+    def locations(parameters: Array) -> Array:
+        delta = np.diff(parameters[..., n:], prepend=0.0)
+        return -delta / np.diff(fit.steps)
+
+    for place, (value, own) in enumerate(
+        zip(locations(fit.parameters).tolist(), locations(moved).T, strict=True)
+    ):
+        mean = sampled_without_each(value, [own], len(moved), float(len(moved)))
+        location = replace(mean.as_a(Estimate, over=over, unit="logits"), p=nan)
+        low, high = categories[place], categories[place + 1]
+        yield Threshold(float(low), float(high), location, int(counts[place + 1]))
