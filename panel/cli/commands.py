@@ -126,7 +126,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
     "Start": {
         "demo": ("cli.init", "Score a small example batch, without a key, in a minute."),
         "init": ("cli.init", "Write a panel file for a file of responses."),
-        "score": ("cli.score", "Score a batch of responses with a panel of judges, and rank them."),
+        "score": ("cli.score", "Score responses with a panel of judges, and rank them."),
         "report": ("cli.report", "Write a page of a run, to look at in a browser."),
         "view": ("cli.report", "Show the runs below a folder in a browser, as they go on."),
         "compare": ("analyses.compare", "Compare runs: other texts, or another panel."),

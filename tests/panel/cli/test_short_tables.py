@@ -204,6 +204,7 @@ PRINTED: dict[str, tuple[str, ...]] = {
     "agree": ("run", *QUICK),
     "contested": ("run",),
     "robustness": ("run",),
+    "rasch": ("run",),
     "plan": ("--from", "run"),
     "select": ("run", "--n", "5", "--out", "items.csv"),
     "compare": ("run", "other"),
