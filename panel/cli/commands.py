@@ -140,10 +140,7 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
             "analyses.robustness",
             "Compare systems with other reasonable choices of analysis.",
         ),
-        "plan": (
-            "analyses.plan",
-            "Plan a study: how many prompts, personas, models and raters it takes.",
-        ),
+        "plan": ("analyses.plan", "Plan how many prompts, judges and raters a study takes."),
         "select": ("cli.people", "Choose the items of a run that people should rate."),
     },
     "People": {"people": _PEOPLE},

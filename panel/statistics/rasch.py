@@ -378,7 +378,7 @@ def _steps(categories: Array, scale: tuple[float, float] | None) -> tuple[Array,
     steps = (categories - categories[0]) / width
     if np.abs(steps - np.round(steps)).max() > 1e-6 or steps[-1] >= MOST_CATEGORIES:
         raise RaschError(
-            f"{len(categories):,} different values, which are no categories at equal distances"
+            f"{len(categories):,} different values, which do not lie at equal distances"
         )
     low, high = scale or (categories[0], categories[-1])
     every = low + width * np.arange(round((high - low) / width) + 1)
