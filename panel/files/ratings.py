@@ -15,6 +15,7 @@ import numpy as np
 from persona_panel.files.addresses import is_address
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.judgments import read_judgments
+from persona_panel.files.limits import json_in, lines_of
 from persona_panel.files.named_files import local_run
 from persona_panel.files.outputs import DECIMAL, DecimalSign
 from persona_panel.files.records import (
@@ -238,7 +239,9 @@ def load_ratings(
         min_raters: fewer raters who rated anything are refused.
         mapping: for fields whose column has another name, that name: `{"score": "value"}`; of a
             wide file `{"raters": "ann,bob"}` names the columns of raters, where there are others.
-            A run's folder takes none.
+            Of a run, `item` and `rater` are columns of its responses: reasons that people gave
+            for texts are judged, and the ratings are of the texts, by each person as each judge
+            reads that person.
         scale: the lowest and the highest value that a rating of a file may have, `(1, 5)`, or these
             by dimension; a value outside is refused.
         allow_unmatched: whether these ratings may be compared with a panel that has fewer than
@@ -273,11 +276,13 @@ def load_ratings(
 
 
 def _of_run(folder: Path, min_raters: int, mapping: ColumnMapping | None) -> Ratings:
-    if mapping:
-        problem, expected = "a mapping for a run's folder", "a mapping for a file of ratings only"
+    if other := [name for name in mapping or () if name not in ("item", "rater")]:
+        problem, expected = f"{', '.join(other)} for a run's folder", "item and rater alone"
         raise InputError([Fault(str(folder), problem, expected)])
     report = Report(str(folder / "judgments.jsonl"))
     rows, categories, scales, composite_of, labels, coverage = read_judgments(folder, report)
+    if mapping:
+        rows = list(_renamed(rows, folder / "responses.jsonl", mapping))
     table = Tabulation(report)
     for row in rows:
         table.add(row)
@@ -287,6 +292,19 @@ def _of_run(folder: Path, min_raters: int, mapping: ColumnMapping | None) -> Rat
     return replace(
         ratings, scales=scales, composite_of=composite_of, coverage=coverage, labels=labels
     )
+
+
+def _renamed(rows: Iterable[Given], path: Path, columns: Mapping[str, str]) -> Iterator[Given]:
+    """Yield ratings with items, or raters beside the judges, by columns of the run's responses."""
+    lines = {f"{one['prompt_id']}/{one['id']}": one for one in map(json_in, lines_of(path))}
+    for name in columns.values():
+        if missing := [item for item, line in lines.items() if not line.get(name)]:
+            expected = f"a column {name}"
+            raise InputError([Fault(str(path), f"{missing[0]} without it", expected, field=name)])
+    for row in rows:
+        own = {name: str(lines[row.item][column]) for name, column in columns.items()}
+        item, rater = own.get("item", row.item), own.get("rater")
+        yield row._replace(item=item, rater=f"{rater} · {row.rater}" if rater else row.rater)
 
 
 def _of_file(

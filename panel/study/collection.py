@@ -531,6 +531,7 @@ def _justifications(
                 "prompt_id": rating.prompt_id, "id": own, "prompt": prompts[rating.prompt_id],
                 "context": f"The reasons are about the text that the reader calls {rating.label}.",
                 "response": rating.reason, "system": rating.system, "rater": rating.rater,
+                "item": _item(rating),
             }
         )
         + b"\n"

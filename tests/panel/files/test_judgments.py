@@ -42,6 +42,31 @@ def test_a_run_as_ratings(tmp_path: Path) -> None:
     np.testing.assert_array_equal(found.scores, np.array(expected))
 
 
+def test_scores_of_reasons_are_ratings_of_texts_by_each_person(tmp_path: Path) -> None:
+    """By hand: of reasons that two persons gave for text t, and one for u, the scores are t's and
+    u's, each person read by the judge a rater, so that t has the mean of 2 and 5; a column that a
+    response lacks is named, as is a field other than both."""
+    path = folder_of(
+        tmp_path / "run",
+        *(judgment(name, scores={"clarity": n}) for name, n in (("a", 2), ("b", 5), ("c", 4))),
+    )
+    lines = [
+        {"prompt_id": "p", "id": name, "item": f"p/{text}", "rater": rater}
+        for name, text, rater in (("a", "t", "ann"), ("b", "t", "bob"), ("c", "u", "ann"))
+    ]
+    (path / "responses.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    columns = {"item": "item", "rater": "rater"}
+    found = load_ratings(path, mapping=columns)
+    assert found.items == ("p/t", "p/u")
+    assert found.raters == ("ann · x|m|dimensions|1", "bob · x|m|dimensions|1")
+    clarity = found.scores[:, :, found.dimensions.index("clarity")]
+    np.testing.assert_array_equal(clarity, [[2, 5], [4, nan]])
+    np.testing.assert_array_equal(np.nanmean(clarity, axis=1), [3.5, 4])
+    for wrong, said in (({"item": "text"}, "p/a without it"), ({"score": "s"}, "score for a run")):
+        with pytest.raises(InputError, match=said):
+            load_ratings(path, mapping=wrong)
+
+
 def test_the_last_round_counts(tmp_path: Path) -> None:
     """After deliberation a judge's last reading stands, in whatever order they were written."""
     path = folder_of(

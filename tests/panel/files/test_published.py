@@ -65,7 +65,7 @@ def test_scrub_without_texts_is_ratings_alone(scrub: Path, tmp_path: Path) -> No
     (scrub / "SCRuBAnnotations" / "task2_human_judgments.csv").rename(alone)
     done = imported("scrub", alone, tmp_path / "out")
     assert done.exit_code == 0, done.output
-    assert "There are no texts beside the ratings" in done.stdout
+    assert "There are no texts with the ratings" in done.stdout
     assert not (tmp_path / "out" / "responses.jsonl").exists()
     agreed = CliRunner().invoke(
         command, ["agree", str(tmp_path / "out" / "rankings.csv"), "--json"]
