@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from math import nan
 from pathlib import Path
 
@@ -48,7 +49,10 @@ def test_scores_of_reasons_are_ratings_of_texts_by_each_person(tmp_path: Path) -
     response lacks is named, as is a field other than both."""
     path = folder_of(
         tmp_path / "run",
-        *(judgment(name, scores={"clarity": n}) for name, n in (("a", 2), ("b", 5), ("c", 4))),
+        *(
+            replace(judgment(name, scores={"clarity": n}), system="one")
+            for name, n in (("a", 2), ("b", 5), ("c", 4))
+        ),
     )
     lines = [
         {"prompt_id": "p", "id": name, "item": f"p/{text}", "rater": rater}
