@@ -116,7 +116,7 @@ def by_language(run: Run) -> ByLanguage:
 def _translations(run: Run) -> tuple[list[str], dict[tuple[str, str], list[int]]]:
     """Return the languages, and by prompt and original the row of its text in each, −1 for none."""
     responses, folder = list(run.responses()), str(folder_of(run))
-    languages = [str(each.metadata.get("language") or "") for each in responses]
+    languages = [str(each.metadata.get("language") or "").strip().casefold() for each in responses]
     originals = [str(each.metadata.get("translation_of") or "") for each in responses]
     names, faults = list(dict.fromkeys(languages)), []
     known: dict[str, list[Response]] = {}

@@ -370,6 +370,7 @@ def collect(
     Exit status: 0; 1, answers are missing, or a file was refused; 2, bad input, or no file could
     be used.
     """
+    from persona_panel.files.errors import ConfigurationError
     from persona_panel.files.outputs import require_ending
     from persona_panel.results.requirements.of_result import result_figures
     from persona_panel.runs.load import load_run
@@ -386,6 +387,11 @@ def collect(
     key = read_key(Path(folder))
     read = _read(key, answers)
     collected = collect_study(key, read, exclude_failed)
+    if not collected.ratings and (failed := [each for each in collected.progress if each.excluded]):
+        raise ConfigurationError(
+            f"all {len(failed):,} raters who answered are left out for attention checks that they "
+            "failed: nothing is written; choose a higher --exclude-failed"
+        )
     of_questions, of_raters = repeat_reliability(collected.ratings, key.rubric)
     calibration = calibration_agreement(collected.ratings, key.rubric)
     run = None if panel is None else load_run(panel)

@@ -224,11 +224,16 @@ def _scrub(file: Path, mapping: ColumnMapping) -> PublishedData:
         start = {"item": f"{own[0]}/{own[1]}", "rater": row["rater"]}
         checks = "" if row["item_type"] == _STANDARD else "calibration-"
         for dimension in _DIMENSIONS:
-            if (score := _number(row, dimension, report)) is not None:
-                line = start | {"dimension": dimension, "score": score} | facts
-                files.setdefault(f"{checks}ratings.csv", []).append(line)
+            if (score := _number(row, dimension, report)) is None:
+                continue
+            if not 1 <= float(score) <= 10:
+                report.add(str(score), "a score from 1 to 10", line=row["line"], field=dimension)
+            line = start | {"dimension": dimension, "score": score} | facts
+            files.setdefault(f"{checks}ratings.csv", []).append(line)
         if (rank := _number(row, "rank", report)) is not None:
             files.setdefault(f"{checks}rankings.csv", []).append(start | {"rank": rank} | facts)
+    if of and not {"ratings.csv", "rankings.csv"} & files.keys():
+        report.add(f"no item that is {_STANDARD}", f"{_STANDARD} items", field="item_type")
     read = [file]
     files["responses.jsonl"] = list(_scrub_texts(file.parent, of, mapping, read, report))
     return _whole(files, read, report)

@@ -169,6 +169,12 @@ def test_failed_attention_checks_are_reported_and_left_out_by_a_stated_rule_alon
     named = persona_panel("collect", folder, *files, "--out", tmp_path / "3.csv",
                           "--exclude-failed", "3")  # fmt: skip
     assert f"raters kept: {CARELESS} 2 of 2." in named.stdout
+    hers = [file for file in files if file.stem == CARELESS]
+    nobody = persona_panel("collect", folder, *hers, "--out", out, "--exclude-failed", "1",
+                           "--overwrite")  # fmt: skip
+    assert nobody.exit_code == 2
+    assert "all 1 raters who answered are left out" in nobody.stderr
+    assert out.is_file()
 
 
 def test_the_rule_of_the_design_leaves_out_without_an_option(run: Path, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@ reads it, and what is said of files and columns that are missing."""
 
 from __future__ import annotations
 
+import csv
 import json
 from hashlib import sha256
 from pathlib import Path
@@ -98,6 +99,29 @@ def test_a_missing_column_is_one_line_with_the_remedy(
     assert mapped.exit_code == 0, mapped.output
     unknown = imported("scrub", scrub, tmp_path / "other", "--map", "rating=score")
     assert (unknown.exit_code, "rating: found an unknown field" in unknown.stderr) == (2, True)
+
+
+@pytest.mark.parametrize(("column", "value", "problem"), [
+    ("argumentative_soundness", "12", ":2: argumentative_soundness: found 12; expected a score"),
+    ("item_type", "normal", "item_type: found no item that is standard"),
+])  # fmt: skip
+def test_what_is_not_of_the_data_set_is_named(
+    scrub: Path, tmp_path: Path, column: str, value: str, problem: str
+) -> None:
+    """A score off the scale; items of a kind that SCRuB does not have, so that none is rated."""
+    file = scrub / "SCRuBAnnotations" / "task2_human_judgments.csv"
+    with file.open(newline="") as lines:
+        rows = list(csv.DictReader(lines))
+    for row in rows if column == "item_type" else rows[:1]:
+        row[column] = value
+    with file.open("w", newline="") as lines:
+        writer = csv.DictWriter(lines, [*rows[0]])
+        writer.writeheader()
+        writer.writerows(rows)
+    done = imported("scrub", scrub, tmp_path / "out")
+    assert done.exit_code == 2
+    assert problem in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_missing_file_and_an_odd_score_are_named(scrub: Path, tmp_path: Path) -> None:
