@@ -275,10 +275,13 @@ def _conclusion(rows: Sequence[Mapping[str, Any]], unit: str) -> list[str]:
     order = [(row["panel"], row["tau"]) for row in rows if not isnan(row["tau"].value)]
     if order:
         name, tau = min(order, key=lambda each: each[1].value)
+        most = " most" if len(order) > 1 else ""
         said.insert(
             -1,
-            f"The ranking of responses changes most with {name}: τ_b with the base's is "
-            f"{tau.number()}{in_brackets(tau.interval())}.",
+            f"The ranking of responses changes{most} with {name}: τ_b with the base's is "
+            f"{tau.number()}{in_brackets(tau.interval())}."
+            if tau.value < 1
+            else "No panel changes the ranking of responses: τ_b with the base's is 1.00.",
         )
     return said
 

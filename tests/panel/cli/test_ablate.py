@@ -125,6 +125,8 @@ def test_every_difference_is_that_of_the_script(command: Command, tmp_path: Path
     assert "fewer than two raters" in plain["agreement"]["reason"]
     assert plain["tau"]["value"] == reasons["tau"]["value"] == 1
     assert free["tau"]["value"] == -1
+    said = " ".join(json.loads(done.stdout)["conclusion"])
+    assert "changes most with guidelines=none: τ_b with the base's is −1.00" in said
     assert reasons["score"]["value"] == free["score"]["value"] == 0
     assert free["lead"]["value"] == -4
     # Of ratings (5, 7) and (3, 5); with reasons both judges say 6, or 4.
@@ -236,6 +238,7 @@ def test_a_panel_that_fails_ends_no_other(command: Command, tmp_path: Path) -> N
     assert done.returncode == 1, done.stderr
     assert [*differences(done.stdout)] == ["personas=none"]
     document = json.loads(done.stdout)
+    assert "No panel changes the ranking of responses" in " ".join(document["conclusion"])
     [row] = [row for row in document["tables"]["panels"] if row["reason"]]
     assert row["panel"] == f"models={broken}"
     assert "a run without a scored response" in row["reason"]
