@@ -88,8 +88,8 @@ for place, dimension in enumerate((*scores.dimensions, "mean")):
     values = row_means(whole.scores[:, :, 0 if dimension == "mean" else place])
     cells = []
     for rows in of_author.values():
-        error = np.std(values[rows], ddof=1) / len(rows) ** 0.5
-        cells.append(f"{np.mean(values[rows]):.2f} ± {error:.2f}")
+        of_mean = np.std(values[rows], ddof=1) / len(rows) ** 0.5
+        cells.append(f"{np.mean(values[rows]):.2f} ± {of_mean:.2f}")
     card.add_row(dimension, *cells)
 Console().print(card)
 

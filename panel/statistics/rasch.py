@@ -540,7 +540,11 @@ class _Sample:
 
 def separation_reliability(measures: Sequence[Estimate]) -> float:
     """Return the share of the measures' variance that is not that of their errors, 0 at least; NaN
-    where one has no standard error, or they do not differ (Wright and Masters 1982)."""
+    where one has no standard error, or they do not differ (Wright and Masters 1982).
+
+    >>> separation_reliability([Estimate(0.4), Estimate(-0.4)])
+    nan
+    """
     errors = [each.sampled.errors for each in measures if each.sampled is not None]
     if len(measures) < 2 or not all(errors) or len(errors) < len(measures):
         return nan

@@ -15,7 +15,7 @@ from tests.helpers.marked_texts import marked_model, marked_run
 
 READ = {
     "--instructions", "--selected", "--items", "--responses", "--attacks", "--consent", "--prompt",
-    "file",
+    "--experts", "--panel", "file",
 }  # fmt: skip
 """What is shown as FILE and is read; `cache export` refuses a file that is there by itself."""
 PANEL = ("--personas", "personas.yaml", "--rubric", "rubric.yaml", "--model", "scripted")

@@ -159,16 +159,20 @@ def test_failed_attention_checks_are_reported_and_left_out_by_a_stated_rule_alon
     that is said."""
     folder, files = study
     kept = persona_panel("collect", folder, *files, "--out", tmp_path / "kept.csv")
-    assert f"Attention checks failed, raters kept: {CARELESS} 2 of 2." in kept.stdout
+    assert f"Attention checks failed, raters kept: {CARELESS} 2 of 2." in " ".join(
+        kept.stdout.split()
+    )
     assert f",{CARELESS}," in (tmp_path / "kept.csv").read_text()
     out = tmp_path / "left.csv"
     left = persona_panel("collect", folder, *files, "--out", out, "--exclude-failed", "2")
-    assert f"Attention checks failed, raters left out for it: {CARELESS} 2 of 2." in left.stdout
+    assert f"Attention checks failed, raters left out for it: {CARELESS} 2 of 2." in " ".join(
+        left.stdout.split()
+    )
     assert f",{CARELESS}," not in out.read_text()
     assert f",{CARELESS}," not in (tmp_path / "left-rankings.csv").read_text()
     named = persona_panel("collect", folder, *files, "--out", tmp_path / "3.csv",
                           "--exclude-failed", "3")  # fmt: skip
-    assert f"raters kept: {CARELESS} 2 of 2." in named.stdout
+    assert f"raters kept: {CARELESS} 2 of 2." in " ".join(named.stdout.split())
     hers = [file for file in files if file.stem == CARELESS]
     nobody = persona_panel("collect", folder, *hers, "--out", out, "--exclude-failed", "1",
                            "--overwrite")  # fmt: skip
@@ -190,7 +194,7 @@ def test_the_rule_of_the_design_leaves_out_without_an_option(run: Path, tmp_path
         document = answers_by(packet_in(page), lambda text, dimension: 5, lambda text: 0)
         files[-1].write_text(json.dumps(document if page.stem == "rater-02" else simulated(page)))
     done = persona_panel("collect", tmp_path / "study", *files, "--out", tmp_path / "r.csv")
-    assert "left out for it: rater-02 2 of 2." in done.stdout
+    assert "left out for it: rater-02 2 of 2." in " ".join(done.stdout.split())
     assert {line.split(",")[1] for line in (tmp_path / "r.csv").read_text().splitlines()[1:]} == {
         "rater-01", "rater-03",
     }  # fmt: skip

@@ -24,9 +24,10 @@ FUNCTIONS = sorted(
 )
 OF_ROWS = {
     "agree", "agreement_differences", "correlate", "correlation_differences", "panel_quality",
-    "rows_frame",
+    "rows_frame", "many_facet_rasch",
 }  # fmt: skip
-"""These give every statistic, each of which has an example of its own, and their data frame."""
+"""These give every statistic, each of which has an example of its own, their data frame, and a
+model of whole ratings, whose example is that of its command."""
 
 
 @pytest.mark.parametrize("name", MODULES)

@@ -55,7 +55,7 @@ def test_the_page_has_conclusion_and_tables(compared: RunComparison) -> None:
         number = f"{row.value:+.2f}".replace("-", "−").replace("+0.00", "0.00")
         assert f">{number}" in page
     assert "Agreement of the two panels" in page
-    assert ">Clarity</th>" in page
+    assert "<bdi>Clarity</bdi></th>" in page
     tags = [tag for tag, _ in _Tags(page).found]
     assert (tags.count("table"), tags.count("details")) == (3 + 1, 3 + 1)
 
