@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import compress
 from math import isnan, nan
 from statistics import median
 from typing import TYPE_CHECKING, Any
@@ -144,11 +143,11 @@ def _exclusions(run: Run, columns: Sequence[int], terms: Array) -> Iterator[Excl
 def _named_judges(run: Run, judges: Sequence[Judge]) -> list[str]:
     """Return the judges by what they differ in."""
     from persona_panel.analyses.breakdown.groups import labels_of_personas
+    from persona_panel.results.conclusions.judge_names import joined_where_differing
 
     labels = labels_of_personas(run)
     of = [(labels[j.persona], j.model, j.elicitation, str(j.replicate)) for j in judges]
-    several = [len(set(facet)) > 1 for facet in zip(*of, strict=True)]
-    return [" · ".join(compress(each, several)) or each[1] for each in of]
+    return joined_where_differing(zip(*of, strict=True), " · ") or [j.model for j in judges]
 
 
 def _counts(computed: Multiverse) -> tuple[Counter[str], Counter[str]]:

@@ -81,6 +81,12 @@ class Spending:
     usage: Mapping[str, Usage] = field(default_factory=dict)
     batched: int = 0
 
+    def __add__(self, other: Spending) -> Spending:
+        usage = dict(self.usage)
+        for model, used in other.usage.items():
+            usage[model] = usage.get(model, NOTHING) + used
+        return Spending(self.calls + other.calls, usage, self.batched + other.batched)
+
     @property
     def tokens(self) -> int:
         """All tokens, of input and of output."""

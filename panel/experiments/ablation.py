@@ -15,7 +15,7 @@ from math import fsum
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
 from persona_panel.analyses.run_summary import run_summary
-from persona_panel.calls.budget import NO_CAPS, Amount, Caps, Spending
+from persona_panel.calls.budget import NO_CAPS, NOTHING_SPENT, Amount, Caps, Spending
 from persona_panel.calls.rate_limiter import CallsState
 from persona_panel.files.errors import ConfigurationError, InputError, PanelError
 from persona_panel.files.wording import did_you_mean
@@ -26,7 +26,6 @@ from persona_panel.planning.definitions import configured
 from persona_panel.planning.panel_plan import PanelPlan, manifest_of
 from persona_panel.planning.settings import PanelFile, declared_settings, split_variant
 from persona_panel.results.conclusions.wording import counted
-from persona_panel.rubrics import Usage
 from persona_panel.runs.execution import CALLED, Execution, OnStart
 from persona_panel.runs.executor import Scoring
 from persona_panel.runs.folder import HeldRun
@@ -245,9 +244,9 @@ class Ablating(Job[Ablation]):
         return HeldRun(
             self.output.folder,
             sum(part.results for part in parts),
-            _sum(part.spent for part in parts),
+            sum((part.spent for part in parts), NOTHING_SPENT),
             fsum(known) if len(known) == len(prices) else None,
-            _sum(part.unsure for part in parts),
+            sum((part.unsure for part in parts), NOTHING_SPENT),
         )
 
     async def run(
@@ -300,23 +299,13 @@ def _folder_name(name: str) -> str:
     return re.sub(r"[^\w.+=-]+", "-", name)
 
 
-def _sum(parts: Any) -> Spending:
-    """Return the spending of several runs together."""
-    calls, usage, batched = 0, dict[str, Usage](), 0
-    for part in parts:
-        calls, batched = calls + part.calls, batched + part.batched
-        for model, used in part.usage.items():
-            usage[model] = usage.get(model, Usage()) + used
-    return Spending(calls, usage, batched)
-
-
 def _joined(states: list[Callable[[], CallsState]], on_start: OnStart | None) -> OnStart:
     """Return what takes the start of each run, and tells of the first, how the calls of all
     stand."""
 
     def state() -> CallsState:
         every = [read() for read in states]
-        spent = _sum(Spending(usage=each.spent) for each in every).usage
+        spent = sum((Spending(usage=each.spent) for each in every), NOTHING_SPENT).usage
         usd: dict[str, float | None] = {}
         for each in every:
             for model, cost in each.usd.items():

@@ -70,10 +70,7 @@ def missing_by_model(run: Run) -> list[tuple[str, int, int]]:
 def _in_all(calls: CallCounts) -> Spending:
     """Return what the calls of every start of the run came to: a finished run that is
     started again makes none, and has cost what it cost."""
-    usage = dict(calls.before.usage)
-    for model, used in calls.spent.items():
-        usage[model] = usage[model] + used if model in usage else used
-    return Spending(calls.before.calls + calls.made, usage)
+    return calls.before + Spending(calls.made, calls.spent)
 
 
 def method_result(

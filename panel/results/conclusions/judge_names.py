@@ -3,7 +3,7 @@ long beside figures."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from persona_panel.statistics.core.table import Ratings, Row
@@ -33,9 +33,18 @@ def differing_parts(judges: Sequence[str], between: str) -> dict[str, str]:
     >>> differing_parts(("historian|m|dimensions|1", "lawyer|n|dimensions|1"), " · ")
     {'historian|m|dimensions|1': 'historian · m', 'lawyer|n|dimensions|1': 'lawyer · n'}
     """
-    kept = [part for part in parts_of(judges) if len(set(part)) > 1]
-    names = [between.join(name) for name in zip(*kept, strict=True)]
-    return dict(zip(judges, names, strict=False))
+    return dict(zip(judges, joined_where_differing(parts_of(judges), between), strict=False))
+
+
+def joined_where_differing(parts: Iterable[Sequence[str]], between: str) -> list[str]:
+    """Return a name for each judge of the parts in which they differ, none where they differ in
+    none; `parts`: part by part, of each judge.
+
+    >>> joined_where_differing([("historian", "lawyer"), ("m", "m"), ("1", "2")], " · ")
+    ['historian · 1', 'lawyer · 2']
+    """
+    kept = [part for part in parts if len(set(part)) > 1]
+    return [between.join(name) for name in zip(*kept, strict=True)]
 
 
 def called_judges(ratings: Ratings) -> dict[str, str]:
