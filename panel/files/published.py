@@ -43,7 +43,7 @@ from persona_panel.files.wording import did_you_mean, unreadable
 from persona_panel.statistics.core.display import counted
 
 PublishedRows = list[dict[str, Any]]
-"""PublishedRows of a file that is written, by their columns; all have the same."""
+"""The rows of a file that is written, by their columns; all have the same."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from math import nan, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -59,8 +60,7 @@ class Exclusion:
     responses: Mask | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Choices:
+class Choices(NamedTuple):
     """The choices of an analysis: how ratings are aggregated, what is left out (empty: nothing),
     and the dimension."""
 
@@ -171,8 +171,7 @@ def multiverse(
             return ranks_by_judge(of, of_prompt)
         return z_scores_by_judge(of) if aggregation == Z_SCORES else of
 
-    def board_of(choices: Choices, without: Exclusion) -> Leaderboard:
-        rows, judges = _kept(without, len(systems), next(iter(terms.values())).shape[1])
+    def board_of(choices: Choices, rows: IntArray, judges: IntArray) -> Leaderboard:
         of = transformed(choices.aggregation, choices.dimension)[np.ix_(rows, judges)]
         sample = None
         if choices.aggregation in (MEDIAN, TRIMMED):
@@ -189,7 +188,8 @@ def multiverse(
     analyses: list[Specification] = []
     n_undefined, leader = 0, ""
     for choices, without in _combinations([*terms], _distinct(exclusions, shape[:2]), shape):
-        board = board_of(choices, without)
+        rows, judges = _kept(without, *shape[:2])
+        board = board_of(choices, rows, judges)
         if not analyses:
             if len(board.ranked) < 2:
                 return None
@@ -198,7 +198,6 @@ def multiverse(
         if leader not in board.ranked or len(board.ranked) < 2:
             n_undefined += 1
             continue
-        rows, judges = _kept(without, *shape[:2])
         analyses.append(
             Specification(
                 choices,
@@ -310,12 +309,8 @@ def _combinations(
 
 
 def _changed(choices: Choices, main: Choices) -> frozenset[tuple[str, str]]:
-    named = ("aggregation", "without", "dimension")
-    return frozenset(
-        (name, getattr(choices, name))
-        for name in named
-        if getattr(choices, name) != getattr(main, name)
-    )
+    each = zip(Choices._fields, choices, main, strict=True)
+    return frozenset((name, own) for name, own, of_main in each if own != of_main)
 
 
 def _lead(board: Leaderboard, leader: str) -> Difference:

@@ -167,18 +167,18 @@ class RaschFit:
     reduced: bool = True
 
     @classmethod
-    def of(
+    def at_zero(
         cls, codes: IntArray, chosen: IntArray, steps: Array, *, reduced: bool = True
     ) -> RaschFit:
-        """Fit the parameters by Fisher scoring; see the attributes.
-
-        Without `reduced` no element's ratings may be all extreme.
-        """
+        """Return the parameters before they are fitted, all 0; see the attributes."""
         n_elements = int(codes.max()) + 1
-        fit = cls(
-            codes, chosen, steps, np.zeros(n_elements + len(steps) - 1),
-            _unlinked(codes, n_elements), reduced,
-        )  # fmt: skip
+        parameters = np.zeros(n_elements + len(steps) - 1)
+        return cls(codes, chosen, steps, parameters, _unlinked(codes, n_elements), reduced)
+
+    def fitted(self) -> RaschFit:
+        """Fit the parameters by Fisher scoring; without `reduced` no element's ratings may be all
+        extreme. Raises RaschError: the iterations do not converge."""
+        fit = self
         for _ in range(_MOST_STEPS):
             step = fit.covariance @ fit._scores(slice(None))
             longest = np.abs(step).max()
@@ -201,11 +201,10 @@ class RaschFit:
         return shares
 
     @cached_property
-    def residuals(self) -> tuple[Array, Array]:
-        """Return each rating's steps less those expected, and their variance, both `(ratings,)`."""
+    def moments(self) -> tuple[Array, Array]:
+        """Return the expected steps of each rating, and their variance, both `(ratings,)`."""
         expected = self.probabilities @ self.steps
-        variance = self.probabilities @ self.steps**2 - expected**2
-        return self.steps[self.chosen] - expected, variance
+        return expected, self.probabilities @ self.steps**2 - expected**2
 
     @cached_property
     def covariance(self) -> Array:
@@ -279,7 +278,7 @@ class RaschFit:
                 of_location += covariance[own, other]
         of_delta = np.zeros((len(steps),) * 2)
         of_delta[1:, 1:] = covariance[n:, n:]
-        above = steps - (p @ steps)[:, None]
+        above = steps - self.moments[0][:, None]
         linear = of_both - (p * of_both).sum(axis=1, keepdims=True)
         means = p @ of_delta
         square = of_delta.diagonal() - 2 * means + (p * means).sum(axis=1, keepdims=True)
@@ -298,8 +297,7 @@ class RaschFit:
     def _information(self, own: IntArray | slice) -> Array:
         """Return the expected information, of these ratings alone."""
         p, codes, n = self.probabilities[own], self.codes[own], len(self.unlinked)
-        expected = p @ self.steps
-        variance = p @ self.steps**2 - expected**2
+        expected, variance = (of[own] for of in self.moments)
         information = np.zeros((len(self.parameters),) * 2)
         ones = np.ones(len(p))
         rows = np.repeat(np.arange(len(p)), codes.shape[1])
@@ -407,8 +405,8 @@ def _fitted(
             n_elements += len(found)
     if n_elements > MOST_ELEMENTS:
         raise RaschError(f"{n_elements:,} elements, more than {MOST_ELEMENTS:,}")
-    codes = np.column_stack(columns)
-    linked = dict(_subsets(names, _unlinked(codes, n_elements)))
+    unfitted = RaschFit.at_zero(np.column_stack(columns), chosen, steps)
+    linked = dict(_subsets(names, unfitted.unlinked))
     first = next(iter(names))
     if len(linked[first]) > 1:
         subsets = "; ".join(
@@ -418,7 +416,7 @@ def _fitted(
             f"{len(linked[first]):,} subsets of {first}s that no ratings link ({subsets}"
             f"{'; …' if len(linked[first]) > 4 else ''})"
         )  # fmt: skip
-    fit = RaschFit.of(codes, chosen, steps)
+    fit = unfitted.fitted()
     samples = {over: (clusters, fit.without_each(clusters))}
     if first == "item":
         raters = columns[list(names).index("judge")] if "judge" in names else clusters
@@ -427,7 +425,8 @@ def _fitted(
     facets: dict[str, Facet] = {}
     differences: tuple[Difference, ...] = ()
     start = 0
-    residuals, variance = fit.residuals
+    expected, variance = fit.moments
+    residuals = steps[chosen] - expected
     for name, own in names.items():
         sampled = "raters" if name == "item" else over
         code = fit.codes[:, list(names).index(name)] - start

@@ -33,9 +33,8 @@ def wine() -> Ratings:
 def fit_of_wine(*, reduced: bool) -> RaschFit:
     chosen = np.array([int(each) - 1 for judge in WINE.split() for each in judge])
     bottles, judges = np.tile(np.arange(8), 9), np.repeat(np.arange(9), 8)
-    return RaschFit.of(
-        np.column_stack([bottles, judges + 8]), chosen, np.arange(5.0), reduced=reduced
-    )
+    codes = np.column_stack([bottles, judges + 8])
+    return RaschFit.at_zero(codes, chosen, np.arange(5.0), reduced=reduced).fitted()
 
 
 MAXIMUM = (
@@ -97,7 +96,7 @@ def test_a_judge_left_out_by_one_step_is_near_the_fit_without_him() -> None:
         kept = judges != judge
         codes = fit.codes[kept].copy()
         codes[:, 1] -= codes[:, 1] > judge + 8
-        refitted = RaschFit.of(codes, fit.chosen[kept], fit.steps).parameters
+        refitted = RaschFit.at_zero(codes, fit.chosen[kept], fit.steps).fitted().parameters
         assert step[judge][:8] == pytest.approx(refitted[:8], abs=0.35)
         assert np.corrcoef(step[judge][:8], refitted[:8])[0, 1] > 0.995
         assert np.isnan(step[judge][8 + judge])
@@ -133,7 +132,7 @@ def test_two_systems_by_hand() -> None:
     codes = np.repeat([0, 1], 12)[:, None]
     chosen = np.array([1] * 9 + [0] * 3 + [1] * 3 + [0] * 9)
     for reduced, gap in ((False, 2 * log(9 / 3)), (True, 2 * log(9.5 / 3.5))):
-        fit = RaschFit.of(codes, chosen, np.arange(2.0), reduced=reduced)
+        fit = RaschFit.at_zero(codes, chosen, np.arange(2.0), reduced=reduced).fitted()
         assert fit.parameters[0] - fit.parameters[1] == pytest.approx(gap)
 
 
