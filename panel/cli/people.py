@@ -201,6 +201,7 @@ def make(
         CONSENT,
         INSTRUCTIONS,
         PACKETS,
+        disciplines_of,
         make_study,
         refuse_a_study_there,
         selected_responses,
@@ -217,7 +218,7 @@ def make(
         readings = None
     if (per_rater is None) == (readings is None):
         raise click.UsageError("--per-rater or --readings, one of both")
-    disciplines = {} if experts is None else _disciplines(experts)
+    disciplines = {} if experts is None else disciplines_of(experts)
     settings = StudySettings(
         raters or len(disciplines), per_rater or 0, _tasks(tasks), calibration, repeats, attention,
         seed, readings or 0, tuple(disciplines), tuple(disciplines.values()), exclude_failed,
@@ -274,32 +275,6 @@ def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
             "Change the texts, or check that the word means something else."
         )
     return said
-
-
-def _disciplines(file: str) -> dict[str, str]:
-    """The discipline of each expert."""
-    from persona_panel.files.attributes import rater_attributes
-    from persona_panel.files.errors import Fault, InputError
-
-    table = rater_attributes(file)
-    disciplines = {name: known.get("discipline") or "" for name, known in table.values.items()}
-    faults = [
-        Fault(file, f"no discipline of {name!r}", "one of each", field="discipline")
-        for name, discipline in disciplines.items()
-        if not discipline
-    ]
-    faults += [
-        Fault(file, repr(name), "letters, digits, - and _: packets are called so", field="rater")
-        for name in disciplines
-        if not name.replace("-", "").replace("_", "").isalnum()
-    ]
-    faults += [
-        Fault(file, repr(name), "another name: results use it", field="discipline")
-        for name in sorted({"all", "humans"} & set(disciplines.values()))
-    ]
-    if faults:
-        raise InputError(faults)
-    return disciplines
 
 
 def _tasks(tasks: str) -> Any:

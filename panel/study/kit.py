@@ -22,6 +22,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from persona_panel.files.attributes import rater_attributes
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
 from persona_panel.files.outputs import json_lines, make_private_folder, replace_file, writing
 from persona_panel.files.records import Responses
@@ -48,6 +49,30 @@ from persona_panel.study.packet import (
     estimated_minutes,
     shown_dimensions,
 )
+
+
+def disciplines_of(file: str) -> dict[str, str]:
+    """Read the discipline of each expert, by name: a file with `rater` and `discipline`. Raises
+    InputError: it cannot be read, or a name or a discipline cannot be used; lists every fault."""
+    table = rater_attributes(file)
+    disciplines = {name: known.get("discipline") or "" for name, known in table.values.items()}
+    faults = [
+        Fault(file, f"no discipline of {name!r}", "one of each", field="discipline")
+        for name, discipline in disciplines.items()
+        if not discipline
+    ]
+    faults += [
+        Fault(file, repr(name), "letters, digits, - and _: packets are called so", field="rater")
+        for name in disciplines
+        if not name.replace("-", "").replace("_", "").isalnum()
+    ]
+    faults += [
+        Fault(file, repr(name), "another name: results use it", field="discipline")
+        for name in sorted({"all", "humans"} & set(disciplines.values()))
+    ]
+    if faults:
+        raise InputError(faults)
+    return disciplines
 
 
 def selected_responses(
