@@ -12,15 +12,13 @@ from __future__ import annotations
 import csv
 import json
 import os
-import resource
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from benchmarks.harness import ROOT
+from benchmarks.harness import environment, measure
 from persona_panel import Panel, Response
 from persona_panel.rubrics import ModelRequest
 from persona_panel.testing import ScriptedModel
@@ -96,19 +94,14 @@ def made(folder: Path) -> dict[str, str]:
     return {name.partition(".")[0].upper(): str(folder / name) for name in names}
 
 
-def cpu_of(command: str, files: dict[str, str], folder: Path) -> tuple[float, int]:
-    """Return the CPU seconds of a command, user and system, and its exit status."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+def cpu_of(command: str, files: dict[str, str]) -> float | None:
+    """Return the CPU seconds of a command, user and system; None where it fails, which is said."""
     words = [files.get(word, word) for word in command.split()]
-    environment = os.environ | {"PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}"}
-    done = subprocess.run(
-        [sys.executable, "-c", START, *words], cwd=folder, env=environment,
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    if done.returncode:
-        print(done.stderr[-400:], file=sys.stderr)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.returncode
+    try:
+        return measure([sys.executable, "-c", START, *words], environment()).cpu_s
+    except RuntimeError as error:
+        print(error, file=sys.stderr)
+        return None
 
 
 def main(names: list[str]) -> int:
@@ -119,9 +112,10 @@ def main(names: list[str]) -> int:
         files = made(Path(name))
         for command in COMMANDS:
             if not names or command.startswith(tuple(names)):
-                seconds, status = cpu_of(command, files, Path(name))
-                failed |= bool(status) or seconds > LIMIT
-                print(f"{seconds:5.1f}  {command}", flush=True)
+                seconds = cpu_of(command, files)
+                failed |= seconds is None or seconds > LIMIT
+                shown = "    –" if seconds is None else f"{seconds:5.1f}"
+                print(f"{shown}  {command}", flush=True)
     return int(failed)
 
 

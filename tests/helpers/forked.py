@@ -5,9 +5,11 @@ from __future__ import annotations
 import atexit
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -108,3 +110,14 @@ def for_shells() -> Mapping[str, str]:
         ADDRESS: address(),
         "PATH": os.pathsep.join([str(folder), str(scripts), os.environ["PATH"]]),
     }
+
+
+def kill_when_called(process: Forked, calls: Sequence[object], n: int) -> None:
+    """Kill -9 a command once a server has had `n` calls, which it must not end before."""
+    until = time.monotonic() + 60
+    while len(calls) < n:
+        assert process.poll() is None, "it ended before it was killed"
+        assert time.monotonic() < until
+        time.sleep(0.002)
+    process.kill()
+    assert process.wait(10) == -signal.SIGKILL

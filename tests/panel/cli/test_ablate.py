@@ -6,7 +6,6 @@ from __future__ import annotations
 import json
 import os
 import re
-import signal
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -262,13 +261,7 @@ def test_killed_and_resumed_no_call_is_made_twice(tmp_path: Path) -> None:
         ]  # fmt: skip
         for calls in (20, 60):
             process = forked.begun(command, tmp_path, os.environ, output)
-            until = time.monotonic() + 60
-            while len(server.calls) < calls:
-                assert process.poll() is None, "it ended before it was killed"
-                assert time.monotonic() < until
-                time.sleep(0.002)
-            process.kill()
-            assert process.wait(10) == -signal.SIGKILL
+            forked.kill_when_called(process, server.calls, calls)
         assert forked.begun(command, tmp_path, os.environ, output).wait(60) == 0
         made = len(server.calls)
         assert forked.begun(command, tmp_path, os.environ, output).wait(60) == 0

@@ -6,9 +6,7 @@ import csv
 import json
 import os
 import re
-import signal
 import subprocess
-import time
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
@@ -509,14 +507,7 @@ def test_killed_and_resumed_no_call_is_made_twice(tmp_path: Path) -> None:
             return forked.begun(command, tmp_path, environment, output)
 
         for calls in (20, 150, 320):
-            process = start()
-            until = time.monotonic() + 60
-            while len(server.calls) < calls:
-                assert process.poll() is None, "it ended before it was killed"
-                assert time.monotonic() < until
-                time.sleep(0.002)
-            process.kill()
-            assert process.wait(10) == -signal.SIGKILL
+            forked.kill_when_called(start(), server.calls, calls)
         assert start().wait(60) == 0
         made = len(server.calls)
         assert start().wait(60) == 0
