@@ -210,8 +210,8 @@ def _raw(i: int, own: Sequence[tuple[ComparisonTask, DialogueResult]]) -> str:
     first, as JSON by the id of what stood second."""
     if len(own) == 1:
         return own[0][1].reading.raw
-    said = {task.responses[1].id: held.reading.raw for task, held in own if task.order[0] == i}
-    return json.dumps(said, ensure_ascii=False)
+    replies = {task.responses[1].id: held.reading.raw for task, held in own if task.order[0] == i}
+    return json.dumps(replies, ensure_ascii=False)
 
 
 async def conclude(state: ComparativeState, runtime: Runtime[GraphContext]) -> dict[str, Any]:

@@ -66,7 +66,7 @@ def without_corrected(answered: Sequence[Answered]) -> list[Answered]:
     for request, reply in reversed(answered):
         if reply.text not in corrected:
             others.append((request, reply))
-        corrected.update(said for said, _ in request.exchange)
+        corrected.update(answer for answer, _ in request.exchange)
     return others
 
 

@@ -86,7 +86,7 @@ async def judge_one(judge: Judge, response: Response, context: GraphContext) -> 
 
 
 async def revise_one(
-    judge: Judge, response: Response, said: Sequence[Judgment], context: GraphContext
+    judge: Judge, response: Response, judgments: Sequence[Judgment], context: GraphContext
 ) -> Judgment:
     """Have one judge read again after it has seen the others' judgments; a judge that changes a
     rating is asked what changed its mind.
@@ -94,10 +94,12 @@ async def revise_one(
     Raises as `judge_one` does. A revision that fails leaves the earlier ratings, and sets
     `revision_failed`.
     """
-    before, rubric = latest_judgments(said)[judge], context.output_rubric
+    before, rubric = latest_judgments(judgments)[judge], context.output_rubric
     rules = context.deliberation or Deliberation(rounds=1)
     own = ratings_in_words(before.scores, before.labels, before.abstained, rubric)
-    peers: Sequence[Peer] = peers_of(before, said, rules, rubric, context.personas, context.seed)
+    peers: Sequence[Peer] = peers_of(
+        before, judgments, rules, rubric, context.personas, context.seed
+    )
     if context.peers is not None:
         peers = context.peers(response, peers)
     question = _question(judge, response, context)

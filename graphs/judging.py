@@ -74,21 +74,24 @@ class JudgingState(TypedDict):
 
 class ReadInput(TypedDict):
     """The input of one `read`: the response's key, the judges that read it, all of one model, what
-    the panel has said of it so far, and why they are not asked, if they are not."""
+    the panel judged of it so far, and why they are not asked, if they are not."""
 
     response: str
     judges: Sequence[Judge]
-    said: list[Judgment]
+    judgments: list[Judgment]
     skip_reason: str | None
 
 
 async def fan_out(state: JudgingState, runtime: Runtime[GraphContext]) -> list[Send]:
     """Send one `read` per group of judges."""
     # Coroutines, these small functions too: LangGraph sends any other to a thread.
-    said, why = state.get("judgments", []), state.get("skip_reason")
+    judgments, why = state.get("judgments", []), state.get("skip_reason")
     return [
         Send(
-            "read", ReadInput(response=state["response"], judges=group, said=said, skip_reason=why)
+            "read",
+            ReadInput(
+                response=state["response"], judges=group, judgments=judgments, skip_reason=why
+            ),
         )
         for group in runtime.context.groups
     ]
@@ -101,11 +104,13 @@ async def confer(state: JudgingState) -> dict[str, Any]:
 
 async def next_round(state: JudgingState, runtime: Runtime[GraphContext]) -> list[Send] | str:
     """Send another round, or go on to the verdict."""
-    context, said = runtime.context, state["judgments"]
-    if context.collecting and any(judgment.status == "skipped" for judgment in said):
+    context, judgments = runtime.context, state["judgments"]
+    if context.collecting and any(judgment.status == "skipped" for judgment in judgments):
         return "aggregate"
     try:
-        if (rules := context.deliberation) and should_continue(said, rules, context.output_rubric):
+        if (rules := context.deliberation) and should_continue(
+            judgments, rules, context.output_rubric
+        ):
             return await fan_out(state, runtime)
     except StoppingRuleError as error:
         # To go on would cost rounds that the rule is there to save.
@@ -119,15 +124,15 @@ async def read(job: ReadInput, runtime: Runtime[GraphContext]) -> dict[str, Any]
     response = context.responses[job["response"]]
     if (reason := job["skip_reason"]) is not None:
         context = replace(context, ask=_skipping(reason))
-    said, judges = job["said"], job["judges"]
-    now = latest_judgments(said) if said else {}
-    if said:
+    judgments, judges = job["judgments"], job["judges"]
+    now = latest_judgments(judgments) if judgments else {}
+    if judgments:
         judges = [judge for judge in judges if judge not in now or may_revise(now[judge])]
 
     async def judged(judge: Judge) -> tuple[Judgment, bool]:
         async with context.exclusive(judge, response):
             if now and judge in now:
-                judgment = await revise_one(judge, response, said, context)
+                judgment = await revise_one(judge, response, judgments, context)
             else:
                 judgment = await judge_one(judge, response, context)
         context.on_judgment(judgment)
@@ -147,16 +152,16 @@ def _skipping(reason: str) -> Callable[..., Awaitable[ModelResponse]]:
 
 async def conclude(state: JudgingState, runtime: Runtime[GraphContext]) -> dict[str, Any]:
     """Compute the panel's verdict on the response, or take that of whoever adjudicated."""
-    context, said = runtime.context, state["judgments"]
+    context, judgments = runtime.context, state["judgments"]
     adjudication, models = state.get("adjudication"), context.models
     own = [
         entry
-        for entry in said
+        for entry in judgments
         if not isinstance(entry, Judgment) or entry.judge.model not in models
     ]
     if own or adjudication is not None:
         check_own(own, adjudication, context.responses[state["response"]], context.output_rubric)
-    last = list(latest_judgments(said).values())
+    last = list(latest_judgments(judgments).values())
     if adjudication is not None:
         last = [adjudication]
     return {"verdict": aggregate(last, context.output_rubric)}
@@ -224,7 +229,7 @@ async def judge_response(key: str, context: GraphContext) -> JudgingState:
     """
     graph = context.graph or judging_graph(context.deliberation is not None)
     start, kept = cast(Any, {"response": key}), ["judgments", "verdict"]
-    # Not `ainvoke`: it streams each node's update besides (what that takes is said above).
+    # Not `ainvoke`: it streams each node's update besides (what that takes is written above).
     values = graph.astream(start, context=context, stream_mode="values", output_keys=kept)
     done: dict[str, Any] = {}
     async for value in values:

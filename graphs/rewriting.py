@@ -41,7 +41,7 @@ _TOKENS_A_CHECK = 40
 def rewrite_request(prompt: Prompt, framings: Framings) -> ModelRequest:
     """Ask for the prompt in every condition."""
     fence = fence_for(prompt.text)
-    listed = "\n".join(_told(condition) for condition in framings.conditions)
+    listed = "\n".join(_listed(condition) for condition in framings.conditions)
     return ModelRequest(
         system=_REWRITER,
         blocks=(
@@ -62,14 +62,14 @@ def rewrite_request(prompt: Prompt, framings: Framings) -> ModelRequest:
     )
 
 
-def _told(condition: Condition) -> str:
+def _listed(condition: Condition) -> str:
     return f"- `{condition.id}`: {condition.instruction}"
 
 
 def mending_message(failed: Collection[Variant]) -> str:
     """Tell the rewriter what is wrong with these variants, and ask for all again."""
     lines = [
-        f"- `{variant.condition}`: {'; '.join(map(_told_fault, variant.faults))}"
+        f"- `{variant.condition}`: {'; '.join(map(_fault_in_words, variant.faults))}"
         for variant in failed
     ]
     return correction(
@@ -77,7 +77,7 @@ def mending_message(failed: Collection[Variant]) -> str:
     )
 
 
-def _told_fault(fault: str) -> str:
+def _fault_in_words(fault: str) -> str:
     """Return a fault in the words for a rewriter: not in the words of another model or of a
     server."""
     return UNCHECKED if fault.startswith(UNCHECKED) else fault
@@ -273,16 +273,16 @@ class _Work:
             self._add(number, dict.fromkeys(wanted), {}, {name: [reply] for name in wanted})
             return None
         try:
-            said = read_variants(reply, self._framings.ids)
+            variants = read_variants(reply, self._framings.ids)
         except Unreadable as error:
             self.done.unusable.append(step)
             why = f"the rewriter's answer cannot be used: {error}"
             self._add(number, dict.fromkeys(wanted), {}, {name: [why] for name in wanted})
             return None if reply.finish_reason == "length" else reply
-        texts = {name: said[name] for name in wanted}
+        texts = {name: variants[name] for name in wanted}
         faults = {
             name: _faults_by_rule(
-                name, texts[name], self._prompt.text, {**said, **kept}, self._framings
+                name, texts[name], self._prompt.text, {**variants, **kept}, self._framings
             )
             for name in wanted
         }

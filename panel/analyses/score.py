@@ -40,7 +40,7 @@ from persona_panel.runs.run_remarks import (
     run_remarks,
     unfenced_notice,
 )
-from persona_panel.runs.scale_limits import composite_told, unit_of
+from persona_panel.runs.scale_limits import composite_in_words, unit_of
 from persona_panel.statistics.core.arrays import Random, Reason
 from persona_panel.statistics.core.display import NONE, general, signed
 from persona_panel.statistics.core.display import number as number_text
@@ -182,7 +182,7 @@ def board_tables(run: Run, board: Leaderboard, prefix: str = "", by: str = "") -
         by: what is behind their titles: whose leaderboard it is.
     """
     systems = systems_in(run, board)
-    yield leaderboard_table(board, systems, f"Systems{by}", prefix, composite_told(run.rubric))
+    yield leaderboard_table(board, systems, f"Systems{by}", prefix, composite_in_words(run.rubric))
     yield differences_table(board, list(systems), f"Differences between systems{by}", prefix)
     yield from _means(run, systems, prefix, by)
 

@@ -36,18 +36,18 @@ def may_have_arrived(fault: CallError | TimeoutError) -> bool:
 
 def wait_after(fault: CallError | TimeoutError, otherwise: float) -> float:
     """Return how many seconds to wait: as the fault asks, else `otherwise`."""
-    said = fault.retry_after if isinstance(fault, CallError) else None
-    return otherwise if said is None else said
+    wait_s = fault.retry_after if isinstance(fault, CallError) else None
+    return otherwise if wait_s is None else wait_s
 
 
 def answer_usage(answer: ModelResponse | CallError, share: Usage) -> Usage:
     """Return the usage of an answer; where it reports none, its share of the most that the batch
     may take."""
-    said = answer.used if isinstance(answer, CallError) else answer.usage or None
-    if said is None:
+    usage = answer.used if isinstance(answer, CallError) else answer.usage or None
+    if usage is None:
         return share
-    used = sound(said)
-    return used if used.input or not said else share
+    used = sound(usage)
+    return used if used.input or not usage else share
 
 
 def beyond(usage: Usage, other: Usage) -> Usage:
@@ -441,8 +441,8 @@ class BatchAnswers:
         strange = [*self._strange, *[self.share] * n_absent][: len(missing)]
         is_held = self._n_unnamed >= len(missing)
         for row in missing:
-            said = f"the batch {status.id} is {status.word} without an answer to it"
-            fault = unreadable_answer() if is_held else CallError(said, kind="transient")
+            reason = f"the batch {status.id} is {status.word} without an answer to it"
+            fault = unreadable_answer() if is_held else CallError(reason, kind="transient")
             self._keep(row, fault)
             self._faults[row.custom_id] = _NO_ANSWER
             if is_held:
@@ -456,7 +456,7 @@ class BatchAnswers:
             faults=list(self._faults.values()),
             unanswered=[] if cancelled else self._match.places(self._faults),
             unreadable=self._match.places(self._unreadable),
-            message="; ".join(self._told(n_absent)),
+            message="; ".join(self._counts_in_words(n_absent)),
         )
 
     @property
@@ -470,21 +470,21 @@ class BatchAnswers:
         left = len(self._match.missing) - self._n_unnamed
         return max(0, min(status.done - n_held, left))
 
-    def _told(self, n_absent: int) -> Iterator[str]:
+    def _counts_in_words(self, n_absent: int) -> Iterator[str]:
         n = len(self._batch.rows)
         verb = "has" if n == 1 else "have"
         yield f"{n - len(self._faults):,} of {counted(n, 'request')} {verb} an answer"
         if n_odd := self._n_again + self._n_unknown:
             yield f"{n_odd:,} rows came twice or belong to no request, and were ignored"
         if self._unreadable:
-            said = counted(len(self._unreadable), "answer")
-            yield f"{said} cannot be read, paid for all the same and not asked for again"
+            answers = counted(len(self._unreadable), "answer")
+            yield f"{answers} cannot be read, paid for all the same and not asked for again"
         if n_absent:
-            said = counted(n_absent, "answer")
-            yield f"{said} that the provider counts not in its results, to be asked for again"
+            answers = counted(n_absent, "answer")
+            yield f"{answers} that the provider counts not in its results, to be asked for again"
         for model, n_by_it in self._other_models.items():
-            said = counted(n_by_it, "answer")
-            yield f"{said} by the model {shown(model)}, not {shown(self._asked)}"
+            answers = counted(n_by_it, "answer")
+            yield f"{answers} by the model {shown(model)}, not {shown(self._asked)}"
 
 
 def _is_paid(fault: CallError) -> bool:

@@ -508,5 +508,5 @@ class BatchRounds:
             wait = min(2 * wait, self._pace.longest_look)
 
     def _stopped(self, batch: BatchRecord, why: str) -> RunStopped:
-        said = f"{batch.model} {why}".rstrip(".")
-        return RunStopped(f"{said}. The same command goes on with the run")
+        reason = f"{batch.model} {why}".rstrip(".")
+        return RunStopped(f"{reason}. The same command goes on with the run")

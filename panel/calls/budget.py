@@ -448,9 +448,9 @@ def unwritable(cache: ReplyStore, error: Exception) -> Abort:
     for the same calls."""
     if isinstance(error, CacheUnreachable):
         return error
-    said = error.strerror if isinstance(error, OSError) and error.strerror else error
+    reason = error.strerror if isinstance(error, OSError) and error.strerror else error
     return Abort(
-        f"the cache {cache.location} cannot be written ({said}); check free space and "
+        f"the cache {cache.location} cannot be written ({reason}); check free space and "
         "permissions, then run the same command again"
     )
 

@@ -247,7 +247,7 @@ class Coalesced(Generic[Q]):
                         # Read once: whoever asked may be gone.
                         answer.exception()
                 else:
-                    for (_, answer), said in zip(asked, answers, strict=True):
-                        answer.set_result(said)
+                    for (_, answer), reply in zip(asked, answers, strict=True):
+                        answer.set_result(reply)
         finally:
             self._asking = None

@@ -461,13 +461,13 @@ class Caller:
             self._loop = asyncio.get_running_loop()
         is_sent = True
         # What the call took, as far as is said; None where nothing is: it may have been all.
-        said: Usage | None = None
+        usage: Usage | None = None
         try:
             reply = without_keys(await self._completed(model, endpoint, request), model)
             if taken.doubt is not None:
                 # What the answer to this one took, nobody knows.
                 raise CallError(taken.doubt, kind="transient", status=BROKEN, used=None)
-            said = reply.usage or None
+            usage = reply.usage or None
         except TimeoutError as late:
             endpoint.limiter.pushed_back(began)
             self.counts.faults["timeout"] += 1
@@ -475,7 +475,7 @@ class Caller:
             endpoint.faulted(error, began, time.monotonic())
             raise error from None
         except CallError as error:
-            said, is_sent = error.used, not error.unsent
+            usage, is_sent = error.used, not error.unsent
             self.counts.faults[_fault_name(error)] += 1
             if error.no_descriptor:
                 endpoint.limiter.no_descriptor(began)
@@ -489,7 +489,7 @@ class Caller:
             else:
                 self.counts.unsent += 1
             # Also of a call that is cancelled: it may have been answered already.
-            used, is_estimate = counted_usage(request, said, tokens, reserved)
+            used, is_estimate = counted_usage(request, usage, tokens, reserved)
             if used is not NOTHING:
                 self._note(model, used, is_estimate=is_estimate)
             try:

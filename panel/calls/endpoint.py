@@ -62,14 +62,14 @@ def most_usage(request: ModelRequest, tokens: int) -> Usage:
 
 
 def counted_usage(
-    request: ModelRequest, said: Usage | None, tokens: int, reserved: Usage | None
+    request: ModelRequest, reported: Usage | None, tokens: int, reserved: Usage | None
 ) -> tuple[Usage, bool]:
     """Return the usage that a call counts as, and whether that is an estimate: a call that does not
     report its usage may have taken all."""
-    if said is None:
+    if reported is None:
         used = NOTHING
-    elif said:
-        used = sound(said)
+    elif reported:
+        used = sound(reported)
     else:
         return NOTHING, False
     # No call is without input, and an odd report may have had the output in it.

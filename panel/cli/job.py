@@ -214,7 +214,7 @@ def _done(held: HeldRun | None, job: Job[Any]) -> list[str]:
     if job.n_results is not None:
         left = max(job.n_results - held.results, 0)
         done = f"{held.results:,} of {job.n_results:,} {job.what} are done, {left:,} are left"
-    state = f"{held.path} holds this run: {done}; {_told(held.spent, held.usd)} spent so far."
+    state = f"{held.path} holds this run: {done}; {_in_words(held.spent, held.usd)} spent so far."
     if held.unsure.calls:
         state += (
             f" It was killed: up to {held.unsure.calls:,} calls more may have been made; caps "
@@ -223,7 +223,7 @@ def _done(held: HeldRun | None, job: Job[Any]) -> list[str]:
     return [state]
 
 
-def _told(spent: Spending, usd: float | None) -> str:
+def _in_words(spent: Spending, usd: float | None) -> str:
     dollars = "dollars unknown" if usd is None else f"${usd:,.4f}"
     return f"{spent.calls:,} calls, {spent.tokens:,} tokens, {dollars}"
 

@@ -263,17 +263,17 @@ def has_trouble(state: EndpointState) -> bool:
 
 def _line(name: str, state: EndpointState, width: int | None) -> str:
     if width is None:
-        return f"{name}: {_said(state)[0]}"
+        return f"{name}: {_in_words(state)[0]}"
     said = next(
-        (words for words in _said(state) if cell_len(name) + 2 + cell_len(words) <= width),
-        _said(state)[-1],
+        (words for words in _in_words(state) if cell_len(name) + 2 + cell_len(words) <= width),
+        _in_words(state)[-1],
     )
     shortest = cell_len(name) if state.dead is not None else _SHORTEST_NAME
     room = max(shortest, width - cell_len(said) - 2)
     return shortened(f"{shortened(name, room)}: {said}", width)
 
 
-def _said(state: EndpointState) -> list[str]:
+def _in_words(state: EndpointState) -> list[str]:
     """The state in words, and in fewer."""
     if state.dead is not None:
         return [f"no longer called: {state.dead}"]

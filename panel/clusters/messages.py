@@ -310,22 +310,22 @@ class LeaseClient:
         try:
             while True:
                 for answers in await self._mailbox.fetch(self._name):
-                    for number, said in answers.to:
-                        self._answered(number, said)
+                    for number, answer in answers.to:
+                        self._answered(number, answer)
         except Exception as error:
             self._gone = error
             for number in list(self._waiting):
                 self._answered(number, error)
 
-    def _answered(self, number: int, said: Any) -> None:
+    def _answered(self, number: int, value: Any) -> None:
         answer = self._waiting.pop(number)
         # The caller may be gone.
         if answer.done():
             return
-        if isinstance(said, Exception):
-            answer.set_exception(said)
+        if isinstance(value, Exception):
+            answer.set_exception(value)
         else:
-            answer.set_result(said)
+            answer.set_result(value)
 
 
 class LeasedLimiter(RateLimiter):
@@ -465,9 +465,9 @@ class ClusterStore(JournaledStore):
         letter = Letter(self._name, (), [(0, Store(changes))], self._reply_to)
         self._mailbox.post(DRIVER, letter)
         for answers in self._mailbox.wait(self._reply_to):
-            for _, said in answers.to:
-                if isinstance(said, Exception):
-                    raise said
+            for _, answer in answers.to:
+                if isinstance(answer, Exception):
+                    raise answer
 
     def _read_page(self, page: str) -> Iterable[tuple[bytes, bytes]]:
         return ()

@@ -250,9 +250,9 @@ def _on_loopback() -> Iterator[None]:
 
 def _unreachable(address: str | None, error: Exception) -> ConfigurationError:
     where = "no Ray cluster" if address is None else f"no Ray cluster at {address}"
-    said = " ".join(str(error).split())[:200]
+    reason = " ".join(str(error).split())[:200]
     return ConfigurationError(
-        f"{where} answers ({said}); start one with `ray start --head`, and name its address: "
+        f"{where} answers ({reason}); start one with `ray start --head`, and name its address: "
         "--engine ray:HOST:PORT"
     )
 

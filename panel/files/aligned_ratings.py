@@ -279,11 +279,11 @@ def _of_the_dimension(whole: Ratings, other: Ratings) -> Ratings:
     categories that include them all."""
     if whole.dimensions != (ALL,) or ALL not in whole.categories or ALL in other.dimensions:
         return whole
-    said = {folded(label) for label in whole.categories[ALL]}
+    labels = {folded(label) for label in whole.categories[ALL]}
     fit = [
         name
         for name, names in other.categories.items()
-        if said <= {folded(category) for category in names}
+        if labels <= {folded(category) for category in names}
     ]
     if len(fit) != 1:
         return whole

@@ -66,14 +66,14 @@ class Fault:
 
     def __str__(self) -> str:
         if self.line is None:
-            return self._told("")
-        return self._told(f":{self.line}" if self.unit == "line" else f": row {self.line}")
+            return self._text("")
+        return self._text(f":{self.line}" if self.unit == "line" else f": row {self.line}")
 
     def on(self, lines: Sequence[int]) -> str:
         """Return the same fault in words, on several lines."""
-        return self._told(f": {first_lines(lines, self.unit)}")
+        return self._text(f": {first_lines(lines, self.unit)}")
 
-    def _told(self, where: str) -> str:
+    def _text(self, where: str) -> str:
         field = "" if self.field is None else f": {self.field}"
         text = f"{self.file}{where}{field}: found {self.found}; expected {self.expected}"
         return mask_addresses(text)

@@ -310,18 +310,20 @@ def read_comparisons(path: Path) -> list[Compared]:
     report = Report(str(path))
     comparisons = []
     for record in read_records(path, _COMPARISON_FIELDS, report):
-        said = record.cells.get("comparisons") or {}
+        outcomes = record.cells.get("comparisons") or {}
         if not (
-            isinstance(said, Mapping) and all(outcome in _OUTCOMES for outcome in said.values())
+            isinstance(outcomes, Mapping)
+            and all(outcome in _OUTCOMES for outcome in outcomes.values())
         ):
             expected = f"for other responses {', '.join(_OUTCOMES)}"
-            report.add(shown(said), expected, line=record.line, field="comparisons")
+            report.add(shown(outcomes), expected, line=record.line, field="comparisons")
             continue
-        if not said:
+        if not outcomes:
             continue
         prompt_id, first, judge = (str(record.cells.get(name)) for name in _COMPARISON_TEXTS)
         comparisons += [
-            Compared(prompt_id, judge, first, second, outcome) for second, outcome in said.items()
+            Compared(prompt_id, judge, first, second, outcome)
+            for second, outcome in outcomes.items()
         ]
     if report.faults:
         raise InputError(report.faults)

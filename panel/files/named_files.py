@@ -92,11 +92,11 @@ def file_system(address: str, expected: str) -> tuple[Any, str]:
         # fsspec says which package such an address needs.
         raise _nothing(address, "an address", f"the package for it ({error})") from None
     except Exception as error:
-        raise _nothing(address, f"what cannot be read ({said_of(error)})", expected) from None
+        raise _nothing(address, f"what cannot be read ({reason_of(error)})", expected) from None
     return system, str(root)
 
 
-def said_of(error: Exception) -> str:
+def reason_of(error: Exception) -> str:
     """Return the message of a package that cannot reach an address, without credentials."""
     return without_credentials(" ".join(str(error).split()))[:200] or type(error).__name__
 
@@ -117,8 +117,8 @@ def _copies(address: str) -> Sequence[NamedFile]:
         raise _nothing(address, "no such file") from None
     # Each package raises what it likes for a key, a network or a bucket.
     except Exception as error:
-        said = f"what cannot be copied to this machine ({said_of(error)})"
-        raise _nothing(address, said) from None
+        reason = f"what cannot be copied to this machine ({reason_of(error)})"
+        raise _nothing(address, reason) from None
     if not copies:
         raise _nothing(address, "no file there")
     return copies
@@ -353,7 +353,7 @@ class RunCopy:
             raise KeyboardInterrupt(self._unsent("has not all been sent")) from None
         # Each package raises what it likes for a key, a network or a bucket.
         except Exception as error:
-            raise RunStopped(self._unsent("cannot be sent", f" ({said_of(error)})")) from error
+            raise RunStopped(self._unsent("cannot be sent", f" ({reason_of(error)})")) from error
         self._original = Original(digest_of(self.path), sorted(now), self._sender)
         self._stamps = now
 
@@ -367,7 +367,7 @@ class RunCopy:
             raise RunStopped(
                 self._unsent(
                     "cannot be sent",
-                    f", as no file there can be removed ({said_of(unremoved)}), and this run has "
+                    f", as no file there can be removed ({reason_of(unremoved)}), and this run has "
                     f"no {' and no '.join(gone)} as the earlier one there does: remove that there",
                 )
             )
@@ -395,12 +395,12 @@ class RunCopy:
         except RunFolderError as error:
             raise RunStopped(self._unsent("cannot be sent", f", as {error}")) from None
 
-    def _unsent(self, said: str, why: str = "") -> str:
+    def _unsent(self, how: str, why: str = "") -> str:
         if self._kept_in is None:
             then = "it is lost: copy the run to a folder of this machine, and use that"
         else:
             then = f"it is kept in {self._kept_in}, and the same command sends it"
-        return f"what was written {said} to {self._there.address}{why}; {then}"
+        return f"what was written {how} to {self._there.address}{why}; {then}"
 
 
 def stamps_of(folder: Path) -> dict[str, _Stamp]:
@@ -439,7 +439,7 @@ def copied_run(source: str | Path) -> RunCopy | None:
         there.fetch(names, path)
     # Each package raises what it likes for a key, a network or a bucket.
     except Exception as error:
-        problem = f"what cannot be copied to this machine ({said_of(error)})"
+        problem = f"what cannot be copied to this machine ({reason_of(error)})"
         raise InputError([Fault(there.address, problem, _EXPECTED_FOLDER)]) from None
     return RunCopy(there, path, Original(digest_of(path), names), stamps_of(path))
 

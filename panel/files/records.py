@@ -176,8 +176,8 @@ class Report:
         name = None if field is None else printable(self._columns.get(field, field))
         self.faults.append(Fault(self.file, problem, expected, line, name, self.unit))
         if len(self.faults) >= MOST_FAULTS:
-            said = f"more than {MOST_FAULTS:,} faults; it was read no further"
-            self.faults.append(Fault(self.file, said, "the file that is meant"))
+            reason = f"more than {MOST_FAULTS:,} faults; it was read no further"
+            self.faults.append(Fault(self.file, reason, "the file that is meant"))
             raise self.error()
 
     def error(self) -> InputError:

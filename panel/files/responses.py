@@ -271,7 +271,7 @@ class _Intake:
             first, other = self._prompts.setdefault(key, (digest, place))
             if first != digest:
                 self._report.add(
-                    f"{shown(prompt_id)}, which is another prompt's, on {self._told(other)}",
+                    f"{shown(prompt_id)}, which is another prompt's, on {self._in_words(other)}",
                     "one prompt for each prompt_id",
                     line=record.line,
                     field="prompt_id",
@@ -304,13 +304,13 @@ class _Intake:
             problem, field = f"the same text by {shown(fields.get('system'))}", "text"
             expected = "a text once for each prompt and system, or a column of ids"
         self._report.add(
-            f"{problem} again, first on {self._told(first)}",
+            f"{problem} again, first on {self._in_words(first)}",
             expected,
             line=record.line,
             field=record.names[field],
         )
 
-    def _told(self, place: _Place) -> str:
+    def _in_words(self, place: _Place) -> str:
         """Return a place in words, with the file's name where it is another file."""
         file, line = place
         text = f"{self._report.unit} {line}"

@@ -154,7 +154,7 @@ def unreadable(path: Path) -> str:
         mode = path.stat().st_mode
     except (OSError, ValueError):
         return "no such file"
-    return next((said for is_so, said in _KINDS if is_so(mode)), "something that cannot be read")
+    return next((kind for is_so, kind in _KINDS if is_so(mode)), "something that cannot be read")
 
 
 def undecodable(error: UnicodeDecodeError, offset: int = 0) -> str:

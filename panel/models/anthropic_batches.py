@@ -116,11 +116,11 @@ class AnthropicBatches:
                 model = message.get("model")
                 answer = self._offline.read(200, message)
                 return BatchAnswer(name, answer, model if isinstance(model, str) else None)
-            case {"type": "errored", "error": {**said}}:
-                error = said.get("error")
+            case {"type": "errored", "error": {**failure}}:
+                error = failure.get("error")
                 kind = error.get("type") if isinstance(error, dict) else None
                 status = _STATUSES.get(kind, 500) if isinstance(kind, str) else 500
-                return BatchAnswer(name, unpaid(self._offline.read(status, said)))
+                return BatchAnswer(name, unpaid(self._offline.read(status, failure)))
         # It never began: the batch expired or was cancelled.
         reason = f"the batch brought no answer: {result.get('type') or 'no reason is given'}"
         return BatchAnswer(name, CallError(reason, kind="transient", used=NOTHING))
@@ -213,12 +213,12 @@ class AnthropicBatches:
         """Return whether the requests of an ended batch were sent under a token."""
 
         async def first() -> bytes:
-            said = b""
+            head = b""
             async for part in self._streamed(status.id):
-                said += part
-                if b"\n" in said:
+                head += part
+                if b"\n" in head:
                     break
-            return said.partition(b"\n")[0]
+            return head.partition(b"\n")[0]
 
         row = object_in(await at_provider(first(), self._client.timeout_s))
         name = None if row is None else row.get("custom_id")
@@ -254,21 +254,21 @@ def _under_token(line: bytes, token: str) -> bytes:
     return line[:start] + name + line[start + 64 :]
 
 
-def _plain_name(said: Any) -> Any:
+def _plain_name(name: Any) -> Any:
     """Return the digest that a request is named by, without the token of its batch."""
-    if not isinstance(said, str) or len(said) <= _DIGEST:
-        return said
+    if not isinstance(name, str) or len(name) <= _DIGEST:
+        return name
     try:
         # As it is in files that another system answers.
-        bytes.fromhex(said)
+        bytes.fromhex(name)
     except ValueError:
         pass
     else:
-        return said
+        return name
     try:
-        return urlsafe_b64decode(said[:_DIGEST] + "=").hex()
+        return urlsafe_b64decode(name[:_DIGEST] + "=").hex()
     except ValueError:
-        return said
+        return name
 
 
 def _made_at(batch: Any) -> float | None:
@@ -288,9 +288,11 @@ def _status(batch: Any) -> BatchStatus:
     """Return the status of a batch, as the provider describes it."""
     if not isinstance(batch, dict) or not isinstance(id_ := batch.get("id"), str) or not id_:
         raise CallError("the server gives the batch no id", kind="transient", status=502)
-    said = batch.get("request_counts")
+    listed = batch.get("request_counts")
     counts = {
-        name: n for name, n in (said if isinstance(said, dict) else {}).items() if type(n) is int
+        name: n
+        for name, n in (listed if isinstance(listed, dict) else {}).items()
+        if type(n) is int
     }
     word = str(batch.get("processing_status") or "unknown")
     phase: BatchPhase = "ended" if word == "ended" else "working"

@@ -88,14 +88,14 @@ def plain_id(id_: Any, folder: str = "") -> str:
     """Return the id of a batch or file, which can be put into an address as it is: letters, figures
     and `_ . : -`, after the provider's `folder`. Ids come from journals and servers; one with other
     characters could lead a key elsewhere on the server. Raises CallError: it is none."""
-    said = id_ if isinstance(id_, str) else ""
-    if not said.startswith(folder) or not _PLAIN_ID.fullmatch(said.removeprefix(folder)):
+    id_text = id_ if isinstance(id_, str) else ""
+    if not id_text.startswith(folder) or not _PLAIN_ID.fullmatch(id_text.removeprefix(folder)):
         raise CallError(
             f"found {shown(id_)} as the id of a batch or of its file; expected "
             f"{folder and f'{folder} and then '}letters, figures, '_', '.', ':' and '-'",
             kind="rejected",
         )
-    return said
+    return id_text
 
 
 def listed_in(page: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -162,9 +162,9 @@ def object_in(line: bytes) -> dict[str, Any] | None:
 
 def unreadable_answer() -> CallError:
     """Return the error for an answer in a provider's results that cannot be read."""
-    said = "its answer in the batch cannot be read, and is paid for; it is not asked for again"
+    reason = "its answer in the batch cannot be read, and is paid for; it is not asked for again"
     # Nobody knows what it took.
-    return CallError(said, kind="rejected", status=BROKEN, used=None)
+    return CallError(reason, kind="rejected", status=BROKEN, used=None)
 
 
 def answers_in(
@@ -413,12 +413,12 @@ class OpenAIBatches:
         response = row.get("response")
         if not isinstance(response, dict):
             match row.get("error"):
-                case {"message": str(said), **others}:
+                case {"message": str(reason), **others}:
                     code = others.get("code")
-                case said:
+                case reason:
                     code = None
             # Never begun: of a batch that expired or was cancelled.
-            message = f"the batch brought no answer: {said or code or 'no reason is given'}"
+            message = f"the batch brought no answer: {reason or code or 'no reason is given'}"
             return CallError(message, kind="transient", used=NOTHING)
         code, body = response.get("status_code"), response.get("body")
         status = code if isinstance(code, int) else 200
@@ -482,13 +482,13 @@ def _status(called: tuple[dict[str, Any], float | None]) -> BatchStatus:
     )
 
 
-def _count(said: Any) -> int:
-    return said if type(said) is int and said >= 0 else 0
+def _count(n: Any) -> int:
+    return n if type(n) is int and n >= 0 else 0
 
 
-def _errors(said: Any) -> str:
+def _errors(errors: Any) -> str:
     """Return the reasons why a batch was refused, in one line."""
-    listed = said.get("data") if isinstance(said, dict) else None
+    listed = errors.get("data") if isinstance(errors, dict) else None
     reasons = [
         " ".join(str(error.get("message") or error.get("code") or "").split())
         for error in (listed if isinstance(listed, list) else ())

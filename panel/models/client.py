@@ -75,8 +75,8 @@ def not_too_long(reply: ModelResponse) -> ModelResponse:
     """Return the same reply. Raises CallError: its text is longer than is read; `rejected`, since
     the same words would bring as long an answer and be paid for again."""
     if (length := len(reply.text)) > MOST_CHARACTERS:
-        said = f"the answer is {length:,} characters long; up to {MOST_CHARACTERS:,} are read"
-        raise CallError(said, kind="rejected", used=reply.usage or None)
+        reason = f"the answer is {length:,} characters long; up to {MOST_CHARACTERS:,} are read"
+        raise CallError(reason, kind="rejected", used=reply.usage or None)
     return reply
 
 
@@ -146,11 +146,12 @@ class ModelClient(Protocol):
 _VERSION = re.compile(r"[-:@](\d{4}-\d\d-\d\d|\d{3,8}|latest)$")
 
 
-def is_another_model(said: str, asked: str) -> bool:
+def is_another_model(answered: str, asked: str) -> bool:
     """Return whether two names are of different models. A date or number of a release at the end,
     and a path in front, make no difference."""
     first, other = (
-        _VERSION.sub("", name.casefold().rstrip("/").rpartition("/")[2]) for name in (said, asked)
+        _VERSION.sub("", name.casefold().rstrip("/").rpartition("/")[2])
+        for name in (answered, asked)
     )
     return first != other
 
@@ -195,17 +196,17 @@ def parameters_of(body: Mapping[str, Any]) -> dict[str, Any]:
     >>> parameters_of({"messages": [{"role": "user", "content": "Rate this."}], "temperature": 0})
     {'temperature': 0}
     """
-    return {str(name): _told(value) for name, value in body.items() if name not in _TEXTS}
+    return {str(name): _without_texts(value) for name, value in body.items() if name not in _TEXTS}
 
 
-def _told(value: Any) -> Any:
+def _without_texts(value: Any) -> Any:
     match value:
         case {"type": "object", "properties": _}:
             return _SCHEMA
         case Mapping():
-            return {str(name): _told(inner) for name, inner in value.items()}
+            return {str(name): _without_texts(inner) for name, inner in value.items()}
         case list() | tuple():
-            return [_told(inner) for inner in value]
+            return [_without_texts(inner) for inner in value]
         case None | bool() | int() | float():
             return value
     return scrub(str(value))[:_LONGEST]
@@ -278,8 +279,8 @@ def sound(usage: Usage) -> Usage:
 def usage_in(content: Any) -> Usage | None:
     """Return the usage that an answer's body reports, also one of an error; None where it reports
     none."""
-    said = content.get("usage") if isinstance(content, Mapping) else None
-    return completion_usage(said) or None
+    usage = content.get("usage") if isinstance(content, Mapping) else None
+    return completion_usage(usage) or None
 
 
 def completion_usage(reported: Any) -> Usage:

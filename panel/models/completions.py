@@ -140,13 +140,13 @@ def _text(message: Mapping[str, Any]) -> str:
         return text
     match message:
         # Servers that take a schema for a tool, in both of the protocol's words for one.
-        case {"tool_calls": [{"function": {"arguments": str(said)}}, *_]}:
-            return said
-        case {"function_call": {"arguments": str(said)}}:
-            return said
+        case {"tool_calls": [{"function": {"arguments": str(answer)}}, *_]}:
+            return answer
+        case {"function_call": {"arguments": str(answer)}}:
+            return answer
         # vLLM, where a model was told not to think: thoughts are no text, an object is.
-        case {"reasoning_content": str(said)} | {"reasoning": str(said)} if _is_object(said):
-            return said
+        case {"reasoning_content": str(answer)} | {"reasoning": str(answer)} if _is_object(answer):
+            return answer
     return text
 
 
@@ -164,8 +164,8 @@ def _part(part: Any) -> str:
     match part:
         case str():
             return part
-        case {"type": "text" | "output_text", "text": str(said)}:
-            return said
+        case {"type": "text" | "output_text", "text": str(text)}:
+            return text
     return ""
 
 
@@ -173,15 +173,15 @@ def _is_object(text: str) -> bool:
     return text.lstrip()[:1] == "{" and text.rstrip()[-1:] == "}"
 
 
-def short(said: Any) -> str | None:
+def short(reason: Any) -> str | None:
     """Return a reason as text; what is no reason, or an empty one, is None."""
-    if not said:
+    if not reason:
         return None
-    if not isinstance(said, str):
-        said = as_json(said).decode()
-    elif len(said) <= _LONGEST_REASON and said.isascii():
-        return said
-    return well_formed(said[:_LONGEST_REASON])
+    if not isinstance(reason, str):
+        reason = as_json(reason).decode()
+    elif len(reason) <= _LONGEST_REASON and reason.isascii():
+        return reason
+    return well_formed(reason[:_LONGEST_REASON])
 
 
 def completion_in(content: Any, status: int) -> dict[str, Any] | None:
@@ -310,8 +310,8 @@ def _explanation(error: Mapping[str, Any]) -> str:
 
 
 def _unexplained(answer: HttpResponse) -> str:
-    said = answer.body[:20_000].decode(errors="replace").strip() or "nothing"
-    return f"no chat completion but {said}" if answer.status < 300 else said
+    body = answer.body[:20_000].decode(errors="replace").strip() or "nothing"
+    return f"no chat completion but {body}" if answer.status < 300 else body
 
 
 def _fitting_status(status: int, names: Iterable[str]) -> int:

@@ -271,7 +271,7 @@ def with_headers(options: Mapping[str, Any], mask: Callable[[str], str]) -> dict
     """Return options with `mask` of each header's value in its place, however deep headers
     stand.
     """
-    return {name: _told(name, value, mask) for name, value in options.items()}
+    return {name: _masked(name, value, mask) for name, value in options.items()}
 
 
 def without_headers(options: Mapping[str, Any]) -> dict[str, Any]:
@@ -297,14 +297,14 @@ def _are_headers(name: str, value: Any) -> bool:
     return isinstance(value, Mapping) and "header" in str(name).lower()
 
 
-def _told(name: str, value: Any, mask: Callable[[str], str]) -> Any:
+def _masked(name: str, value: Any, mask: Callable[[str], str]) -> Any:
     match value:
         case Mapping() if _are_headers(name, value):
-            return {str(header).lower(): mask(str(said)) for header, said in value.items()}
+            return {str(header).lower(): mask(str(text)) for header, text in value.items()}
         case Mapping():
-            return {inner: _told(str(inner), item, mask) for inner, item in value.items()}
+            return {inner: _masked(str(inner), item, mask) for inner, item in value.items()}
         case list() | tuple():
-            return [_told(name, item, mask) for item in value]
+            return [_masked(name, item, mask) for item in value]
     return value
 
 
@@ -378,10 +378,10 @@ def header_faults(value: Any) -> Iterator[str]:
     if not isinstance(value, Mapping):
         yield "headers (a mapping from names to texts, such as {X-Title: essays})"
         return
-    for name, said in value.items():
+    for name, text in value.items():
         if not _HEADER_NAME.fullmatch(str(name)) or str(name).lower() in _HEADERS_OF_A_REQUEST:
             yield f"{name!s:.40} (no header that can be set)"
-        elif not isinstance(said, str) or not said.isascii() or not said.isprintable():
+        elif not isinstance(text, str) or not text.isascii() or not text.isprintable():
             yield f"{name} (a header's value is one line of ASCII text)"
 
 

@@ -88,10 +88,10 @@ def one_token(answer: dict[str, Any], body: Mapping[str, Any], n: int = 0) -> di
     last = body["messages"][-1]
     before = last["content"] if last["role"] == "assistant" else ""
     choice = answer["choices"][0]
-    said = choice["message"] | {"content": before + position["token"]}
+    message = choice["message"] | {"content": before + position["token"]}
     choice = choice | {
         "finish_reason": "length",
-        "message": said,
+        "message": message,
         "logprobs": {"content": [position]},
     }
     # The total as well: what is above the sum would count as thinking.

@@ -62,10 +62,10 @@ _STATUSES = {1: 499, 3: 400, 4: 504, 5: 404, 7: 403, 8: 429, 9: 400, 13: 500, 14
 
 def address_of(chat: BaseChatModel) -> str:
     """Return the address to which a chat model's batches go."""
-    said = getattr(chat, "base_url", None)
+    address = getattr(chat, "base_url", None)
     # Its form as an option, `client_options`.
-    said = said.get("api_endpoint") if isinstance(said, Mapping) else said
-    return said if isinstance(said, str) else "https://generativelanguage.googleapis.com"
+    address = address.get("api_endpoint") if isinstance(address, Mapping) else address
+    return address if isinstance(address, str) else "https://generativelanguage.googleapis.com"
 
 
 def of(client: BatchedClient) -> GeminiBatches:
@@ -111,11 +111,11 @@ class GeminiBatches:
                     reply = _with_logprobs(reply, response)
                 model = response.get("modelVersion")
                 return BatchAnswer(name, reply, model if isinstance(model, str) else None)
-            case {"key": name, "error": {**said}}:
-                code = said.get("code")
+            case {"key": name, "error": {**failure}}:
+                code = failure.get("code")
                 status = _STATUSES.get(code, code) if isinstance(code, int) else 500
                 status = status if 400 <= status < 600 else 500
-                error = {"status": str(code), **said, "code": status}
+                error = {"status": str(code), **failure, "code": status}
                 return BatchAnswer(name, unpaid(self._offline.read(status, {"error": error})))
         if row is None or "key" not in row or "request" in row:
             return None
@@ -203,8 +203,8 @@ def _with_logprobs(reply: ModelResponse, response: dict[Any, Any]) -> ModelRespo
     with suppress(ValueError):
         for candidate in GenerateContentResponse.model_validate(response).candidates or ():
             if candidate.logprobs_result is not None:
-                said = candidate.logprobs_result
-                return replace(reply, logprobs=positions_in({"logprobs": said}))
+                logprobs = candidate.logprobs_result
+                return replace(reply, logprobs=positions_in({"logprobs": logprobs}))
     return reply
 
 

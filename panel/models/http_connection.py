@@ -259,7 +259,7 @@ class _Pool:
 
 def _with_header(headers: Mapping[str, str], name: str, value: str) -> dict[str, str]:
     """Return the headers with this one in place of any of the same name, in whatever case."""
-    return {each: said for each, said in headers.items() if each.lower() != name.lower()} | {
+    return {each: text for each, text in headers.items() if each.lower() != name.lower()} | {
         name: value
     }
 

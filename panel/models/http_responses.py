@@ -71,24 +71,24 @@ class Headers(Mapping[str, str]):
         """Return whether the body comes in chunks."""
         # Looked for first, as most answers have no need to be read for it.
         is_named = b"transfer-encoding" in self._heads.lower()
-        return is_named and "chunked" in self._said("transfer-encoding")
+        return is_named and "chunked" in self._header("transfer-encoding")
 
     @property
     def keep_connection(self) -> bool:
         """Return whether libcurl has a reason to keep the connection: the answer says where it
         ends, and does not say that the connection does."""
         ends = "Content-Length" in self or "Transfer-Encoding" in self
-        closes = "close" in self._said("connection") + self._said("proxy-connection")
+        closes = "close" in self._header("connection") + self._header("proxy-connection")
         return ends and not closes and self._last.startswith(b"HTTP/1.1")
 
     @property
     def times_packed(self) -> int:
         """The number of times that the body was packed by an encoding that was asked for; other
         encodings are passed over."""
-        named = self._said("content-encoding").split(",")
+        named = self._header("content-encoding").split(",")
         return min(sum(name.strip() in _PACKINGS for name in named), _MOST_PACKINGS)
 
-    def _said(self, name: str) -> str:
+    def _header(self, name: str) -> str:
         return ",".join(self._values.get(name, ())[1:]).lower()
 
     @cached_property
@@ -236,9 +236,9 @@ def _added_up(pieces: list[dict[str, Any]], ended: bool) -> dict[str, Any] | Non
                 continue
         places.add(str(choice.get("index", 0)))
         whole["finish_reason"] = choice.get("finish_reason") or whole["finish_reason"]
-        for name, said in (choice.get("delta") or {}).items():
-            if isinstance(said, str) and name != "role":
-                message[name] = message.get(name, "") + said
+        for name, text in (choice.get("delta") or {}).items():
+            if isinstance(text, str) and name != "role":
+                message[name] = message.get(name, "") + text
         match choice.get("logprobs"):
             case {"content": [*more]}:
                 positions += more

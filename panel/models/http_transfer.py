@@ -344,7 +344,7 @@ class Transfer:
         """Return how many bytes libcurl threw away; infinite where it was not asked."""
         if not self._explains:
             return float("inf")
-        return sum(int(said[1]) for text in self._reasons if (said := _EXCESS.search(text)))
+        return sum(int(excess[1]) for text in self._reasons if (excess := _EXCESS.search(text)))
 
 
 def no_descriptor() -> OSError | None:
@@ -365,16 +365,16 @@ def _most_in_file(headers: Headers) -> int:
     return min(most_unpacked(int(length)), _MOST_FILE_BYTES)
 
 
-def _fault(curl: pycurl.Curl, code: int, said: str) -> Exception:
+def _fault(curl: pycurl.Curl, code: int, message: str) -> Exception:
     """Return why a transfer brought no answer, from libcurl's number and words for it."""
     if code == pycurl.E_OPERATION_TIMEDOUT:
         if curl.getinfo(pycurl.REQUEST_SIZE):
-            return TimeoutError(said)
-        return NoHttpResponse(f"not connected in time: {said}", is_unsent=True)
+            return TimeoutError(message)
+        return NoHttpResponse(f"not connected in time: {message}", is_unsent=True)
     # libcurl does not say why it could not open a socket; a connection that fails has a number.
     if code in _UNOPENED and not curl.getinfo(pycurl.OS_ERRNO) and (lack := no_descriptor()):
         return lack
     # Or a proxy that opens no tunnel: older versions of libcurl call it a broken connection.
     unsent = code in _UNSENT or curl.getinfo(pycurl.HTTP_CONNECTCODE) >= 300
-    reason = f"{said or 'no answer came'} (libcurl: {code})"
+    reason = f"{message or 'no answer came'} (libcurl: {code})"
     return NoHttpResponse(reason, is_unsent=unsent, is_final=code in _FINAL)

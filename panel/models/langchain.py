@@ -92,7 +92,7 @@ def refuse_unknown(kind: type[BaseChatModel], config: ModelConfig) -> None:
     takes."""
     known = {name for field, info in kind.model_fields.items() for name in (field, info.alias)}
     if unknown := [name for name in config.options if name not in known]:
-        raise ConfigurationError(_told(unknown, kind, config))
+        raise ConfigurationError(_unknown_options(unknown, kind, config))
 
 
 def hint_on_options(error: Exception, module: str, config: ModelConfig) -> str:
@@ -108,10 +108,10 @@ def hint_on_options(error: Exception, module: str, config: ModelConfig) -> str:
     kind = getattr(import_module(module), error.title, None)
     if not forbidden or not isinstance(kind, type) or not issubclass(kind, BaseModel):
         return ""
-    return f". {_told(forbidden, kind, config)}"
+    return f". {_unknown_options(forbidden, kind, config)}"
 
 
-def _told(unknown: list[str], kind: type[BaseModel], config: ModelConfig) -> str:
+def _unknown_options(unknown: list[str], kind: type[BaseModel], config: ModelConfig) -> str:
     takes = option_names(kind)
     hint = did_you_mean(unknown[0], takes)
     return (
@@ -217,8 +217,8 @@ def _of_mapping(mapping: Mapping[Any, Any], depth: int) -> dict[str, Any]:
         if _HEADERS.search(name) and isinstance(value, Mapping):
             # A header may change an answer, and any of them may be a secret.
             plain[name] = {
-                str(header).lower(): digest(str(said))
-                for header, said in value.items()
+                str(header).lower(): digest(str(text))
+                for header, text in value.items()
                 if not _SECRET.search(str(header))
             }
         else:
@@ -446,8 +446,8 @@ class LangChainClient:
         # LangChain gives a message an id of its own where the provider has none.
         id_ = meta.get("id") or (message.id if not _is_langchains(message.id) else None)
         model = meta.get("model_name") or meta.get("model")
-        said = hash(repr((message.content, getattr(message, "tool_calls", None))))
-        if (doubt := self._strays.doubt(asked, said, id_, model)) is not None:
+        content = hash(repr((message.content, getattr(message, "tool_calls", None))))
+        if (doubt := self._strays.doubt(asked, content, id_, model)) is not None:
             raise CallError(f"{doubt}; it is not used", kind="transient", status=BROKEN, used=None)
 
     async def aclose(self) -> None:
@@ -467,9 +467,9 @@ class LangChainClient:
         elif not options:
             message = await self._chat.ainvoke(messages, config)
         else:
-            with overheard(self._chat) as said:
+            with overheard(self._chat) as logprobs:
                 message = await self._chat.ainvoke(messages, config, **options)
-            message.response_metadata.setdefault("logprobs", next(iter(said), None))
+            message.response_metadata.setdefault("logprobs", next(iter(logprobs), None))
         return only(message, choices.n)
 
     def _structured_output(self, request: ModelRequest) -> Runnable[Any, Any] | None:
@@ -534,7 +534,7 @@ def as_reply(message: BaseMessage, latency_s: float) -> ModelResponse:
     calls = getattr(message, "tool_calls", None) or ()
     # Where structured output is a tool's arguments, they are the answer.
     text = json.dumps(calls[0]["args"], ensure_ascii=False) if calls else message.text
-    reason = next((said for name in _REASONS if (said := short(meta.get(name)))), "stop").lower()
+    reason = next(filter(None, (short(meta.get(name)) for name in _REASONS)), "stop").lower()
     declined = short(message.additional_kwargs.get("refusal")) or _blocked(meta)
     refusal = declined or (reason if reason in _REFUSING else None)
     return ModelResponse(

@@ -81,15 +81,15 @@ def overheard(chat: BaseChatModel) -> Iterator[list[Any]]:
 
         async def generate_content(**request: Any) -> Any:
             response = await generate(**request)
-            if (said := _overheard.get()) is not None:
-                said += [candidate.logprobs_result for candidate in response.candidates or ()]
+            if (results := _overheard.get()) is not None:
+                results += [candidate.logprobs_result for candidate in response.candidates or ()]
             return response
 
         models.generate_content = generate_content
-    said: list[Any] = []
-    token = _overheard.set(said)
+    results: list[Any] = []
+    token = _overheard.set(results)
     try:
-        yield said
+        yield results
     finally:
         _overheard.reset(token)
 
@@ -97,18 +97,18 @@ def overheard(chat: BaseChatModel) -> Iterator[list[Any]]:
 def positions_in(metadata: Mapping[str, Any]) -> tuple[Position, ...]:
     """Return the log-probabilities of an answer, token by token, from a message's response
     metadata; none where their form is not known."""
-    said = _plain(metadata.get("logprobs"))
+    logprobs = _plain(metadata.get("logprobs"))
     try:
-        match said:
+        match logprobs:
             case {"content": [*_]}:
-                return positions_of(said)
+                return positions_of(logprobs)
             # Ollama's has no object around it.
             case [*positions]:
                 return positions_of({"content": positions})
             case {"top_candidates": tops, "chosen_candidates": chosen}:
                 return tuple(_of_google(chosen or (), tops or ()))
             case {"tokens": [*tokens], "top_logprobs": [*tops]}:
-                own = said.get("token_logprobs") or [None] * len(tokens)
+                own = logprobs.get("token_logprobs") or [None] * len(tokens)
                 return tuple(_of_older_protocol(tokens, tops, own))
     except (AttributeError, LookupError, TypeError, ValueError):
         pass
@@ -120,11 +120,11 @@ def _is_of(chat: BaseChatModel, providers: Sequence[str]) -> bool:
     return any(name in chat._llm_type for name in providers)
 
 
-def _plain(said: Any) -> Any:
+def _plain(value: Any) -> Any:
     """Return a value without objects of packages such as Ollama's and LiteLLM's."""
-    if isinstance(said, list | tuple):
-        return [_plain(item) for item in said]
-    return mended(said.model_dump() if isinstance(said, BaseModel) else said)
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return mended(value.model_dump() if isinstance(value, BaseModel) else value)
 
 
 def _of_google(
@@ -304,8 +304,8 @@ def answer_in(error: Exception, latency_s: float) -> ModelResponse | None:
     bodies = list(_bodies(error))
     for body in bodies:
         # Groq's word for what its model said where it had to keep to a schema.
-        if isinstance(said := body.get("failed_generation"), str) and said:
-            return ModelResponse(well_formed(said), finish_reason="stop", latency_s=latency_s)
+        if isinstance(text := body.get("failed_generation"), str) and text:
+            return ModelResponse(well_formed(text), finish_reason="stop", latency_s=latency_s)
     complaint = _complaint(error, bodies)
     if is_filtered(complaint):
         why = short(complaint.message) or "content_filter"
@@ -357,9 +357,9 @@ def _not_connected(error: Exception) -> str:
     their own in front."""
     if not _has_class(error, _NOT_CONNECTED):
         return ""
-    said = [str(cause) for cause in _causes(error) if isinstance(cause, OSError)]
-    said += [str(cause) for cause in _causes(error)]
-    return well_formed(scrub(" ".join(next(filter(None, said), "").split()))[:200])
+    reasons = [str(cause) for cause in _causes(error) if isinstance(cause, OSError)]
+    reasons += [str(cause) for cause in _causes(error)]
+    return well_formed(scrub(" ".join(next(filter(None, reasons), "").split()))[:200])
 
 
 def _has_class(error: BaseException, classes: frozenset[tuple[str, str]]) -> bool:
@@ -407,10 +407,10 @@ def _complaint(error: Exception, bodies: list[Mapping[str, Any]]) -> Complaint:
     """Return the provider's complaint; its status is 0 where none came."""
     names = {str(body[name]) for body in bodies for name in _CODES if body.get(name)}
     for cause in _causes(error):
-        names |= {said for name in _CODES if isinstance(said := getattr(cause, name, None), str)}
-    said = [body.get(name) for body in bodies for name in ("message", "Message", "detail")]
+        names |= {code for name in _CODES if isinstance(code := getattr(cause, name, None), str)}
+    texts = [body.get(name) for body in bodies for name in ("message", "Message", "detail")]
     # What LangChain wraps, it repeats.
-    parts = dict.fromkeys(text for text in said if isinstance(text, str))
+    parts = dict.fromkeys(text for text in texts if isinstance(text, str))
     message = " ".join(parts) or str(error)[:20_000]
     return Complaint(message, _status(error), frozenset(names))
 

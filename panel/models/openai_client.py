@@ -173,11 +173,11 @@ class OpenAIClient(BaseModel):
     @property
     def settings(self) -> Mapping[str, Any]:
         """See `persona_panel.models.batches.BatchClient`."""
-        said: dict[str, Any] = {
+        parameters: dict[str, Any] = {
             name: self.headers.get(header) for name, header in HEADER_OPTIONS.items()
         }
-        said |= {"seed": self.seed, "extra_body": without_headers(self.extra_body) or None}
-        return {name: value for name, value in said.items() if value is not None}
+        parameters |= {"seed": self.seed, "extra_body": without_headers(self.extra_body) or None}
+        return {name: value for name, value in parameters.items() if value is not None}
 
     @property
     def header_names(self) -> Sequence[str]:
@@ -209,12 +209,12 @@ class OpenAIClient(BaseModel):
         try:
             reply = self.read_answer(completion, latency_s)
         except SeveralChoices as error:
-            said, used = f"{self.base_url}: {error}", usage_in(completion)
+            message, used = f"{self.base_url}: {error}", usage_in(completion)
             # Asked again, it would be paid for again and be as odd.
-            raise CallError(said, kind="rejected", used=used or None) from None
+            raise CallError(message, kind="rejected", used=used or None) from None
         except (AttributeError, LookupError, TypeError, ValueError):
-            said = f"{self.base_url}: the answer is not a chat completion"
-            fault = CallError(said, kind="transient", status=BROKEN, used=usage_in(completion))
+            message = f"{self.base_url}: the answer is not a chat completion"
+            fault = CallError(message, kind="transient", status=BROKEN, used=usage_in(completion))
             raise fault from None
         return not_too_long(reply)
 
@@ -288,10 +288,10 @@ class OpenAIClient(BaseModel):
                 raise self._fault(complaint, answer, content)
             self._remember(blamed)
 
-    def _require_own(self, completion: Mapping[str, Any], asked: int, said: int) -> None:
+    def _require_own(self, completion: Mapping[str, Any], asked: int, answered: int) -> None:
         """Refuse a completion that may be the answer to another request."""
         id_, model = completion.get("id"), completion.get("model")
-        if (doubt := self._strays.doubt(asked, said, id_, model)) is not None:
+        if (doubt := self._strays.doubt(asked, answered, id_, model)) is not None:
             self._wire.distrust()
             # What the answer to this one took, nobody knows.
             said_so = one_line(f"{self.base_url}: {doubt}; it is not used", self.base_url)

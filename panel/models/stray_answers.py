@@ -52,7 +52,7 @@ class _KnownAnswer(NamedTuple):
     had it."""
 
     asked: int
-    said: int
+    answered: int
     taken: TakenAnswer | None = None
     n: int = 1
 
@@ -93,16 +93,16 @@ class StrayAnswers:
         for asked in list(self._suspects):
             self._take_back_first(asked)
 
-    def doubt(self, asked: int, said: int, id_: Any, model: Any) -> str | None:
+    def doubt(self, asked: int, answered: int, id_: Any, model: Any) -> str | None:
         """Return why an answer may be another request's; None where nothing says so.
 
         Args:
             asked: a digest of the request.
-            said: a digest of the answer.
+            answered: a digest of the answer.
             id_: the answer's id, of any type.
             model: who answered, by the answer, of any type.
         """
-        reason = self._doubt_id(asked, said, id_) or self._doubt_model(
+        reason = self._doubt_id(asked, answered, id_) or self._doubt_model(
             model, was_doubted=asked in self._doubted
         )
         if reason is None:
@@ -115,19 +115,19 @@ class StrayAnswers:
                 del self._doubted[next(iter(self._doubted))]
         return reason
 
-    def _doubt_id(self, asked: int, said: int, id_: Any) -> str | None:
+    def _doubt_id(self, asked: int, answered: int, id_: Any) -> str | None:
         if self._repeats_ids or not isinstance(id_, str) or not id_:
             return None
         answers = self._answers
         if (before := answers.get(id_)) is None:
-            answers[id_] = _KnownAnswer(asked, said, being_taken())
+            answers[id_] = _KnownAnswer(asked, answered, being_taken())
             if len(answers) > _MOST_IDS:
                 del answers[next(iter(answers))]
             return None
         # Some servers keep answers, too.
         if before.asked == asked:
             return None
-        is_copy = before.said == said
+        is_copy = before.answered == answered
         if not is_copy and not _UNIQUE.search(id_.rpartition("-")[2]):
             return None
         # A server that answers too often may do so more than once, always with the same answer.

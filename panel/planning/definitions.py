@@ -135,13 +135,13 @@ def file_settings(path: Path, overrides: PanelOverrides) -> dict[str, Any]:
     """Return the arguments of `PanelPlan.of` that a panel file has, those that `overrides` replace
     replaced; raises as `load_definition` and `overriding`."""
     file = load_definition(path, PanelFile)
-    said = dict(file) | {
+    fields = dict(file) | {
         "personas": shipped_or_relative(path, file.personas, persona_library.shipped()),
         "rubric": shipped_or_relative(path, file.rubric, rubric_library.shipped()),
     }
     if isinstance(file.prompt, str | Path):
-        said["prompt"] = path.parent / file.prompt
-    return said | overriding(path, file, overrides)
+        fields["prompt"] = path.parent / file.prompt
+    return fields | overriding(path, file, overrides)
 
 
 def overriding(path: Path, file: PanelFile, overrides: PanelOverrides) -> dict[str, Any]:
@@ -204,13 +204,13 @@ def _replaced(
     if [config.id for config in chosen] != [config.id for config in file.models]:
         replaced["models"] = ", ".join(config.id for config in chosen)
     # The values may be long, and are in run.json.
-    said = [
+    changed = [
         name
         for name, value in options.items()
         if any(name in own and own[name] != value for own in map(_settings, chosen))
     ]
-    if said:
-        replaced["options"] = ", ".join(said)
+    if changed:
+        replaced["options"] = ", ".join(changed)
     return replaced
 
 

@@ -240,5 +240,5 @@ def unwritten(path: Path, error: OSError) -> Abort:
     """Return the error of a run that ends because its results cannot be written."""
     if not is_lack_of_room(error):
         return Abort(str(error))
-    said = f"{written_place(path)} cannot be written ({error.strerror})"
-    return Abort(f"{said}; make room, then run the same command again")
+    reason = f"{written_place(path)} cannot be written ({error.strerror})"
+    return Abort(f"{reason}; make room, then run the same command again")

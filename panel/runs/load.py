@@ -199,7 +199,7 @@ def _restore_calls(run: Run, path: Path) -> None:
             estimated=Estimated(
                 count_in(calls["estimated"]["calls"]), _usages(calls["estimated"]["usage"])
             ),
-            odd={name: str(said) for name, said in calls["odd_usage"].items()},
+            odd={name: str(counts) for name, counts in calls["odd_usage"].items()},
             faults=Counter({name: count_in(n) for name, n in calls["faults"].items()}),
             before=Spending(
                 count_in(calls["earlier_runs"]["calls"]), _usages(calls["earlier_runs"]["usage"])

@@ -39,7 +39,7 @@ from persona_panel.files.named_files import (
     RunCopy,
     Telling,
     digest_of,
-    said_of,
+    reason_of,
     show_as,
     stamps_of,
     untold,
@@ -425,8 +425,8 @@ class _KeptRun:
         # Each package raises what it likes for a key, a network or a bucket.
         except Exception as error:
             raise RunFolderError(
-                f"{self._there.address} cannot be {done} ({said_of(error)}); check the address and "
-                "the permissions, or choose another --out"
+                f"{self._there.address} cannot be {done} ({reason_of(error)}); check the address "
+                "and the permissions, or choose another --out"
             ) from None
 
     @contextmanager

@@ -138,12 +138,12 @@ def _digest(server: SubmittedTo) -> bytes:
     written."""
     settings = {name: value for name, value in server.settings.items() if name not in _HARMLESS}
     provider = server.spec.partition(":")[0]
-    said = orjson.dumps(
+    content = orjson.dumps(
         [provider, server.address, server.key_env, settings],
         option=orjson.OPT_SORT_KEYS,
         default=dict,
     )
-    return hashlib.sha256(said).hexdigest().encode()
+    return hashlib.sha256(content).hexdigest().encode()
 
 
 @dataclass(frozen=True)

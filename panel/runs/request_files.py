@@ -109,7 +109,7 @@ class _LeftOut:
     """The rows of one kind that were left out: how many, where the first are, and what the first
     says."""
 
-    said: str
+    reason: str
     places: list[str] = field(default_factory=list)
     n: int = 0
 
@@ -162,9 +162,11 @@ class _Reading:
     def sentences(self) -> Iterator[str]:
         """Return what was left out, a sentence for each kind."""
         for why, rows in self._left_out.items():
-            said = _SENTENCES[why].format(n=f"{rows.n:,}", rows="row" if rows.n == 1 else "rows")
+            sentence = _SENTENCES[why].format(
+                n=f"{rows.n:,}", rows="row" if rows.n == 1 else "rows"
+            )
             first = ", ".join(rows.places) + (", …" if rows.n > len(rows.places) else "")
-            yield f"{said}{rows.said and f' ({rows.said})'}: {first}"
+            yield f"{sentence}{rows.reason and f' ({rows.reason})'}: {first}"
 
     def _read(self, line: bytes) -> BatchAnswer | None:
         """Read the answer in a line, as the batches of the model read it whose request it
@@ -188,8 +190,8 @@ class _Reading:
             return "no JSON"
         return None if isinstance(row, dict) and row.keys() in self._requests else "no answer"
 
-    def _leave_out(self, why: str, place: str, said: str = "") -> None:
-        rows = self._left_out.setdefault(why, _LeftOut(said))
+    def _leave_out(self, why: str, place: str, reason: str = "") -> None:
+        rows = self._left_out.setdefault(why, _LeftOut(reason))
         rows.n += 1
         if len(rows.places) < _SHOWN:
             rows.places.append(place)

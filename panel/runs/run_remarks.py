@@ -29,11 +29,11 @@ from persona_panel.statistics.core.table import Coverage
 
 def run_remarks(run: Run) -> list[str]:
     """Return what the run's calls cost, and its folder."""
-    said = [sentence for sentence, _ in spending_sentences(run)]
+    remarks = [sentence for sentence, _ in spending_sentences(run)]
     # A copy is not at its address yet: who sends it says so.
     if run.folder is not None and not is_copy(run.folder):
-        said.append(f"The run is in {shown_folder(run.folder)}")
-    return said
+        remarks.append(f"The run is in {shown_folder(run.folder)}")
+    return remarks
 
 
 def demonstration_notice(*models: str) -> list[str]:
@@ -241,5 +241,5 @@ def call_tables(run: Run) -> Iterator[Table]:
     yield Table("usage", (Key("of"), Key("model")), columns, rows)
     faults = [{"fault": name, "n": n} for name, n in sorted(calls.faults.items())]
     yield Table("faults", (Key("fault"),), (Column("n", "whole"),), faults)
-    odd = [{"model": model, "usage": said} for model, said in sorted(calls.odd.items())]
+    odd = [{"model": model, "usage": counts} for model, counts in sorted(calls.odd.items())]
     yield Table("odd_usage", (Key("model"),), (Column("usage", "text"),), odd)

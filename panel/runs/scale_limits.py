@@ -121,7 +121,7 @@ def unit_of_ratings(rubric: Rubric) -> FigureUnit:
     return SHARES_OF_RESPONSES if are_preferences(rubric) else POINTS
 
 
-def composite_told(rubric: Rubric) -> str:
+def composite_in_words(rubric: Rubric) -> str:
     """Say from which dimensions the composite is formed, how, and between which values it lies.
 
     Args:

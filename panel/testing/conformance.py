@@ -105,26 +105,31 @@ def check_provider(provider: Provider, config: ModelConfig) -> None:
         isinstance(client.capabilities, Capabilities),
         f"capabilities is a Capabilities, found {type(client.capabilities).__name__}",
     )
-    said, again = _said(client), _said(provider.client(config, True))
-    require(said == again, f"two clients of one config have other parameters: {said}, {again}")
+    parameters, again = _parameters(client), _parameters(provider.client(config, True))
+    require(
+        parameters == again,
+        f"two clients of one config have other parameters: {parameters}, {again}",
+    )
     for secret in _secrets_of(config):
-        require(secret not in said, "parameters hold a key or password of the config")
+        require(secret not in parameters, "parameters hold a key or password of the config")
     with suppress(PanelError):
         other = provider.client(config.model_copy(update={"model": f"{config.model}-other"}), False)
-        require(_said(other) != said, f"another model has the same parameters: {said}")
+        require(
+            _parameters(other) != parameters, f"another model has the same parameters: {parameters}"
+        )
     cold, warm = (
         provider.client(config.model_copy(update={"temperature": degree}), False)
         for degree in (0.0, 1.0)
     )
     require(
-        warm.capabilities.deterministic_text or _said(cold) != _said(warm),
+        warm.capabilities.deterministic_text or _parameters(cold) != _parameters(warm),
         f"another temperature has the same parameters, and capabilities do not say "
-        f"deterministic_text: {said}",
+        f"deterministic_text: {parameters}",
     )
     with suppress(ConfigurationError):
         other = provider.client(config.changed(options={"persona_panel": 1}), False)
         require(
-            _said(other) != said,
+            _parameters(other) != parameters,
             "an option changes nothing in parameters: hand config.options on to the model, or "
             "refuse them by persona_panel.models.config.refuse_options",
         )
@@ -141,7 +146,7 @@ def check_provider(provider: Provider, config: ModelConfig) -> None:
         asyncio.run(_check_unsent(provider.client(gone, False)))
 
 
-def _said(client: ModelClient) -> str:
+def _parameters(client: ModelClient) -> str:
     try:
         return json.dumps(dict(client.parameters), sort_keys=True)
     except (TypeError, ValueError) as error:
@@ -303,19 +308,19 @@ def check_stopping_rule(rule: StoppingRule) -> None:
     rubric = load_definition(rubrics.shipped()["debate-speech"], Rubric)
     name = rubric.dimensions[0].id
 
-    def said(judge: str, turn: int, score: float | None, status: Status = "scored") -> Judgment:
+    def judgment(judge: str, turn: int, score: float | None, status: Status = "scored") -> Judgment:
         scores = {} if score is None else {name: score}
         who = Judge(judge, "m", "dimensions")
         abstained = status == "abstained" or None
         return Judgment("p", "r", "s", who, status, round=turn, scores=scores, abstained=abstained)
 
-    first = [said("a", 1, 2.0), said("b", 1, 4.0), said("c", 1, None, "failed")]
-    second = [*first, said("a", 2, 3.0), said("b", 2, None, "abstained")]
+    first = [judgment("a", 1, 2.0), judgment("b", 1, 4.0), judgment("c", 1, None, "failed")]
+    second = [*first, judgment("a", 2, 3.0), judgment("b", 2, None, "abstained")]
     cases: Sequence[list[Judgment]] = [
         first,
         second,
-        [*second, said("a", 3, 3.0), said("b", 3, 3.0)],
-        [said(judge, 1, None, "abstained") for judge in "ab"],
+        [*second, judgment("a", 3, 3.0), judgment("b", 3, 3.0)],
+        [judgment(judge, 1, None, "abstained") for judge in "ab"],
     ]
     for judgments in cases:
         before = copy.deepcopy(judgments)
@@ -350,9 +355,9 @@ def check_persona_set(personas: str | Path | PersonaSet) -> None:
             raise AssertionError(f"the persona set is not valid: {error}") from None
     for field in ("label", "description"):
         described = [persona for persona in persona_set.personas if persona != NO_PERSONA]
-        said = [getattr(persona, field).strip() for persona in described]
-        require(all(said), f"a persona's {field} is blank")
-        require(len(set(said)) == len(said), f"two personas have one {field}")
+        texts = [getattr(persona, field).strip() for persona in described]
+        require(all(texts), f"a persona's {field} is blank")
+        require(len(set(texts)) == len(texts), f"two personas have one {field}")
 
 
 _ASKED = ModelRequest("You judge.", ("Say 7.",))
@@ -375,8 +380,8 @@ def check_batch_client(client: ModelClient, timeout_s: float = 60.0) -> None:
     require(isinstance(client, BatchClient), "the client is no `BatchClient`")
     assert isinstance(client, BatchClient)  # noqa: S101
     require(client.address.startswith("http"), f"address is a web address, found {client.address}")
-    said = orjson.dumps(dict(client.settings)).decode()
-    require(SECRETS.scrub(said) == said, "settings have no key in them")
+    settings = orjson.dumps(dict(client.settings)).decode()
+    require(SECRETS.scrub(settings) == settings, "settings have no key in them")
     asyncio.run(_checked(client, client.batches(), timeout_s))
 
 

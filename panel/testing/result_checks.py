@@ -282,9 +282,9 @@ def _check_a_loss(
         except AssertionError:
             raise
         except Exception as error:
-            said = f"{type(error).__name__}: {error}"
+            reason = f"{type(error).__name__}: {error}"
             raise AssertionError(
-                f"a run ends with its worker that was killed ({said}); the methods of its handle "
+                f"a run ends with its worker that was killed ({reason}); the methods of its handle "
                 "raise WorkerLost"
             ) from error
         n = run.coverage.expected

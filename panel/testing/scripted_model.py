@@ -74,11 +74,11 @@ def ok(
     """
 
     def body(call: Call) -> bytes:
-        said = default_text(call.payload) if text is None else text
-        message = {"role": "assistant", "content": said, "refusal": refusal}
+        content = default_text(call.payload) if text is None else text
+        message = {"role": "assistant", "content": content, "refusal": refusal}
         choice: dict[str, Any] = {"index": 0, "message": message, "finish_reason": finish_reason}
-        choice["logprobs"] = _logprobs(call.payload, said, logprobs)
-        used = _usage(call.payload, said, reasoning) if usage is None else usage
+        choice["logprobs"] = _logprobs(call.payload, content, logprobs)
+        used = _usage(call.payload, content, reasoning) if usage is None else usage
         return _completion(call.payload, choice, used)
 
     return Answer(body)

@@ -162,7 +162,7 @@ def _require_served(store: ReplyStore, expected: _Expected, when: str) -> None:
         require(
             _values(served) == _values(reply),
             f"what was put is not served {when} as it was, but for cached=True: "
-            f"found {_told(served, reply)}, expected {_told(reply, served)}",
+            f"found {_in_words(served, reply)}, expected {_in_words(reply, served)}",
         )
 
 
@@ -172,12 +172,14 @@ def _values(reply: ModelResponse | None) -> dict[str, Any] | None:
     return {field.name: getattr(reply, field.name) for field in fields(reply)}
 
 
-def _told(reply: ModelResponse | None, other: ModelResponse | None) -> str:
+def _in_words(reply: ModelResponse | None, other: ModelResponse | None) -> str:
     """Return a reply in words; where there is another, what differs."""
-    said, others = _values(reply), _values(other)
-    if said is None or others is None:
+    values, others = _values(reply), _values(other)
+    if values is None or others is None:
         return str(reply)[:200]
-    differing = [f"{name}={said[name]!r}"[:200] for name in said if said[name] != others[name]]
+    differing = [
+        f"{name}={values[name]!r}"[:200] for name in values if values[name] != others[name]
+    ]
     return ", ".join(differing)
 
 

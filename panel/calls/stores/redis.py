@@ -162,11 +162,11 @@ def is_worth_another(error: BaseException) -> bool:
     return isinstance(error, WITHOUT_ANSWER) and not isinstance(error, _REFUSED)
 
 
-def said_by(error: Exception) -> str:
+def message_of(error: Exception) -> str:
     """Return an error's message on one line."""
     # Without our script, in which a server may quote it and redis-py does.
-    said = re.sub(r"^Command # \d+ \(EVAL .*?\) of pipeline caused error: ", "", str(error))
-    return re.sub(r",? script: \w{40},.*", "", said).rstrip(".") or type(error).__name__
+    message = re.sub(r"^Command # \d+ \(EVAL .*?\) of pipeline caused error: ", "", str(error))
+    return re.sub(r",? script: \w{40},.*", "", message).rstrip(".") or type(error).__name__
 
 
 logger = logging.getLogger(__name__)
@@ -433,7 +433,7 @@ class RedisReplyStore(JournaledStore):
                 result = work()
             except WITHOUT_ANSWER as error:
                 if is_worth_another(error):
-                    self._outage.failed(asked_at, said_by(error), self._longest_s)
+                    self._outage.failed(asked_at, message_of(error), self._longest_s)
                 raise
             self._outage.answered()
             return result
@@ -450,7 +450,7 @@ class RedisReplyStore(JournaledStore):
             if not is_worth_another(error):
                 raise self._refused(error) from None
             raise CacheUnreachable(
-                f"the cache {self._location} does not answer ({said_by(error)}); see that its "
+                f"the cache {self._location} does not answer ({message_of(error)}); see that its "
                 "server runs and can be reached, then run the same command again"
             ) from None
         except redis.RedisError as error:
@@ -462,8 +462,8 @@ class RedisReplyStore(JournaledStore):
 
     def _refused(self, error: redis.RedisError) -> CacheUnreachable:
         return CacheUnreachable(
-            f"the cache {self._location} refuses to work ({said_by(error)}); put that right on its "
-            "server, then run the same command again"
+            f"the cache {self._location} refuses to work ({message_of(error)}); put that right on "
+            "its server, then run the same command again"
         )
 
     def _opened(self) -> bool:
@@ -473,7 +473,7 @@ class RedisReplyStore(JournaledStore):
             info = self._client.info()
         except redis.RedisError as error:
             raise ConfigurationError(
-                f"the cache {self._location} cannot be used ({said_by(error)}); see that its "
+                f"the cache {self._location} cannot be used ({message_of(error)}); see that its "
                 f"server runs, and that {ENVIRONMENT_VARIABLE} says its address and password"
             ) from None
         if info.get("role") == "slave":

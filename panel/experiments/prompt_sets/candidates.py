@@ -282,7 +282,7 @@ def kept_items(
     """Return the items that all rules of a source keep, and what each rule drops."""
     steps, dropped = [], []
     for rule in source.keep:
-        what, kind = _told(rule)
+        what, kind = _in_words(rule)
         step, kind = f"{source.id}: {what}", rule.reason or kind
         kept, out = [], []
         seen: dict[tuple[str, ...], str] = {}
@@ -310,7 +310,7 @@ def _named(source: ItemSource) -> Iterator[tuple[str, str]]:
         yield from (("keep", name) for name in (rule.field, *rule.unique) if name is not None)
 
 
-def _told(rule: KeepRule) -> tuple[str, str]:
+def _in_words(rule: KeepRule) -> tuple[str, str]:
     """Return a rule in words, and why items are dropped by it that gives no reason."""
     if rule.unique:
         return f"first of each {', '.join(rule.unique)}", "the same as an earlier item"

@@ -117,15 +117,15 @@ def read_by(
     raises Unreadable where neither answer can be read."""
     reply = yield request
     try:
-        return read(_said(reply))
+        return read(_text_of(reply))
     except Unreadable as error:
         if reply.finish_reason == "length":
             raise
         message = correction(str(error), "Give the JSON object again.")
-    return read(_said((yield replace(request, exchange=((reply.text, message),)))))
+    return read(_text_of((yield replace(request, exchange=((reply.text, message),)))))
 
 
-def _said(reply: ModelResponse) -> str:
+def _text_of(reply: ModelResponse) -> str:
     if reply.refusal is not None:
         raise Unreadable(f"the model declined: {reply.refusal}")
     if reply.finish_reason == "length":

@@ -38,7 +38,7 @@ def strata_differ(rows: Sequence[Row], statistic: str, name: str, by: str) -> li
     if not shown:
         tests = counted(len(tested), "test")
         return [f"{_first_upper(name)} is not shown to differ by {by} ({tests})."]
-    largest = first_of([*map(_told, shown)], _SHOWN)
+    largest = first_of([*map(_in_words, shown)], _SHOWN)
     return [f"{_first_upper(name)} differs by {by}: {largest}."]
 
 
@@ -55,7 +55,7 @@ def _value_in(row: Row) -> str:
     return f"{number(row.value)} ({of})"
 
 
-def _told(row: Row) -> str:
+def _in_words(row: Row) -> str:
     on = "" if row.dimension == ALL else f" on {dimension_called(row.dimension)}"
     low, high = row.ci_low, row.ci_high
     ends = (low, high) if row.value > 0 else (-high, -low)

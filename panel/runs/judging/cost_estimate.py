@@ -424,23 +424,23 @@ def cost_result(estimates: Sequence[CostEstimate]) -> Result:
 def _total(estimates: Sequence[CostEstimate]) -> str:
     least = sum(estimate.calls_at_least for estimate in estimates)
     most = sum(estimate.calls_at_most for estimate in estimates)
-    said = f"Total: {least:,} calls"
+    sentence = f"Total: {least:,} calls"
     if least != most:
         n = sum(estimate.calls for estimate in estimates)
-        said = (
+        sentence = (
             f"Total: {least:,} to {most:,} calls, depending on the answers; tokens and dollars are "
             f"for {n:,}"
         )
     known = [estimate.usd for estimate in estimates if estimate.usd is not None]
     if known:
-        said += f", ${math.fsum(known):,.4f}"
+        sentence += f", ${math.fsum(known):,.4f}"
         if dates := {
             estimate.prices_as_of for estimate in estimates if estimate.prices_as_of is not None
         }:
-            said += f" by prices as of {max(dates)}"
+            sentence += f" by prices as of {max(dates)}"
     if len(known) < len(estimates):
-        said += ", plus the models whose price is unknown" if known else ", cost unknown"
-    return f"{said}. Retries, and repeated calls after an unparsed answer, are not included."
+        sentence += ", plus the models whose price is unknown" if known else ", cost unknown"
+    return f"{sentence}. Retries, and repeated calls after an unparsed answer, are not included."
 
 
 def _remarks(estimates: Sequence[CostEstimate]) -> list[str]:
@@ -452,13 +452,13 @@ def _remarks(estimates: Sequence[CostEstimate]) -> list[str]:
         for name, models in tokenizers.items()
     )
     cached = sum(estimate.of - estimate.judgments for estimate in estimates)
-    said = [
+    remarks = [
         f"No model was called. {cached:,} results are in the cache already. Tokens are counted by "
         f"{counted}."
     ]
     if room := sum(estimate.reasoning_tokens for estimate in estimates):
-        said.append(
+        remarks.append(
             f"{room:,} of the tokens out are the room that models which reason have for thinking: "
             "the most that they may use of it."
         )
-    return said
+    return remarks

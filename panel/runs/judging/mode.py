@@ -86,12 +86,12 @@ class PointwiseEstimator:
     def _follow(self, response: Response) -> None:
         """Follow one response through the rounds, as `persona_panel.graphs.judging` leads it."""
         context, rules = self._context, self._context.deliberation
-        said: list[Judgment] = []
+        judgments: list[Judgment] = []
         whole = True
         for judge in context.judges:
             part = self._parts[judge.model]
             judgment, missing = self._cached.of(judge_one(judge, response, context))
-            said.append(judgment)
+            judgments.append(judgment)
             part.of += 1
             if missing is not None:
                 whole = False
@@ -100,22 +100,24 @@ class PointwiseEstimator:
                     part.add_requests(missing.request, missing.left_of(self._calls[judge.model]))
         if rules is None:
             return
-        while whole and self._goes_on(said, rules):
-            now, again = latest_judgments(said), []
+        while whole and self._goes_on(judgments, rules):
+            now, again = latest_judgments(judgments), []
             for judge in context.judges:
                 if may_revise(now[judge]):
-                    judgment, missing = self._cached.of(revise_one(judge, response, said, context))
+                    judgment, missing = self._cached.of(
+                        revise_one(judge, response, judgments, context)
+                    )
                     again.append(judgment)
                     if missing is not None:
                         whole = False
                         self._revision(judge, judgment, missing)
-            said += again
+            judgments += again
         if not whole:
-            self._unknown_rounds(response, said, rules)
+            self._unknown_rounds(response, judgments, rules)
 
-    def _goes_on(self, said: Sequence[Judgment], rules: Deliberation) -> bool:
+    def _goes_on(self, judgments: Sequence[Judgment], rules: Deliberation) -> bool:
         try:
-            return should_continue(said, rules, self._context.output_rubric)
+            return should_continue(judgments, rules, self._context.output_rubric)
         except StoppingRuleError as error:
             raise ConfigurationError(f"{error}; repair the rule") from error
 
@@ -131,15 +133,15 @@ class PointwiseEstimator:
             part.add_requests(missing.request, _revising(missing.left_of(self._calls[judge.model])))
 
     def _unknown_rounds(
-        self, response: Response, said: Sequence[Judgment], rules: Deliberation
+        self, response: Response, judgments: Sequence[Judgment], rules: Deliberation
     ) -> None:
         """Count the rounds that come after one that the cache does not hold whole: what peers will
         say is not known. All are reckoned with, and everybody to change a rating in each."""
-        last = max(judgment.round for judgment in said)
+        last = max(judgment.round for judgment in judgments)
         # The cache's own words would have been taken; what it lacks may be a judgment.
         judges = [
             judge
-            for judge, judgment in latest_judgments(said).items()
+            for judge, judgment in latest_judgments(judgments).items()
             if may_revise(judgment) or judgment.status == "skipped"
         ]
         left = rules.rounds + 1 - last
@@ -221,9 +223,9 @@ class Pointwise:
         InputError: there are some."""
         faults = []
         persona = longest_persona(self.plan.personas)
-        said = "with the question"
+        blocks = "with the question"
         if self.plan.settings.deliberation is not None:
-            said += " and the peers' readings"
+            blocks += " and the peers' readings"
         for model in self.plan.models:
             window = model.context_window
             if window is None:
@@ -240,7 +242,7 @@ class Pointwise:
                         Fault(
                             file=f"{response.prompt_id}/{response.id}",
                             field="response",
-                            found=f"about {needed:,} tokens {said}",
+                            found=f"about {needed:,} tokens {blocks}",
                             expected=f"at most {window:,}, the context of {model.id}: shorten the "
                             "response, leave this model out, or set its context_window in a panel "
                             "file if it takes more",

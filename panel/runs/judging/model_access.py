@@ -96,13 +96,13 @@ async def traced(
 
 
 def _messages(request: ModelRequest) -> list[dict[str, str]]:
-    said = [("system", request.system)] if request.system else []
-    said.append(("user", "".join(request.blocks)))
+    messages = [("system", request.system)] if request.system else []
+    messages.append(("user", "".join(request.blocks)))
     for answered, asked in request.exchange:
-        said += [("assistant", answered), ("user", asked)]
+        messages += [("assistant", answered), ("user", asked)]
     if request.prefill:
-        said.append(("assistant", request.prefill))
-    return [{"role": role, "content": SECRETS.scrub(content)} for role, content in said]
+        messages.append(("assistant", request.prefill))
+    return [{"role": role, "content": SECRETS.scrub(content)} for role, content in messages]
 
 
 logger = logging.getLogger(__name__)

@@ -6,7 +6,7 @@ import pytest
 
 from persona_panel.rubrics import CategoryScale, Composite, RealScale, Rubric
 from persona_panel.rubrics.comparison import preferred
-from persona_panel.runs.scale_limits import composite_told
+from persona_panel.runs.scale_limits import composite_in_words
 from tests.helpers.judgments import a_dimension
 
 CLARITY = a_dimension("clarity").model_copy(update={"label": "Clarity"})  # 1 to 10
@@ -57,12 +57,12 @@ def test_each_rule_has_its_sentence(dimensions, composite, told):  # type: ignor
     that is the same for all."""
     rule = None if composite is None else Composite(**composite)
     rubric = Rubric(id="r", label="R", question="How?", dimensions=dimensions, composite=rule)
-    assert composite_told(rubric) == f"Composite: {told.format(*ENDS)}."
-    assert composite_told(preferred(rubric)) == (
+    assert composite_in_words(rubric) == f"Composite: {told.format(*ENDS)}."
+    assert composite_in_words(preferred(rubric)) == (
         "Composite: Preferred, from 0 (to none of the others) to 1 (to all of the others)."
     )
 
 
 def test_categories_alone_have_no_composite() -> None:
     """A rubric of categories without a rule has no composite, and no sentence on it."""
-    assert composite_told(Rubric(id="r", label="R", question="How?", dimensions=(KIND,))) == ""
+    assert composite_in_words(Rubric(id="r", label="R", question="How?", dimensions=(KIND,))) == ""
