@@ -82,7 +82,7 @@ class PanelCommand(_Exemplified):
 
     def __init__(self, *args: Any, **settings: Any) -> None:
         super().__init__(*args, **settings)
-        self._judges = any(param.opts[0] == "--panel" for param in self.params)
+        self._judges = {"--panel", "--model"} <= {param.opts[0] for param in self.params}
         options = [param for param in self.params if isinstance(param, click.Option)]
         n_hidden = sum(option.hidden for option in options)
         if n_hidden or any(_is_cut(text) for text in (self.help, *(o.help for o in options))):

@@ -18,6 +18,7 @@ from persona_panel.files.secrets.visible import say, standard_output, visible
 if TYPE_CHECKING:
     from persona_panel.results.result import Result
     from persona_panel.runs.run import Run
+    from persona_panel.statistics.core.table import Ratings
     from persona_panel.study.collection import CollectedStudy, ReadAnswers
     from persona_panel.study.packet import StudyKey
 
@@ -132,7 +133,8 @@ def _design(ctx: click.Context, _: click.Parameter, name: str | None) -> str | N
     type=click.Choice(list(_FORMATS)),
     default="html",
     show_default=True,
-    help="Pages to send, or an import for Label Studio or Potato.",
+    help="Pages to send, or an import for Label Studio or Potato. `people collect` reads answers "
+    "of pages alone.",
 )
 @click.option(
     "--items",
@@ -250,8 +252,12 @@ def make(
         f"{visible(str(key))} from raters: it says which text is whose.",
         err=True,
     )
-    collect = command_line("people collect", [folder, "ANSWERS"], {"--out": "ratings.csv"})
-    NextStep("when raters have sent their answers, collect them", collect).say()
+    if form == "html":
+        answers = folder / "answers"
+        collect = command_line(
+            "people collect", [folder, answers], {"--out": folder / "ratings.csv"}
+        )
+        NextStep(f"put the files that raters send back into {answers}, then", collect).say()
 
 
 def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
@@ -305,7 +311,7 @@ def _writer(form: str) -> Callable[..., list[Path]]:
     return writer
 
 
-@click.command(cls=PanelCommand, example="study answers/*.json --out ratings.csv")
+@click.command(cls=PanelCommand, example="study study/answers --out ratings.csv")
 @click.argument("folder", metavar="STUDY")
 @click.argument("answers", metavar="ANSWERS…", nargs=-1, required=True)
 @click.option("--out", metavar="FILE", required=True, help="A CSV file for the ratings.")
@@ -332,7 +338,7 @@ def collect(
     exclude_failed: int | None,
     output: ResultOutput,
 ) -> None:
-    """Unblind ANSWERS, the files that raters sent back, of the study in the folder STUDY.
+    """Unblind ANSWERS, the files that raters sent back or a folder of them, of the study STUDY.
 
     Writes FILE with the scores and, next to it, the ranks and a folder with the raters' reasons,
     from which a panel can infer scores. `agree` and `people correlate` read the ratings. Prints
@@ -345,11 +351,21 @@ def collect(
     Exit status: 0; 1, answers are missing, or a file was refused; 2, bad input, or no file could
     be used.
     """
+    from persona_panel.cli.report import write_report
+    from persona_panel.files.aligned_ratings import load_human_ratings
     from persona_panel.files.errors import ConfigurationError
     from persona_panel.files.outputs import require_ending
+    from persona_panel.files.ratings import load_ratings
+    from persona_panel.reports.page.report import report_of
+    from persona_panel.results.conclusions.wording import counted
     from persona_panel.results.requirements.of_result import result_figures
     from persona_panel.runs.load import load_run
-    from persona_panel.study.collection import collect_study, files_of_tasks, write_tables
+    from persona_panel.study.collection import (
+        collect_study,
+        rating_tables,
+        require_run_of,
+        write_tables,
+    )
     from persona_panel.study.packet import read_key
     from persona_panel.study.study_result import (
         agreement_by_task,
@@ -364,39 +380,42 @@ def collect(
     collected = collect_study(key, read, exclude_failed)
     if not collected.ratings and (failed := [each for each in collected.progress if each.excluded]):
         raise ConfigurationError(
-            f"all {len(failed):,} raters who answered are left out for attention checks that they "
-            "failed: nothing is written; choose a higher --exclude-failed"
+            "nothing is written: attention checks that they failed leave out all who answered, "
+            f"{counted(len(failed), 'rater')}; choose a higher --exclude-failed"
         )
     of_questions, of_raters = repeat_reliability(collected.ratings, key.rubric)
     calibration = calibration_agreement(collected.ratings, key.rubric)
-    run = None if panel is None else load_run(panel)
-    written = write_tables(key, collected.ratings, Path(out), overwrite=overwrite)
-    for path in written:
-        say(f"Written: {visible(str(path))}", err=True)
-    files = {task: at for task, at in files_of_tasks(key, Path(out)).items() if at in written}
+    # All is found out before anything is written.
+    ratings = {task: load_ratings(rows)
+               for task, rows in rating_tables(key, collected.ratings).items()}  # fmt: skip
     several = len({rating.rater for rating in collected.ratings}) > 1
     result = collection_result(
         key, read, collected, [*of_questions, *of_raters], calibration, out,
-        agreement_by_task(files) if several else None,
+        agreement_by_task(ratings) if several else None,
     )  # fmt: skip
+    run = None if panel is None else load_run(panel)
     if run is not None:
-        result = _beside_panel(result, run, files, Path(out))
+        require_run_of(run, str(panel), key)
+        result = _beside_panel(result, run, ratings)
     output.gate.refuse_unknown(lambda: result_figures(result))
+    written = write_tables(key, collected.ratings, Path(out), overwrite=overwrite)
+    for path in written:
+        say(f"Written: {visible(str(path))}", err=True)
+    if run is not None:
+        page = report_of(run, load_human_ratings(written[0]))
+        write_report(page, Path(out).with_name(f"{Path(out).stem}-panel.html"))
     output.show(result, status=_status(read, collected))
 
 
-def _beside_panel(result: Result, run: Run, files: Mapping[str, Path], out: Path) -> Result:
-    """Compare a run with the ratings of each task, and write its page beside people's."""
+def _beside_panel(result: Result, run: Run, ratings: Mapping[str, Ratings]) -> Result:
+    """Compare a run with people's ratings of each task."""
     from dataclasses import replace
 
     from persona_panel.analyses.correlate import correlate
-    from persona_panel.cli.report import write_report
-    from persona_panel.files.aligned_ratings import load_human_ratings
-    from persona_panel.reports.page.report import report_of
 
     tables, said = list(result.tables), list(result.conclusion)
-    for task, file in files.items():
-        beside = correlate(run, str(file))
+    for task, of_people in ratings.items():
+        beside = correlate(run, of_people)
         shown = next(table for table in beside.tables if table.title)
         whole = beside["statistics"]
         # `people correlate` is there to require figures of one task.
@@ -407,18 +426,17 @@ def _beside_panel(result: Result, run: Run, files: Mapping[str, Path], out: Path
             replace(whole, name=f"panel_{task}", columns=columns),
         ]
         said.append(f"Panel, {task}: {beside.conclusion[0]}")
-    humans = load_human_ratings(str(next(iter(files.values()))), None)
-    write_report(report_of(run, humans), out.with_name(f"{out.stem}-panel.html"))
     return replace(result, tables=tables, conclusion=said, next_step="")
 
 
-@click.command(cls=PanelCommand, example="study answers/*.json")
+@click.command(cls=PanelCommand, example="study study/answers")
 @click.argument("folder", metavar="STUDY")
 @click.argument("answers", metavar="[ANSWERS…]", nargs=-1)
 @result_options("missing <= 0", "missing[rater-01] <= 5")
 @refusals_without_calls
 def status(folder: str, answers: tuple[str, ...], output: ResultOutput) -> None:
-    """List the raters of the study in the folder STUDY, and what is missing of their ANSWERS.
+    """List the raters of the study in the folder STUDY, and what is missing of their ANSWERS, files
+    or a folder of them.
 
     Exit status: 0, all is answered; 1, answers are missing, or a file was refused; 2, bad input.
     """

@@ -151,9 +151,9 @@ def align_ratings(
     for name in shared:
         if name in ours.categories:
             ours, theirs = _with_categories(ours, theirs, name)
-    theirs = _with_remark(theirs, unsaid)
-    # What is on the panel's scale, as nobody said otherwise, is.
+    # What is on the panel's scale, as nobody said otherwise, is; ranks are on none.
     if not theirs.lower_is_better:
+        theirs = _with_remark(theirs, unsaid)
         theirs = replace(theirs, scales={**unsaid, **theirs.scales})
     return ours, theirs
 

@@ -159,7 +159,7 @@ class RowLines:
 def json_of(path: Path) -> Any:
     """Read a file of JSON. Raises OSError: as `RegularFile`; InputError: it is too large;
     ValueError: it holds none, or is nested too deeply."""
-    return json_in(content_of(path))
+    return json_in(content_of(path).removeprefix(codecs.BOM_UTF8))
 
 
 def json_in(content: bytes) -> Any:

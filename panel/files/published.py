@@ -364,8 +364,9 @@ def _critical_questions(file: Path, mapping: ColumnMapping) -> PublishedData:
         raise InputError([Fault(str(file), unreadable(file), "a file of JSON")]) from None
     except ValueError:
         document = None
-    if not isinstance(document, dict):
-        report.add("no object in JSON", "an object with an intervention for each name")
+    if not isinstance(document, dict) or not document:
+        found = "no interventions" if document == {} else "no object in JSON"
+        report.add(found, "an object with an intervention for each name")
         raise report.error()
     responses: PublishedRows = []
     ratings: PublishedRows = []

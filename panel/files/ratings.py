@@ -20,6 +20,7 @@ from persona_panel.files.named_files import local_run
 from persona_panel.files.outputs import DECIMAL, DecimalSign
 from persona_panel.files.records import (
     ColumnMapping,
+    DataTable,
     GivenMapping,
     Report,
     Source,
@@ -205,7 +206,7 @@ _COMMAS = {".": "decimal commas", "": "commas between thousands"}
 
 
 def load_ratings(
-    source: Source,
+    source: Source | DataTable,
     *,
     min_raters: int = 1,
     mapping: ColumnMapping | None = None,
@@ -217,7 +218,7 @@ def load_ratings(
     """Read ratings.
 
     `source` is a run's folder, a .jsonl, .ndjson, .json, .csv, .tsv (each also with .gz) or
-    .parquet file, `-` for JSONL on standard input, or an open stream of JSONL.
+    .parquet file, `-` for JSONL on standard input, an open stream of JSONL, or a table in memory.
 
     A long file has a line for each rating: `item`, `rater`, and `score`, `rank` (1 the best, ties
     may share a rank) or `label` (the name of a category, whatever its case); optionally
@@ -308,8 +309,11 @@ def _renamed(rows: Iterable[Given], path: Path, columns: Mapping[str, str]) -> I
 
 
 def _of_file(
-    source: Source, min_raters: int, mapping: ColumnMapping | None, decimal: DecimalSign | None
-) -> Ratings:
+    source: Source | DataTable,
+    min_raters: int,
+    mapping: ColumnMapping | None,
+    decimal: DecimalSign | None,
+) -> Ratings:  # fmt: skip
     mapping, raters = _without_raters(mapping)
     fields = RATING_FIELDS.mapped(mapping, source)
     if raters is not None:
@@ -394,7 +398,7 @@ def _score(value: Any, kind: str | None, line: int, report: Report, commas: str 
     return math.nan if is_unclear else score_of(pointed, kind, line, report)
 
 
-def _is_csv(source: Source) -> bool:
+def _is_csv(source: Source | DataTable) -> bool:
     """Return whether cells may have the apostrophe that our own CSV files put before = and the
     like."""
     if not isinstance(source, str | Path):

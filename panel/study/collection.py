@@ -7,6 +7,7 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import chain
 from math import isfinite
 from pathlib import Path
 from typing import Any, Literal
@@ -15,6 +16,7 @@ import orjson
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from persona_panel.files.aligned_ratings import LEAST_SHARE
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.limits import json_of
 from persona_panel.files.outputs import (
@@ -25,9 +27,11 @@ from persona_panel.files.outputs import (
     writing,
 )
 from persona_panel.files.selections import PROBABILITY
-from persona_panel.files.wording import explain, printable, shown, unreadable
+from persona_panel.files.wording import explain, printable, shown, some, unreadable
+from persona_panel.results.conclusions.wording import counted
 from persona_panel.rubrics import ItemForm, Rubric, Scale
-from persona_panel.rubrics.rubric import CategoryScale
+from persona_panel.rubrics.rubric import CategoryScale, RealScale
+from persona_panel.runs.run import Run
 from persona_panel.study.design import SetRole
 from persona_panel.study.packet import (
     NOT_ASSESSABLE,
@@ -137,15 +141,17 @@ def sealed(document: Mapping[str, Any]) -> dict[str, Any]:
     return {**document, "sha256": digest_of_json(document)}
 
 
-def read_answers(files: Iterable[Path], key: StudyKey) -> ReadAnswers:
-    """Read files of answers; each that cannot be used is left out with its fault: another study's
-    or packet's, one whose rater was shown something else or did not consent, whose digest is not
-    that of its answers, or with an answer that is none of its scale. Of two of a packet the later
-    counts."""
+def read_answers(paths: Iterable[Path], key: StudyKey) -> ReadAnswers:
+    """Read files of answers, of a folder all that end in .json; each that cannot be used is left
+    out with its fault: another study's or packet's, one whose rater was shown something else or did
+    not consent, whose digest is not that of its answers, or with an answer that is none of its
+    scale. Of two of a packet the later counts."""
     latest: dict[str, tuple[KeyedPacket, StudyAnswers, str]] = {}
     faults: list[Fault] = []
     replaced: list[str] = []
-    for path in files:
+    named = ([*sorted(path.glob("*.json"))] or [path] if path.is_dir() else [path]
+             for path in paths)  # fmt: skip
+    for path in chain.from_iterable(named):
         read = _read(path, key)
         if isinstance(read, Fault):
             faults.append(read)
@@ -403,9 +409,59 @@ def _ratings_of(key: StudyKey, packet: KeyedPacket, answers: StudyAnswers) -> li
     return ratings
 
 
-_COLUMNS = ("item", "rater", "dimension", "score", "prompt", "source")
-_RANK_COLUMNS: tuple[str, ...] = ("item", "rater", "rank", "prompt", "source")
-_LABEL_COLUMNS: tuple[str, ...] = ("item", "rater", "dimension", "label", "prompt", "source")
+def rating_tables(key: StudyKey, ratings: Iterable[TextRating]) -> dict[str, list[dict[str, Any]]]:
+    """Return the ratings as rows that `load_ratings` reads, by task: `scores`, `labels` of
+    dimensions that are categories, and `ranks`, each where there are any.
+
+    Of a text that a rater saw twice they are the first answers. Items are called `prompt_id/id`, as
+    those of a run. A column `group` has the groups of raters who have them; scores and labels of
+    texts that `select` drew have its column `inclusion_probability`, for `people calibrate`.
+    """
+    groups = {packet.rater: packet.group for packet in key.packets}
+    labels = set(key.rubric.categories)
+    tables = dict[str, list[dict[str, Any]]]()
+    for rating in ratings:
+        if rating.role == "repeat":
+            continue
+        item = f"{rating.prompt_id}/{rating.response}"
+        known: dict[str, str | None] = {"prompt": rating.prompt_id, "source": rating.system}
+        if any(groups.values()):
+            known["group"] = groups[rating.rater]
+        own = {"item": item, "rater": rating.rater}
+        if rating.rank is not None:
+            tables.setdefault("ranks", []).append(own | {"rank": rating.rank} | known)
+        if key.inclusion is not None:
+            known[PROBABILITY] = repr(key.inclusion[item])
+        for name, value in rating.scores.items():
+            task, column = ("labels", "label") if name in labels else ("scores", "score")
+            row = own | {"dimension": name, column: value} | known
+            tables.setdefault(task, []).append(row)
+    return {task: tables[task] for task in ("scores", "labels", "ranks") if task in tables}
+
+
+def require_run_of(run: Run, name: str, key: StudyKey) -> None:
+    """Raise InputError where a run, called `name` in the fault, judged less than 80 % of the
+    study's texts, or by a rubric that shares no dimension with the study's, or not its scale."""
+    judged = {f"{response.prompt_id}/{response.id}" for response in run.items}
+    asked = {f"{of.prompt_id}/{text.response}" for _, of, text in key.texts() if text.response}
+    faults = []
+    if len(absent := sorted(asked - judged)) > (1 - LEAST_SHARE) * len(asked):
+        problem = f"{len(absent):,} of the study's {counted(len(asked), 'text')} not judged"
+        faults.append((f"{problem}: {some(absent)}", "a run of the study's texts"))
+    own, others = ({each.id: each.scale for each in rubric.dimensions}
+                   for rubric in (key.rubric, run.rubric))  # fmt: skip
+    shared = own.keys() & others.keys()
+    if "rate" in key.tasks and (
+        not shared or any(_ends(own[name]) != _ends(others[name]) for name in shared)
+    ):
+        expected = f"dimensions and scales of the study's rubric, {key.rubric.id}"
+        faults.append((f"a run by the rubric {run.rubric.id}", expected))
+    if faults:
+        raise InputError([Fault(name, *fault, field="--panel") for fault in faults])
+
+
+def _ends(scale: Scale | RealScale | CategoryScale) -> tuple[float, float] | tuple[str, ...]:
+    return scale.names if isinstance(scale, CategoryScale) else (scale.min, scale.max)
 
 
 def write_tables(
@@ -414,30 +470,23 @@ def write_tables(
     """Write what was collected; return the files written.
 
     `out` has the scores, and where nothing was to be scored the ranks; next to it are, named after
-    it, `-rankings.csv`, `-labels.csv` of dimensions that are categories, and the folder
-    `-justifications` with responses.jsonl, rubric.yaml and ratings.csv. Of a text that a rater saw
-    twice, the first answers are written. Items are called `prompt_id/id`, as those of a run. Scores
-    and labels of texts that `select` drew have its column `inclusion_probability`, for `people
-    calibrate`. Raises InputError where such files are there with anything else, and not to be
-    overwritten, RunFolderError where one cannot be written.
+    it, `-rankings.csv`, `-labels.csv`, and the folder `-justifications` with responses.jsonl,
+    rubric.yaml and ratings.csv; the tables are those of `rating_tables`. Raises InputError where
+    such files are there with anything else, and not to be overwritten, RunFolderError where one
+    cannot be written.
     """
-    kept = [rating for rating in ratings if rating.role != "repeat"]
-    labels = set(key.rubric.categories)
-    scores = list(_rows(kept, {dimension.id for dimension in key.rubric.numeric}))
-    ranks = _ranks(kept)
-    at = files_of_tasks(key, out)
-    files: dict[Path, bytes] = {}
-    if scores:
-        files[out] = _csv(*_with_inclusion(key, *_with_groups(key, _COLUMNS, scores)))
-    if ranks:
-        files[at["ranks"]] = _csv(*_with_groups(key, _RANK_COLUMNS, ranks))
-    if labels and (rows := list(_rows(kept, labels))):
-        files[at["labels"]] = _csv(*_with_inclusion(key, *_with_groups(key, _LABEL_COLUMNS, rows)))
-    if any(rating.reason for rating in kept):
+    at = {
+        "scores": out, "labels": _next_to(out, "-labels.csv"),
+        "ranks": _next_to(out, "-rankings.csv") if "rate" in key.tasks else out,
+    }  # fmt: skip
+    tables = rating_tables(key, ratings)
+    files = {at[task]: _csv(rows) for task, rows in tables.items()}
+    kept = [rating for rating in ratings if rating.role != "repeat" and rating.reason]
+    if kept:
         files |= _justifications(key, kept, _next_to(out, "-justifications"))
     # What an earlier collection has written must not stand for this one.
-    endings = ("-rankings.csv", "-labels.csv")
-    stale = {out, *(_next_to(out, ending) for ending in endings)} - set(files)
+    stale = {out, *(_next_to(out, ending) for ending in ("-rankings.csv", "-labels.csv"))}
+    stale -= set(files)
     with writing(out):
         if not overwrite:
             _refuse_others(files, stale)
@@ -447,14 +496,6 @@ def write_tables(
             make_private_folder(path.parent)
             replace_file(path, content)
     return list(files)
-
-
-def files_of_tasks(key: StudyKey, out: Path) -> dict[str, Path]:
-    """Return where `write_tables` writes scores, ranks and labels, as far as it does."""
-    ranks, labels = _next_to(out, "-rankings.csv"), _next_to(out, "-labels.csv")
-    if "rate" not in key.tasks:
-        return {"ranks": out}
-    return {"scores": out, "labels": labels, "ranks": ranks}
 
 
 def _refuse_others(files: Mapping[Path, bytes], stale: Iterable[Path]) -> None:
@@ -472,48 +513,12 @@ def _next_to(out: Path, ending: str) -> Path:
     return out.with_name(out.stem + ending)
 
 
-def _csv(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> bytes:
-    lines = [[cell_of(value) if isinstance(value, str) else value for value in row] for row in rows]
-    return csv_for_user([columns, *lines])
-
-
-def _with_inclusion(
-    key: StudyKey, columns: Sequence[str], rows: Sequence[Sequence[Any]]
-) -> tuple[Sequence[str], list[Sequence[Any]]]:
-    """Return a table with the probability of each row's item, where items were drawn."""
-    if key.inclusion is None:
-        return columns, list(rows)
-    known = key.inclusion
-    return (*columns, PROBABILITY), [(*row, repr(known[row[0]])) for row in rows]
-
-
-def _with_groups(
-    key: StudyKey, columns: Sequence[str], rows: Sequence[Sequence[Any]]
-) -> tuple[Sequence[str], Sequence[Sequence[Any]]]:
-    """Return a table with the group of each row's rater, where raters have groups."""
-    groups = {packet.rater: packet.group for packet in key.packets}
-    if all(group is None for group in groups.values()):
-        return columns, rows
-    return (*columns, "group"), [(*row, groups[row[1]]) for row in rows]
-
-
-def _item(rating: TextRating) -> str:
-    return f"{rating.prompt_id}/{rating.response}"
-
-
-def _ranks(ratings: Iterable[TextRating]) -> list[tuple[Any, ...]]:
-    return [
-        (_item(rating), rating.rater, rating.rank, rating.prompt_id, rating.system)
-        for rating in ratings
-        if rating.rank is not None
-    ]
-
-
-def _rows(ratings: Iterable[TextRating], dimensions: set[str]) -> Iterator[tuple[Any, ...]]:
-    for rating in ratings:
-        for name, value in rating.scores.items():
-            if name in dimensions:
-                yield _item(rating), rating.rater, name, value, rating.prompt_id, rating.system
+def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    cells = (
+        [cell_of(value) if isinstance(value, str) else value for value in row.values()]
+        for row in rows
+    )
+    return csv_for_user([list(rows[0]), *cells])
 
 
 def _justifications(
@@ -522,39 +527,34 @@ def _justifications(
     """Return raters' reasons as responses, an item for each text and rater, the rubric to infer
     scores by, and the raters' own scores (or ranks) of the same items."""
     prompts = {prompt.prompt_id: prompt.prompt for prompt in key.prompts}
-    written = [rating for rating in ratings if rating.reason]
-    ranks_alone = "rate" not in key.tasks
-    ids = [f"{rating.response}~{rating.rater}" for rating in written]
     lines = b"".join(
         orjson.dumps(
             {
-                "prompt_id": rating.prompt_id, "id": own, "prompt": prompts[rating.prompt_id],
+                "prompt_id": rating.prompt_id, "id": f"{rating.response}~{rating.rater}",
+                "prompt": prompts[rating.prompt_id],
                 "context": f"The reasons are about the text that the reader calls {rating.label}.",
                 "response": rating.reason, "system": rating.system, "rater": rating.rater,
-                "item": _item(rating),
+                "item": f"{rating.prompt_id}/{rating.response}",
             }
         )
         + b"\n"
-        for rating, own in zip(written, ids, strict=True)
+        for rating in ratings
     )  # fmt: skip
-    of_reasons = [replace(each, response=own) for each, own in zip(written, ids, strict=True)]
-    if ranks_alone:
-        columns, rows = _RANK_COLUMNS, _ranks(of_reasons)
-    else:
-        # A file has scores or labels: labels where the rubric has nothing else.
-        numeric = {dimension.id for dimension in key.rubric.numeric}
-        columns = _COLUMNS if numeric else _LABEL_COLUMNS
-        rows = list(_rows(of_reasons, numeric or set(key.rubric.categories)))
+    # A file has scores, labels or ranks: what comes first of what there is.
+    rows = next(iter(rating_tables(key, ratings).values()), [])
+    for row in rows:
+        row["item"] += f"~{row['rater']}"
+        for name in ("group", PROBABILITY):
+            row.pop(name, None)
     rubric = inferring_rubric(key.rubric).model_dump(
         mode="json", exclude_none=True, exclude={"variants"}
     )
-    return {
-        folder / "responses.jsonl": lines,
-        folder / "rubric.yaml": yaml.safe_dump(
-            rubric, sort_keys=False, allow_unicode=True
-        ).encode(),
-        folder / "ratings.csv": _csv(columns, rows),
+    files = {
+        "responses.jsonl": lines,
+        "rubric.yaml": yaml.safe_dump(rubric, sort_keys=False, allow_unicode=True).encode(),
     }
+    files |= {"ratings.csv": _csv(rows)} if rows else {}
+    return {folder / name: content for name, content in files.items()}
 
 
 def inferring_rubric(rubric: Rubric) -> Rubric:

@@ -461,18 +461,21 @@ def _refuse_impossible(sizes: Sequence[int], settings: StudySettings) -> None:
 
 
 def _refuse_readings(sizes: Sequence[int], settings: StudySettings) -> None:
-    raters, blocks = settings.raters, [_n_blocks(size, settings.readings) for size in sizes]
-    asked = f"--readings {settings.readings} with {counted(raters, 'rater')}"
-    if (most := max(blocks)) > raters:
-        raise ConfigurationError(
-            f"{asked}: a prompt of {counted(max(sizes), 'text')} makes {most} sets, and no rater "
-            f"sees a prompt twice; {most} raters would do"
-        )
-    if sum(blocks) < raters:
-        raise ConfigurationError(
-            f"{asked}: there are {sum(blocks)} sets, so that some raters would see none; "
-            f"{sum(blocks)} raters would do"
-        )
+    raters, asked = settings.raters, settings.readings
+    blocks = {n: [_n_blocks(size, n) for size in sizes] for n in range(1, max(raters, asked) + 1)}
+    most, total = max(blocks[asked]), sum(blocks[asked])
+    if most <= raters <= total:
+        return
+    why = f"there are {counted(total, 'set')}, so that some raters would see none"
+    if most > raters:
+        why = f"a prompt of {counted(max(sizes), 'text')} makes {most} sets, and no rater sees two"
+    fitting = (n for n, of in blocks.items() if max(of) <= raters <= sum(of))
+    nearest = min(fitting, key=lambda n: abs(n - asked), default=None)
+    instead = "" if nearest is None else f" or --readings {nearest}"
+    raise ConfigurationError(
+        f"--readings {asked} with {counted(raters, 'rater')}: {why}; "
+        f"--raters {most if most > raters else total}{instead} would do"
+    )
 
 
 def _n_blocks(size: int, readings: int) -> int:

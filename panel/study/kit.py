@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from random import Random
 from typing import Any
+from unicodedata import normalize
 
 from persona_panel.files.attributes import rater_attributes
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
@@ -56,15 +57,28 @@ def disciplines_of(file: str) -> dict[str, str]:
     InputError: it cannot be read, or a name or a discipline cannot be used; lists every fault."""
     table = rater_attributes(file)
     disciplines = {name: known.get("discipline") or "" for name, known in table.values.items()}
-    faults = [
-        Fault(file, f"no discipline of {name!r}", "one of each", field="discipline")
-        for name, discipline in disciplines.items()
-        if not discipline
-    ]
+    lacking = [name for name, discipline in disciplines.items() if not discipline]
+    faults = []
+    if lacking:
+        whose = f"no discipline of {some(lacking)}"
+        faults.append(Fault(file, whose, "one of each, in a column discipline", field="discipline"))
     faults += [
         Fault(file, repr(name), "letters, digits, - and _: packets are called so", field="rater")
         for name in disciplines
         if not name.replace("-", "").replace("_", "").isalnum()
+    ]
+    by_file: dict[str, list[str]] = {}
+    for name in disciplines:
+        by_file.setdefault(normalize("NFC", name).casefold(), []).append(name)
+    faults += [
+        Fault(
+            file,
+            some(names),
+            "names that differ by more than case: each names a file",
+            field="rater",
+        )
+        for names in by_file.values()
+        if len(names) > 1
     ]
     faults += [
         Fault(file, repr(name), "another name: results use it", field="discipline")

@@ -23,6 +23,7 @@ from persona_panel.statistics import correlation, krippendorff_alpha
 from persona_panel.statistics.core.arrays import Statistic
 from persona_panel.statistics.core.display import ALL, COMPOSITE
 from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.statistics.core.table import Ratings
 from persona_panel.study.collection import CollectedStudy, ReadAnswers, TextRating
 from persona_panel.study.kit import Study
 from persona_panel.study.packet import StudyKey
@@ -276,13 +277,12 @@ def progress_result(read: ReadAnswers, collected: CollectedStudy) -> Result:
     return Result("people status", conclusion, [*_progress_tables(read, collected, {})])
 
 
-def agreement_by_task(files: Mapping[str, Path]) -> tuple[Table, list[str]]:
-    """Return how far raters agree in each file of ratings, by its task: Kendall's W, with the
-    p-value of a permutation test, and Krippendorff's α, as `agree` has them; and its conclusion.
-    Raises InputError where one cannot be read."""
+def agreement_by_task(ratings: Mapping[str, Ratings]) -> tuple[Table, list[str]]:
+    """Return how far raters agree on each task: Kendall's W, with the p-value of a permutation
+    test, and Krippendorff's α, as `agree` has them; and its conclusion."""
     rows, said, whole = list[dict[str, Any]](), list[str](), set[str]()
-    for task, file in files.items():
-        result = agree(str(file))
+    for task, of_raters in ratings.items():
+        result = agree(of_raters)
         said.append(f"{task.capitalize()}: {result.conclusion[0]}")
         lines: dict[str, dict[str, Any]] = {}
         for row in result["statistics"].rows:
@@ -375,12 +375,13 @@ def collection_result(
         conclusion += agreement[1]
     options: dict[str, str | int | Path] = {"--human": out}
     correlate = command_line("people correlate", ["RUN"], options)
-    next_step = f"`{correlate}` compares a panel with these ratings."
+    next_step = f"`{correlate}` compares a panel, whose run is in RUN, with these ratings."
     if "rate" in key.tasks and "selected" in facts:
         conclusion += _selection(facts)
         next_step = (
             "Ratings have the inclusion probabilities of `select`, by which "
-            f"`{command_line('people calibrate', ['RUN'], options)}` weighs them."
+            f"`{command_line('people calibrate', ['RUN'], options)}` weighs them (RUN: the folder "
+            "of the panel's run)."
         )
     return Result("people collect", conclusion, tables, next_step=next_step)
 

@@ -431,12 +431,11 @@ STUDY: dict[str, Check] = {
     r"(?P<expected>[\d,]+) answers are missing|(?P<all>, all that was asked|; of their answers "
     r"none is missing))?\.": _progress,
     r"Ratings have the inclusion probabilities of `select`, by which `persona-panel people "
-    r"calibrate RUN --human \S+` weighs them\.": (
+    r"calibrate RUN --human \S+` weighs them \(RUN: the folder of the panel's run\)\.": (
         lambda found, beside: beside.summary["study"][0]["answered"] > 0
     ),
-    r"`persona-panel people correlate RUN --human \S+` compares a panel with these ratings\.": (
-        lambda found, beside: beside.summary["study"][0]["answered"] > 0
-    ),
+    r"`persona-panel people correlate RUN --human \S+` compares a panel, whose run is in RUN, with "
+    r"these ratings\.": (lambda found, beside: beside.summary["study"][0]["answered"] > 0),
     r"(?P<n>[\d,]+) of (?P<of>[\d,]+) selected items? (?:has|have) no rating: corrected means are "
     r"then unbiased only if it is chance which these are\.": _unrated,
     r"(?P<raters>\d+) raters?, (?P<texts>\d+) texts? to (?P<prompts>\d+) prompts?; tasks: "

@@ -88,8 +88,14 @@ def test_make_status_and_collect(responses: Path, tmp_path: Path) -> None:
     )
     whole = persona_panel("collect", study, *answers, "--out", out, "--overwrite")
     assert whole.exit_code == 0, whole.output
-    again = persona_panel("collect", study, *answers, "--out", out)
+    # As `make` printed it, with the files where it said; an editor may have put a mark before one.
+    (study / "answers").mkdir()
+    for mark, file in zip(("", "\ufeff"), answers, strict=True):
+        (study / "answers" / file.name).write_text(mark + file.read_text("utf-8"), "utf-8")
+    printed = done.stderr.splitlines()[-1].split()[2:]
+    again = persona_panel(*printed)
     assert again.exit_code == 0, again.output
+    assert (study / "ratings.csv").read_bytes() == out.read_bytes()
     assert "2 of 2 raters answered, all that was asked." in whole.stdout
     assert out.read_text().count("\n") == 1 + 2 * 9
 

@@ -152,6 +152,25 @@ def test_a_study_recovers_the_known_agreement_and_stands_beside_the_panel(
     assert "12 people" in page
 
 
+def test_a_run_of_other_texts_is_refused_before_anything_is_written(
+    run: Path, study: tuple[Path, list[Path]], tmp_path: Path
+) -> None:
+    """A run that judged none of the study's texts, by a rubric that shares no dimension, is named
+    with both, without an option that the command lacks; so is an unknown figure."""
+    folder, files = study
+    texts = [Response(id="t", prompt_id="p", prompt="What?", text="It is worth 4.", system="s")]
+    panel = Panel(rubric="debate-speech", personas="none", models=[ScriptedModel("3")])
+    panel.score(texts, out=tmp_path / "other")
+    words = ("collect", folder, *files, "--out", tmp_path / "r.csv")
+    done = persona_panel(*words, "--panel", tmp_path / "other")
+    assert done.exit_code == 2
+    assert f"found {6 * N_PROMPTS} of the study's {6 * N_PROMPTS} texts not judged" in done.stderr
+    assert "found a run by the rubric debate-speech; expected dimensions and" in done.stderr
+    assert "--allow-unmatched" not in done.stderr
+    assert persona_panel(*words, "--require", "tau_x > 0").exit_code == 2
+    assert not [*tmp_path.glob("r*")]
+
+
 def test_failed_attention_checks_are_reported_and_left_out_by_a_stated_rule_alone(
     study: tuple[Path, list[Path]], tmp_path: Path
 ) -> None:
@@ -177,7 +196,7 @@ def test_failed_attention_checks_are_reported_and_left_out_by_a_stated_rule_alon
     nobody = persona_panel("collect", folder, *hers, "--out", out, "--exclude-failed", "1",
                            "--overwrite")  # fmt: skip
     assert nobody.exit_code == 2
-    assert "all 1 raters who answered are left out" in nobody.stderr
+    assert "leave out all who answered, 1 rater;" in nobody.stderr
     assert out.is_file()
 
 
@@ -213,6 +232,10 @@ def test_the_rule_of_the_design_leaves_out_without_an_option(run: Path, tmp_path
             ["--experts", "taken.csv", "--readings", "2"],
             "discipline: found 'all'; expected another",
         ),
+        (
+            ["--experts", "taken.csv", "--readings", "2"],
+            "rater: found 'REN', 'ren'; expected names",
+        ),
         (["--experts", "taken.csv", "--readings", "2"], "rater: found '../ben'; expected letters"),
     ],
 )
@@ -222,7 +245,7 @@ def test_designs_that_cannot_be_are_refused(
     """With exit status 2, a sentence with what would do, and no folder."""
     monkeypatch.chdir(tmp_path)
     Path("odd.csv").write_text("rater,years\nann,3\n")
-    Path("taken.csv").write_text("rater,discipline\nann,all\n../ben,law\n")
+    Path("taken.csv").write_text("rater,discipline\nann,all\n../ben,law\nREN,law\nren,law\n")
     done = persona_panel("make", run / "responses.jsonl", *words, "--out", "study")
     assert done.exit_code == 2
     assert found in done.stderr

@@ -103,3 +103,17 @@ def test_the_faults_of_both_files_at_once(tmp_path: Path) -> None:
     panel = text(tmp_path / "p.csv", "item,rater,score", "a,j,x")
     human = text(tmp_path / "h.csv", "item,rater,score", "a,r,inf")
     assert [fault.file for fault in faults_of(panel, human)] == [str(panel), str(human)]
+
+
+@pytest.mark.parametrize(("column", "n_remarks"), [("score", 1), ("rank", 0)])
+def test_scores_that_keep_to_the_lower_half_are_remarked_and_ranks_are_not(
+    run: Path, tmp_path: Path, column: str, n_remarks: int
+) -> None:
+    """Twenty ratings of 1 and 2 on a scale to 10 may be on another; ranks are on none."""
+    lines = [f"p/{item},r{rater},{value}" for rater in range(10) for item, value in ("a1", "b2")]
+    human = text(tmp_path / "h.csv", f"item,rater,{column}", *lines)
+    panel = load_ratings(run)
+    panel = replace(panel, scales=dict.fromkeys(panel.dimensions, (1.0, 10.0)))
+    origin = align_ratings(panel, load_ratings(human), "run", "h.csv")[1].origin
+    assert origin is not None
+    assert len(origin.remarks) == n_remarks

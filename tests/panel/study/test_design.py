@@ -239,9 +239,11 @@ def test_systems_are_balanced_over_places_and_groups_over_texts(seed: int) -> No
 def test_designs_by_readings_that_cannot_be_name_a_remedy() -> None:
     """More sets of a prompt than raters, fewer sets than raters, and repeats that nobody has."""
     for settings, remedy in (
-        (StudySettings(3, 0, readings=4), "4 raters would do"),
-        (StudySettings(9, 0, readings=4), "8 raters would do"),
+        (StudySettings(3, 0, readings=4), "--raters 4 or --readings 3 would do"),
+        (StudySettings(9, 0, readings=4), "--raters 8 or --readings 5 would do"),
         (StudySettings(8, 0, readings=4, repeats=2), "fewer than --repeats 2"),
     ):
         with pytest.raises(ConfigurationError, match=remedy):
             design_study([4, 4], settings)
+    for raters, readings in ((4, 4), (3, 3), (8, 4), (9, 5)):
+        assert design_study([4, 4], StudySettings(raters, 0, readings=readings)).sessions
