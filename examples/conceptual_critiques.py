@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from papers import beside
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -133,3 +134,4 @@ for position in dict.fromkeys(positions):
 print(f"Critiques on which the {BEST} best judges, chosen on other positions, disagree most:")
 for place in np.argsort(-apart, kind="stable")[:CHOSEN]:
     print(f"  {shared[place]}: standard deviation of the overall rating {apart[place] ** 0.5:.2f}")
+beside("conceptual-critiques")

@@ -14,28 +14,21 @@ place of thresholds, each drawn at random from the other questions, at the thres
 
     python examples/critical_questions.py validation.json --references 1 5 10 15 20
 
-`--judge MODEL` has a model label questions directly, by the rubric `critical-question` and without
-a persona, and compares its labels with the people's:
-
-    python examples/critical_questions.py validation.json --judge openai:gpt-4o-mini --limit 200
+A model labels questions directly by `persona-panel people import critical-questions` and `score
+--rubric critical-question --human`; `questions_labelled.py` goes all ways from question to label.
 """
 
 from __future__ import annotations
 
 import argparse
-import csv
-import json
-import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import Any
 
 import numpy as np
+from papers import beside, data_of, where_of
 
-from persona_panel import Panel, Response, load_aligned_ratings
 from persona_panel.experiments.questions.match import MEASURES, label_kappa, nearest
-from persona_panel.statistics import correlate, correlation
+from persona_panel.statistics import correlation
 
 THRESHOLDS = {
     "similarity": (0.0, 0.4, 0.5, 0.6, 0.65, 0.7, 0.75, 0.8, 0.9),
@@ -93,64 +86,22 @@ def show(
     )
 
 
-def label_directly(document: Mapping[str, Any], model: str, limit: int) -> None:
-    """Have a model label the questions, and print κ with the people's labels, and which labels it
-    confuses."""
-    every = [(name, one) for name, place in document.items() for one in place["cqs"]]
-    chosen = random.Random(0).sample(every, min(limit, len(every)))
-    responses = [
-        Response(
-            id=question["id"],
-            prompt=f"Ask a critical question about {name}.",
-            prompt_id=name,
-            text=question["cq"],
-            system="questions",
-            context=document[name]["intervention"],
-        )
-        for name, question in chosen
-    ]
-    with TemporaryDirectory() as folder:
-        Panel("none", model, "critical-question").score(responses, out=Path(folder) / "run")
-        with (Path(folder) / "people.csv").open("w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(["item", "rater", "label"])
-            writer.writerows(
-                [f"{name}/{question['id']}", "people", question["label"]]
-                for name, question in chosen
-            )
-        ratings = load_aligned_ratings(Path(folder) / "run", Path(folder) / "people.csv")
-    for row in correlate(*ratings):
-        if row.statistic == "label_kappa" and row.group != "humans":
-            found = f"{row.value:.3f} [{row.ci_low:.3f}, {row.ci_high:.3f}]"
-            if row.reason is not None:
-                found = f"undefined ({row.reason})"
-            print(
-                f"Cohen's kappa with the people's labels: {found}, "
-                f"{row.n_items} of {len(chosen)} questions labelled"
-            )
-        elif row.statistic == "confusion" and row.group != "humans":
-            print(f"  {row.by}, {row.by_value}: {row.value:.0f}")
-
-
 def main() -> None:
     """Print a table: for each measure and threshold, what is not evaluable, and kappa."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("path", type=Path, metavar="PATH")
+    about, where = (__doc__ or "").splitlines()[0], where_of("critical-questions")
+    parser = argparse.ArgumentParser(description=about, epilog=where)
+    parser.add_argument("path", type=Path, nargs="?", metavar="PATH", help="validation.json")
     parser.add_argument("--by", choices=list(THRESHOLDS), action="append", help="repeatable")
-    parser.add_argument("--judge", metavar="MODEL", help="label directly by this model instead")
-    parser.add_argument("--limit", type=int, default=200, metavar="N", help="questions to label")
     parser.add_argument(
         "--references", type=int, nargs="+", metavar="N", help="numbers of references to draw"
     )
     options = parser.parse_args()
-    document = json.loads(options.path.read_text(encoding="utf-8"))
-    if options.judge:
-        label_directly(document, options.judge, options.limit)
-        return
-    groups = [
-        [(question["cq"], question["label"].lower()) for question in intervention["cqs"]]
-        for intervention in document.values()
-    ]
+    if options.path is None:
+        parser.error(f"PATH is lacking. {where}")
+    by_intervention: dict[str, list[tuple[str, str]]] = {}
+    for row in data_of("critical-questions", options.path)["responses.jsonl"]:
+        by_intervention.setdefault(row["prompt_id"], []).append((row["response"], row["label"]))
+    groups = list(by_intervention.values())
     human = [label for group in groups for _, label in group]
     print(f"{len(groups)} interventions, {len(human)} questions, "
           f"{human.count('useful') / len(human):.0%} useful")  # fmt: skip
@@ -164,6 +115,7 @@ def main() -> None:
             show(by, str(n), groups, drawn, OF_MATCH[by])
         for threshold in () if options.references else THRESHOLDS[by]:
             show(by, f"{threshold:.2f}", groups, tables, threshold)
+    beside("critical-questions")
 
 
 if __name__ == "__main__":

@@ -10,38 +10,28 @@ that checked the experts are left out of all, and stand in a table of their own.
 the experts:
 
     persona-panel people import scrub PATH --out scrub
-    persona-panel score scrub/responses.jsonl --personas perspectives --human scrub/ratings.csv …
-    python examples/scrub_panel.py RUN scrub/rankings.csv
+    persona-panel score scrub/responses.jsonl --personas perspectives --human scrub/rankings.csv …
 """
 
 from __future__ import annotations
 
-import sys
-from pathlib import Path
-from tempfile import TemporaryDirectory
+from collections.abc import Mapping
 
 import numpy as np
+from papers import beside, figures, ratings_of
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from persona_panel import InputError, load_ratings
-from persona_panel.files.published import PUBLISHED, read_published, write_published
 from persona_panel.statistics import Ratings, kendall_w, krippendorff_alpha, pairwise, row_means
 
-SOURCE = PUBLISHED["scrub"]
 HUMAN, EVERY = "human", "all"
+read = ratings_of("scrub", __doc__)
 
-if len(sys.argv) != 2:
-    raise SystemExit(__doc__)
-print(f"Where to get the files: {SOURCE.where}, {SOURCE.licence}")
-with TemporaryDirectory() as folder:
-    out = Path(folder) / "scrub"
-    try:
-        files = write_published("scrub", read_published("scrub", Path(sys.argv[1])), out)
-        read = {file.stem: load_ratings(file) for file in files if file.suffix == ".csv"}
-    except InputError as error:
-        raise SystemExit(str(error)) from None
+
+def with_paper(cell: str, name: str, known: Mapping[str, float]) -> str:
+    """A cell with the paper's figure of what begins with one of the known names."""
+    return next((f"{cell} ({known[own]:g})" for own in known if name.startswith(own)), cell)
 
 
 def ranks_of(ratings: Ratings) -> np.ndarray:
@@ -58,8 +48,10 @@ ranks = read["rankings"]
 prompts, sources = list(ranks.prompts or ()), list(ranks.sources or ())
 domains = [domain_of(prompt) for prompt in prompts]
 given = ranks_of(ranks)
-agreement = Table("domain", "prompts", "W", "α", "τ_b", title="Experts", box=SIMPLE_HEAD)
-means = Table("domain", title="Mean rank, 1 is best", box=SIMPLE_HEAD)
+agreement = Table(
+    "domain", "prompts", "W", "α", "τ_b", title="Experts (the paper)", box=SIMPLE_HEAD
+)
+means = Table("domain", title="Mean rank, 1 is best (the paper)", box=SIMPLE_HEAD)
 authors = sorted(set(sources), key=lambda name: (name == HUMAN, name))
 for author in authors:
     means.add_column(author)
@@ -67,16 +59,19 @@ for domain in (*sorted(set(domains)), EVERY):
     rows = [row for row, own in enumerate(domains) if domain in (own, EVERY)]
     w = kendall_w(given[rows], [prompts[row] for row in rows])
     alpha, tau = krippendorff_alpha(given[rows]), pairwise(given[rows], "tau_b").mean
-    figures = [f"{each.value:.3f}" for each in (w.mean, alpha, tau)]
-    agreement.add_row(domain, str(len(set(w.prompts))), *figures)
-    mean = row_means(given)
+    shown_w = with_paper(f"{w.mean.value:.3f}", domain, figures("scrub", "Figure 2C"))
+    others = [f"{each.value:.3f}" for each in (alpha, tau)]
+    agreement.add_row(domain, str(len(set(w.prompts))), shown_w, *others)
+    mean, known = row_means(given), figures("scrub", "Figure 2A, 2B").get(domain, {})
     by_author = [[mean[row] for row in rows if sources[row] == author] for author in authors]
-    means.add_row(domain, *(f"{np.mean(own):.2f}" if own else "" for own in by_author))
+    cells = [f"{np.mean(own):.2f}" if own else "" for own in by_author]
+    means.add_row(domain, *(with_paper(cell, author, known)
+                            for cell, author in zip(cells, authors, strict=True)))  # fmt: skip
 Console().print(agreement)
 Console().print(means)
 
 scores = read["ratings"]
-card = Table("dimension", title="Mean score ± standard error", box=SIMPLE_HEAD)
+card = Table("dimension", title="Mean score ± standard error (the paper)", box=SIMPLE_HEAD)
 of_author = {
     author: [row for row, own in enumerate(scores.sources or ()) if own == author]
     for author in authors
@@ -87,9 +82,11 @@ for place, dimension in enumerate((*scores.dimensions, "mean")):
     whole = scores.composite() if dimension == "mean" else scores
     values = row_means(whole.scores[:, :, 0 if dimension == "mean" else place])
     cells = []
-    for rows in of_author.values():
+    known = figures("scrub", "Figure 3") if dimension == "mean" else {}
+    for author, rows in of_author.items():
         of_mean = np.std(values[rows], ddof=1) / len(rows) ** 0.5
-        cells.append(f"{np.mean(values[rows]):.2f} ± {of_mean:.2f}")
+        cell = f"{np.mean(values[rows]):.2f} ± {of_mean:.2f}"
+        cells.append(with_paper(cell, author, known))
     card.add_row(dimension, *cells)
 Console().print(card)
 
@@ -102,3 +99,4 @@ if "calibration-rankings" in read:
     ):
         table.add_row(item, author, f"{mean:.2f}")
     Console().print(table)
+beside("scrub")

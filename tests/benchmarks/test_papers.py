@@ -22,17 +22,17 @@ PAGE = """# A page
 python -c "print('clear-ness 0.129 40.5%\\nelse 0.77')"
 ```
 
-| dimension | α | share | the paper's |
-|---|---|---|---|
-| clear ness | {alpha} | 41 % | 0.2 |
+| dimension | α | share |
+|---|---|---|
+| clear ness | {alpha} | 41 % |
 """
 
 
 def test_figures_of_a_row_are_those_printed_in_its_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A page's numbers are compared with the line of their row, rounded; the paper's own are not,
-    nor those of tables before a command. A number that the line lacks is named."""
+    """A page's numbers are compared with the line of their row, rounded; those of tables before a
+    command are not. A number that the line lacks is named."""
     monkeypatch.setattr(papers, "ROOT", tmp_path)
     monkeypatch.setattr(papers, "FOLDERS", {"page": {}})
     page = tmp_path / "docs" / "papers" / "page.md"
@@ -51,6 +51,8 @@ def test_a_number_stands_where_it_is_rounded() -> None:
     assert papers.stands("55", "5 54.5% 0.232")
     assert papers.stands("-0.2", "κ −0.18")
     assert not papers.stands("0.45", "τ 0.456")
+    # What an example repeats of papers.yaml is left out by its title.
+    assert f'title="{papers.RECORDED}"' in (ROOT / "examples" / "papers.py").read_text("utf-8")
 
 
 def test_what_the_rows_name_is_there() -> None:
@@ -69,7 +71,7 @@ def test_what_the_rows_name_is_there() -> None:
         else:
             assert words[0].startswith("persona_panel.statistics.")
             assert hasattr(statistics, words[0].partition("(")[0].rpartition(".")[2])
-        assert row.keys() <= {"place", "method", "command", "ours", "theirs", "note"}, row
+        assert row.keys() <= {"place", "method", "command", "ours", "theirs", "note", "table"}, row
     assert {page: len(of) for page, of in papers.rows().items()} == {
         "argument-quality": 15, "debate-speeches": 18, "conceptual-critiques": 16,
         "critical-questions": 16, "scrub": 20,

@@ -41,8 +41,8 @@ def debate_speeches(folder: Path) -> None:
             scores = [draw.randint(1, 5) for _ in _PEOPLE]
             source = ("made up by one", "made up by another")[n % 2]
             writer.writerow(
-                [f"speech-{n}", 1, "Public transport should be free", source, text, scores,
-                 len(_PEOPLE), list(_PEOPLE)]
+                [f"speech-{n}", n // 3, "Public transport should be free", source, text, scores,
+                 len(_PEOPLE), json.dumps(_PEOPLE)]
             )  # fmt: skip
     with _table(folder / "judge_simulated.csv") as file:
         writer = csv.writer(file)
@@ -91,6 +91,7 @@ def critical_questions(folder: Path) -> None:
     subjects = ("the fares", "the roads")
     document = {
         subject: {
+            "intervention_id": subject,
             "intervention": f"SOMEBODY: Look at {subject}, and you know all you need to know.",
             "cqs": [
                 {"id": f"{subject}-{n}", "cq": text.format(subject), "label": label}
