@@ -12,10 +12,10 @@ makes of ratings that are dealt out at random, and the paper's. Model raters joi
 from __future__ import annotations
 
 import numpy as np
-from papers import beside, figures, ratings_of
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from shared import beside, figures, ratings_of
 
 from persona_panel.statistics import (
     by_chance,

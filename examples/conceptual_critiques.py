@@ -17,18 +17,16 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 from collections.abc import Mapping
-from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from papers import beside
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from shared import beside, models_or_scripted, plain_faults
 
 from persona_panel import Panel, load_aligned_ratings, load_responses
 from persona_panel.statistics import (
@@ -37,7 +35,7 @@ from persona_panel.statistics import (
     disagreement_by_item,
     pairwise_error,
 )
-from persona_panel.testing import Answer, ok, serving
+from persona_panel.testing import Answer, ok
 
 CRITIQUES = Path(__file__).with_name("critiques.jsonl")
 SCRIPTED = ("openai:scripted-near", "openai:scripted-off", "openai:scripted-far")
@@ -71,7 +69,8 @@ parser.add_argument("--human", type=Path, help="people's ratings of them")
 parser.add_argument("--model", action="append", metavar="SPEC", help="a judge; repeatable")
 options = parser.parse_args()
 options.folder.mkdir(parents=True, exist_ok=True)
-critiques = load_responses(options.critiques)
+with plain_faults():
+    critiques = load_responses(options.critiques)
 people = options.human or options.folder / "person.csv"
 if options.human is None:
     with people.open("w", newline="", encoding="utf-8") as file:
@@ -80,14 +79,10 @@ if options.human is None:
         for each in critiques:
             for dimension, score in drawn(each.text, "person", 0.1).items():
                 writer.writerow([f"{each.prompt_id}/{each.id}", "scripted", dimension, score])
-with ExitStack() as stack:
-    if not options.model:
-        server = stack.enter_context(serving(script))
-        os.environ["PERSONA_PANEL_CACHE"] = str(options.folder / "cache")
-        os.environ |= {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
-    models = options.model or SCRIPTED
+scripted = models_or_scripted(options.model, SCRIPTED, script, options.folder)
+with plain_faults(), scripted as models:
     Panel("none", models, "conceptual-critique").score(critiques, out=options.folder / "run")
-panel, humans = load_aligned_ratings(options.folder / "run", people)
+    panel, humans = load_aligned_ratings(options.folder / "run", people)
 
 # (critiques, 7, raters) of both sides, on the critiques that people rated.
 shared = [item for item in panel.items if item in humans.items]

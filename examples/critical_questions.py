@@ -25,7 +25,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
-from papers import beside, data_of, where_of
+from shared import beside, data_of, where_of
 
 from persona_panel.experiments.questions.match import MEASURES, label_kappa, nearest
 from persona_panel.statistics import correlation

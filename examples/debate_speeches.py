@@ -13,10 +13,10 @@ topics: the better half and the other half, each compared with its members on th
 from __future__ import annotations
 
 import numpy as np
-from papers import beside, ratings_of
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from shared import beside, ratings_of
 
 from persona_panel.statistics import (
     Statistic,

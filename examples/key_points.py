@@ -13,10 +13,8 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import re
 from collections.abc import Mapping
-from contextlib import ExitStack
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -24,9 +22,9 @@ from typing import Any
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from shared import command, models_or_scripted
 
-from persona_panel.cli.main import command as persona_panel
-from persona_panel.testing import Answer, ok, serving
+from persona_panel.testing import Answer, ok
 
 RESPONSES = Path(__file__).with_name("debate_speeches.jsonl")
 MOST = 3
@@ -56,16 +54,6 @@ def script(_: int, payload: Mapping[str, Any]) -> Answer:
     return ok(f'<scratchpad>{reasons}</scratchpad>{{"good_opening": {1 + drawn[9] % 5}}}')
 
 
-def command(*words: str | Path) -> None:
-    """Run a command; its exit status is 1 where judgments or answers are missing."""
-    print("\n$ persona-panel", *words, flush=True)
-    try:
-        persona_panel.main([str(word) for word in words], prog_name="persona-panel")
-    except SystemExit as ended:
-        if ended.code not in (None, 0, 1):
-            raise
-
-
 parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
 parser.add_argument("folder", nargs="?", type=Path, default=Path("key-points-example"))
 parser.add_argument("--responses", type=Path, default=RESPONSES, help="speeches to judge")
@@ -74,12 +62,8 @@ parser.add_argument("--reader", metavar="SPEC", help="the model that sums up")
 options = parser.parse_args()
 options.folder.mkdir(parents=True, exist_ok=True)
 
-with ExitStack() as stack:
-    judges = options.model or ["openai:scripted-one", "openai:scripted-two"]
-    if not options.model:
-        server = stack.enter_context(serving(script))
-        os.environ["PERSONA_PANEL_CACHE"] = str(options.folder / "cache")
-        os.environ |= {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
+scripted = ("openai:scripted-one", "openai:scripted-two")
+with models_or_scripted(options.model, scripted, script, options.folder) as judges:
     runs = {judge: options.folder / f"judge-{n}" for n, judge in enumerate(judges, 1)}
     for judge, run in runs.items():
         command("score", options.responses, "--rubric", "debate-speech", "--personas", "none",

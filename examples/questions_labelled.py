@@ -9,7 +9,7 @@ named the model, labels it directly, by the rubric `critical-question`. Then com
 all of them, first over what both label and then with "not evaluable" as a label of its own, as in
 the critical-questions paper (Figure 3). --references has labelled questions: prompt_id, id, context
 (the intervention), response (the question) and label. Without it they are the questions of
-critical_questions.jsonl with labels by the author of this script; without --model the replies are
+critical_questions.jsonl, labelled by the author of this script; without --model the replies are
 scripted: that shows the path, and no finding. Files are kept in FOLDER (questions-example if left
 out); started again, it goes on there.
 """
@@ -19,12 +19,9 @@ from __future__ import annotations
 import argparse
 import csv
 import json
-import os
 import re
 from collections.abc import Mapping
-from contextlib import ExitStack, redirect_stdout
 from hashlib import sha256
-from io import StringIO
 from itertools import combinations
 from pathlib import Path
 from typing import Any
@@ -33,17 +30,13 @@ import numpy as np
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from shared import command, models_or_scripted, plain_faults
 
-from persona_panel import load_ratings
-from persona_panel.cli.main import command as persona_panel
+from persona_panel import load_ratings, load_responses
 from persona_panel.statistics import cohen_kappa
-from persona_panel.testing import Answer, ok, serving
+from persona_panel.testing import Answer, ok
 
 QUESTIONS = Path(__file__).with_name("critical_questions.jsonl")
-LABELS = {
-    "pool": {"a": "useful", "b": "useful", "c": "invalid", "d": "unhelpful", "e": "invalid"},
-    "cafe": {"a": "useful", "b": "useful", "c": "unhelpful", "d": "invalid"},
-}
 NOT_EVALUABLE = "not evaluable"
 
 
@@ -66,57 +59,32 @@ def script(_: int, payload: Mapping[str, Any]) -> Answer:
     return ok(json.dumps({"usefulness": label, "reason": reason}))
 
 
-def command(*words: str | Path) -> str:
-    """Run a command and return what it prints; its exit status is 1 where answers are missing."""
-    print("$ persona-panel", *words, flush=True)
-    with redirect_stdout(StringIO()) as printed:
-        try:
-            persona_panel.main([str(word) for word in words], prog_name="persona-panel")
-        except SystemExit as ended:
-            if ended.code not in (None, 0, 1):
-                raise
-    return printed.getvalue()
-
-
-def written(file: Path, lines: list[dict[str, Any]]) -> Path:
-    file.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
-    return file
-
-
 parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
 parser.add_argument("folder", nargs="?", type=Path, default=Path("questions-example"))
-parser.add_argument("--references", type=Path, help="labelled questions")
+parser.add_argument("--references", type=Path, default=QUESTIONS, help="labelled questions")
 parser.add_argument("--model", metavar="SPEC", help="asks the questions, and matches them")
 parser.add_argument("--labeller", action="append", metavar="SPEC", help="repeatable")
 options = parser.parse_args()
 folder = options.folder
 folder.mkdir(parents=True, exist_ok=True)
-lines = (options.references or QUESTIONS).read_text("utf-8").splitlines()
-known = [json.loads(line) for line in lines if line.strip()]
-if options.references is None:
-    known = [each | {"label": LABELS[each["prompt_id"]][each["id"]]} for each in known]
-references = written(folder / "references.jsonl", known)
-interventions = written(
-    folder / "interventions.jsonl",
-    [
-        {"id": name, "intervention": text}
-        for name, text in {each["prompt_id"]: each["context"] for each in known}.items()
-    ],
-)
+with plain_faults():
+    known = load_responses(options.references)
+interventions = folder / "interventions.jsonl"
+of_name = {each.prompt_id: each.context for each in known}
+interventions.write_text("".join(
+    json.dumps({"id": name, "intervention": text}) + "\n" for name, text in of_name.items()
+), "utf-8")  # fmt: skip
 asked, labels = folder / "asked.jsonl", dict[str, dict[str, str]]()
-with ExitStack() as stack:
-    model = options.model or "openai:scripted"
-    labellers = options.labeller or [model, *([] if options.model else ["openai:scripted-other"])]
-    if not options.model:
-        server = stack.enter_context(serving(script))
-        os.environ["PERSONA_PANEL_CACHE"] = str(folder / "cache")
-        os.environ |= {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
+models = [options.model] if options.model else None
+scripted = ("openai:scripted", "openai:scripted-other")
+with models_or_scripted(models, scripted, script, folder) as given:
+    model, labellers = given[0], options.labeller or given
     command("questions", "ask", interventions, "--model", model, "--out", asked)
-    found = command("questions", "match", asked, references, "--by", "model", "--model", model,
-                    "--json")  # fmt: skip
+    found = command("questions", "match", asked, options.references, "--by", "model",
+                    "--model", model, "--json", quiet=True)  # fmt: skip
     command("score", asked, "--rubric", "critical-question", "--personas", "none",
             *(word for each in labellers for word in ("--model", each)),
-            "--out", folder / "run")  # fmt: skip
+            "--out", folder / "run", quiet=True)  # fmt: skip
 
 # Who gave which question which label; a question without a reference has none of matching.
 document = json.loads(found)["tables"]

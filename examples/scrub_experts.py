@@ -18,10 +18,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from papers import beside, figures, ratings_of
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
+from shared import beside, figures, ratings_of
 
 from persona_panel.statistics import Ratings, kendall_w, krippendorff_alpha, pairwise, row_means
 

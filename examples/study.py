@@ -17,8 +17,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
+from shared import command
+
 from persona_panel import load_responses
-from persona_panel.cli.main import command as persona_panel
 from persona_panel.study.collection import answers_by
 from persona_panel.study.exports import packet_in
 from persona_panel.study.packet import Packet
@@ -49,16 +50,6 @@ folder.mkdir(parents=True, exist_ok=True)
 os.chdir(folder)
 Path("spec.yaml").write_text(SPEC, "utf-8")
 Path("personas.yaml").write_text(PERSONAS, "utf-8")
-
-
-def command(*words: str | Path) -> None:
-    """Run one; its exit status is 1 where judgments or answers are missing."""
-    print("\n$ persona-panel", *words, flush=True)
-    try:
-        persona_panel.main([str(word) for word in words], prog_name="persona-panel")
-    except SystemExit as ended:
-        if ended.code not in (None, 0, 1):
-            raise
 
 
 def texts(words: int) -> list[dict[str, str]]:

@@ -52,7 +52,7 @@ def test_a_number_stands_where_it_is_rounded() -> None:
     assert papers.stands("-0.2", "κ −0.18")
     assert not papers.stands("0.45", "τ 0.456")
     # What an example repeats of papers.yaml is left out by its title.
-    assert f'title="{papers.RECORDED}"' in (ROOT / "examples" / "papers.py").read_text("utf-8")
+    assert f'title="{papers.RECORDED}"' in (ROOT / "examples" / "shared.py").read_text("utf-8")
 
 
 def test_what_the_rows_name_is_there() -> None:

@@ -74,8 +74,8 @@ def test_every_script_is_run_here() -> None:
     """A new example comes with a test that runs it."""
     tested = Path(__file__).read_text("utf-8").partition("def test_every_script")[2]
     for script in EXAMPLES.glob("*.py"):
-        # Those for pytest are run by it, in test_gate_examples.py; papers.py is what others share.
-        if script.name.startswith("test_") or script.name == "papers.py":
+        # Those for pytest are run by it, in test_gate_examples.py; shared.py is what others share.
+        if script.name.startswith("test_") or script.name == "shared.py":
             continue
         assert f'example("{script.name}"' in tested, script.name
 
@@ -369,6 +369,40 @@ def test_conceptual_critiques_by_scripted_judges(tmp_path: Path) -> None:
     chosen = [(line[0].rstrip(":"), line[-1]) for line in lines if "deviation" in line]
     order = np.argsort(-apart, kind="stable")[:3]
     assert chosen == [(sides[0].items[n], f"{apart[n]:.2f}") for n in order]
+
+
+@pytest.mark.parametrize(
+    ("name", "models", "last"),
+    [
+        (
+            "key_points.py",
+            ["--model", "openai:a", "--reader", "openai:b"],
+            "Key points cover 100% of",
+        ),
+        ("conceptual_critiques.py", ["--model", "openai:a", "--model", "openai:b"], "openai:b"),
+        ("questions_labelled.py", ["--model", "openai:a", "--labeller", "openai:b"], "openai:b"),
+    ],
+)
+def test_scripted_examples_take_models(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, models: list[str], last: str
+) -> None:
+    """With --model they ask these models alone, and go the same way to its end."""
+
+    def answer(n: int, payload: Any) -> Any:
+        asked = payload.get("response_format", {}).get("json_schema", {}).get("schema", {})
+        point = {"quote": "It is clear.", "point": "It is clear.", "stance": "pro"}
+        if "points" in asked.get("properties", {}):
+            return ok(json.dumps({"points": [point]}))
+        if "key_points" in asked.get("properties", {}):
+            return ok(json.dumps({"key_points": ["It is clear."]}))
+        return ok('<scratchpad>It is clear.</scratchpad>{"good_opening": 4}')
+
+    with serving(answer if name == "key_points.py" else None) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        done = example(name, tmp_path, "out", *models)
+        assert {call.payload["model"] for call in server.calls} == {"a", "b"}
+    assert done.returncode == 0, done.stderr
+    assert last in done.stdout
 
 
 def test_questions_asked_matched_and_labelled(tmp_path: Path) -> None:

@@ -1,9 +1,13 @@
-"""What the scripts of papers share: a paper's published data, and its figures beside ours."""
+"""What examples share: commands run and printed, scripted models in place of real ones, a paper's
+published data, and its figures beside ours."""
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +16,51 @@ from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
-from persona_panel import InputError, load_ratings
+from persona_panel import PanelError, load_ratings
+from persona_panel.cli.main import command as persona_panel
 from persona_panel.files.published import PUBLISHED, PublishedRows, read_published
 from persona_panel.statistics import Ratings
+from persona_panel.testing import serving
+from persona_panel.testing.scripted_model import Script
 
 ROWS = Path(__file__).resolve().parents[1] / "benchmarks" / "papers.yaml"
+
+
+def command(*words: str | Path, quiet: bool = False) -> str:
+    """Run a command and return what it prints; its exit status is 1 where answers are missing."""
+    print("\n$ persona-panel", *words, flush=True)
+    with redirect_stdout(StringIO()) as printed:
+        try:
+            persona_panel.main([str(word) for word in words], prog_name="persona-panel")
+        except SystemExit as ended:
+            if ended.code not in (None, 0, 1):
+                raise
+    if not quiet:
+        print(printed.getvalue(), end="", flush=True)
+    return printed.getvalue()
+
+
+@contextmanager
+def models_or_scripted(
+    models: Sequence[str] | None, scripted: Sequence[str], script: Script, folder: Path
+) -> Iterator[Sequence[str]]:
+    """The models that were given, or scripted ones, served here while they are asked."""
+    if models:
+        yield models
+        return
+    with serving(script) as server:
+        os.environ["PERSONA_PANEL_CACHE"] = str(folder / "cache")
+        os.environ |= {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
+        yield scripted
+
+
+@contextmanager
+def plain_faults() -> Iterator[None]:
+    """End the script with what was refused, in place of a traceback."""
+    try:
+        yield
+    except PanelError as error:
+        raise SystemExit(str(error)) from None
 
 
 def where_of(paper: str) -> str:
@@ -28,10 +72,8 @@ def where_of(paper: str) -> str:
 def data_of(paper: str, path: Path) -> Mapping[str, PublishedRows]:
     """The published data of a paper, as the files that `persona-panel people import` makes."""
     print(where_of(paper))
-    try:
+    with plain_faults():
         return read_published(paper, path).files
-    except InputError as error:
-        raise SystemExit(str(error)) from None
 
 
 def ratings_of(paper: str, usage: str | None) -> dict[str, Ratings]:
