@@ -81,12 +81,12 @@ def _design(ctx: click.Context, _: click.Parameter, name: str | None) -> str | N
     help="What is done with each set of texts to a prompt: rank them, rate each on the rubric's "
     "dimensions, or both; each with reasons.",
 )
-@whole_number(
+@click.option(
     "--calibration",
-    least=0,
-    default=0,
+    metavar="N|ID,…",
+    default="0",
     show_default=True,
-    help="How many prompts, with their texts, all raters see, before the others.",
+    help="How many prompts all raters see, before the others, or which, by their ids.",
 )
 @whole_number(
     "--repeats",
@@ -162,7 +162,7 @@ def make(
     per_rater: int | None,
     readings: int | None,
     tasks: str,
-    calibration: int,
+    calibration: str,
     repeats: int,
     attention: int,
     exclude_failed: int | None,
@@ -221,10 +221,12 @@ def make(
     if (per_rater is None) == (readings is None):
         raise click.UsageError("--per-rater or --readings, one of both")
     disciplines = {} if experts is None else disciplines_of(experts)
+    controls = () if calibration.isdecimal() else tuple(dict.fromkeys(calibration.split(",")))
     settings = StudySettings(
-        raters or len(disciplines), per_rater or 0, _tasks(tasks), calibration, repeats, attention,
+        raters or len(disciplines), per_rater or 0, _tasks(tasks),
+        len(controls) or int(calibration), repeats, attention,
         seed, readings or 0, tuple(disciplines), tuple(disciplines.values()), exclude_failed,
-        abstain,
+        abstain, controls,
     )  # fmt: skip
     is_run = rubric not in shipped() and (Path(rubric) / "run.json").is_file()
     texts, inclusion = load_responses(responses, mapping=mapping), None

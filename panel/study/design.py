@@ -46,7 +46,8 @@ class StudySettings:
     raters read each text (`readings`); the names of the raters, if they have any, and their groups,
     such as disciplines, over which the readings of a text are spread, one a rater; from how many
     attention checks failed on a rater is left out at collection (`exclude_failed`), None: never;
-    whether raters may say that a text cannot be assessed or compared, whatever the rubric says."""
+    whether raters may say that a text cannot be assessed or compared, whatever the rubric says; the
+    ids of the calibration prompts (`controls`), which are the first of all then, if not drawn."""
 
     raters: int
     per_rater: int
@@ -60,6 +61,7 @@ class StudySettings:
     groups: tuple[str, ...] = ()
     exclude_failed: int | None = None
     abstain: bool = False
+    controls: tuple[str, ...] = ()
 
 
 DESIGNS: dict[str, dict[str, int | str | bool]] = {
@@ -489,9 +491,9 @@ def _most_per_rater(sizes: Sequence[int], settings: StudySettings) -> int:
 
 def _drawn(sizes: Sequence[int], settings: StudySettings) -> tuple[list[int], list[int]]:
     """Draw the prompts for calibration, and the others."""
-    order = list(range(len(sizes)))
+    first, order = [*range(len(settings.controls))], [*range(len(settings.controls), len(sizes))]
     Random(f"{settings.seed} prompts").shuffle(order)
-    n = settings.calibration
+    order, n = first + order, settings.calibration
     return order[:n], order[n:]
 
 

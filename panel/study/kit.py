@@ -335,6 +335,11 @@ def make_study(
     by_prompt: dict[str, list[Response]] = {}
     for response in batch:
         by_prompt.setdefault(str(response.prompt_id), []).append(response)
+    if unknown := [name for name in settings.controls if name not in by_prompt]:
+        raise ConfigurationError(
+            f"--calibration: no prompt is called {some(unknown)}; prompts are {some(by_prompt)}"
+        )
+    by_prompt = {name: by_prompt[name] for name in dict.fromkeys((*settings.controls, *by_prompt))}
     texts = list(by_prompt.values())
     numbers: dict[str, int] = {}
     systems = [[numbers.setdefault(each.system, len(numbers)) for each in of] for of in texts]

@@ -25,7 +25,7 @@ from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.rubrics import CategoryScale
-from persona_panel.rubrics.segmentation import parted
+from persona_panel.rubrics.segmentation import parted, words
 from persona_panel.statistics.core.arrays import Array, Statistic
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.estimate import Estimate
@@ -329,6 +329,7 @@ def compression_diversity(texts: Sequence[str]) -> float:
 
 
 _MATCHES_SHOWN = 12
+_OPENING_WORDS, _OPENINGS = 2, 3
 
 
 def planned_matches(questions: Sequence[Response]) -> Result:
@@ -364,7 +365,7 @@ def match_result(questions: Sequence[Response], matches: Sequence[Match]) -> Res
         columns = (Column("kappa", "estimate", figure="kappa"),)
         kappa = [Table("kappa", (), columns, [{"kappa": estimate}])]
     tables = [
-        *_systems(systems), _diversity(pairs, [quality.system for quality in systems]),
+        *_systems(systems), *_diversity(pairs, [quality.system for quality in systems]),
         *_runs(pairs), _interventions(systems), _matches(pairs), *kappa,
     ]  # fmt: skip
     return Result("match", said, tables, list(_which(pairs)))
@@ -386,7 +387,9 @@ def _systems(systems: Sequence[MatchQuality]) -> Iterator[Table]:
     yield Table("systems", (_SYSTEM,), columns, rows, "Critical questions")
 
 
-def _diversity(pairs: _Pairs, systems: Sequence[str]) -> Table:
+def _diversity(pairs: _Pairs, systems: Sequence[str]) -> Iterator[Table]:
+    """Yield the diversity of each system's questions, and how most of them begin, as questions of
+    one template do."""
     columns = (
         Column("ngram", "number", "n-grams"),
         Column("compression", "number", "compression"),
@@ -395,7 +398,7 @@ def _diversity(pairs: _Pairs, systems: Sequence[str]) -> Table:
         Column("useful_ngram", "number", "n-grams,\nuseful"),
         Column("useful_compression", "number", "compression,\nuseful"),
     )
-    rows = []
+    rows, openings = list[dict[str, Any]](), list[dict[str, Any]]()
     for system in systems:
         row: dict[str, Any] = {"system": system}
         for prefix, wanted in (("", (*LABELS, None)), ("useful_", ("useful",))):
@@ -407,8 +410,21 @@ def _diversity(pairs: _Pairs, systems: Sequence[str]) -> Table:
             row[f"{prefix}n"], row[f"{prefix}ngram"] = len(texts), ngram_diversity(texts)
             row[f"{prefix}compression"] = compression_diversity(texts)
         rows.append(row)
+        begun = Counter(
+            " ".join(words(question.text)[:_OPENING_WORDS]).casefold()
+            for question, _ in pairs
+            if question.system == system
+        )
+        openings += [
+            {"system": system, "opening": opening, "n": n, "share": n / begun.total()}
+            for opening, n in begun.most_common(_OPENINGS)
+        ]
     title = "Diversity of the questions, and of the useful ones alone"
-    return Table("diversity", (_SYSTEM,), columns, rows, title)
+    yield Table("diversity", (_SYSTEM,), columns, rows, title)
+    keys = _SYSTEM, Key("opening", "begins with")
+    counts = Column("n", "whole", "questions"), Column("share", "number", "share")
+    title = "How most questions begin, as those of one template do"
+    yield Table("openings", keys, counts, openings, title, when="full")
 
 
 def _runs(pairs: _Pairs) -> list[Table]:

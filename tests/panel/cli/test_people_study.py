@@ -264,6 +264,21 @@ def test_what_is_given_goes_before_the_design_by_name(run: Path, tmp_path: Path)
     assert spans["texts_per_rater"] == (12, 12)
 
 
+def test_control_prompts_of_ones_own_are_seen_by_all_raters(run: Path, tmp_path: Path) -> None:
+    """Each session begins with the prompts that --calibration names, and no other is for it; a name
+    that no prompt has is refused."""
+    words = ("make", run / "responses.jsonl", "--raters", "4", "--readings", "4", "--calibration")
+    assert persona_panel(*words, "p7,p3", "--out", tmp_path / "study").exit_code == 0
+    key = json.loads((tmp_path / "study" / "key" / "key.json").read_text())
+    for packet in key["packets"]:
+        roles = [(each["role"], each["prompt_id"]) for each in packet["sets"]]
+        assert {name for role, name in roles[:2] if role == "calibration"} == {"p3", "p7"}
+        assert {role for role, _ in roles[2:]} == {"main"}
+    refused = persona_panel(*words, "p7,p99", "--out", tmp_path / "other")
+    assert refused.exit_code == 2
+    assert "no prompt is called 'p99'; prompts are 'p0', " in refused.stderr
+
+
 def test_ranks_in_incomplete_blocks_have_a_w_of_their_own(tmp_path: Path) -> None:
     """Nine texts to a prompt make blocks of six: nobody ranks a whole prompt, so that W is that of
     incomplete rankings, and it is said that α of such ranks is not to be gone by."""

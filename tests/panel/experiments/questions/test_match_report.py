@@ -10,9 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from persona_panel.experiments.questions.match import (
+    Match,
     compression_diversity,
+    match_result,
     ngram_diversity,
 )
+from persona_panel.graphs import Response
 
 
 def test_ngrams_by_hand() -> None:
@@ -32,6 +35,25 @@ def test_nothing_has_no_diversity() -> None:
     assert math.isnan(ngram_diversity(["why not"]))
     assert math.isnan(ngram_diversity([]))
     assert math.isnan(compression_diversity([]))
+
+
+def test_how_most_questions_begin_is_counted_by_system() -> None:
+    """Two of three questions of a system begin alike, whatever their case; another's are apart."""
+    asked = {
+        "s": ("What evidence is there?", "what evidence does she give?", "Why?"),
+        "t": ("How?",),
+    }
+    questions = [
+        Response(id=f"{system}{n}", prompt="Ask.", prompt_id="i", text=text, system=system)
+        for system, texts in asked.items()
+        for n, text in enumerate(texts)
+    ]
+    matches = [Match("i", each.id, each.system, None) for each in questions]
+    rows = match_result(questions, matches)["openings"].rows
+    assert [(row["system"], row["opening"], row["n"]) for row in rows] == [
+        ("s", "what evidence", 2), ("s", "why?", 1), ("t", "how?", 1),
+    ]  # fmt: skip
+    assert rows[0]["share"] == pytest.approx(2 / 3)
 
 
 def test_compression_is_size_by_size() -> None:
