@@ -19,7 +19,7 @@ import argparse
 import numpy as np
 
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.estimate import LEVEL
 from persona_panel.statistics.group_differences import (
     axis_pair,
     group_differences,

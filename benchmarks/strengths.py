@@ -27,7 +27,7 @@ from itertools import product
 import numpy as np
 
 from benchmarks.harness import simulation_parser
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.estimate import LEVEL
 from persona_panel.statistics.core.strengths import Strengths, WinCounts, bradley_terry
 
 PROMPTS = (4, 5, 8, 12, 30)

@@ -36,8 +36,8 @@ from benchmarks.harness import add_parts, simulation_parser
 from persona_panel.analyses.bias import self_preference
 from persona_panel.statistics.core.arrays import Array, IntArray, Resampled, row_means, unit_weights
 from persona_panel.statistics.core.correlation import correlation
+from persona_panel.statistics.core.estimate import LEVEL
 from persona_panel.statistics.core.jackknife import jackknife, left_out_variance, left_out_weights
-from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.significance import holm
 from persona_panel.statistics.core.strengths import (
     LEAST_PROMPTS,

@@ -54,7 +54,7 @@ from persona_panel.reports.check import check as check
 from persona_panel.reports.page.report import report_of as report_of
 from persona_panel.results.answer import RunAnswer as RunAnswer
 from persona_panel.results.plot import RatingsPlots as RatingsPlots
-from persona_panel.results.requirements.decided import GateResult as GateResult
+from persona_panel.results.requirements.decision import GateResult as GateResult
 from persona_panel.results.result import Result as Result
 from persona_panel.rubrics import Abstention as Abstention
 from persona_panel.rubrics import CategoryScale as CategoryScale

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from benchmarks.independent import Row
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.estimate import LEVEL
 from persona_panel.statistics.core.means import assurance, assured
 
 Values = NDArray[np.float64]

@@ -158,7 +158,7 @@ def agree_result(
     `dimension`, `group`, or what strata are, `source` what the ratings are called."""
     from persona_panel.analyses.agree_conclusion import agree_conclusion
     from persona_panel.analyses.inputs import reading_of, rescaling_of
-    from persona_panel.results.conclusions.judge_names import rater_word
+    from persona_panel.results.conclusions.labels import rater_word
     from persona_panel.results.statistic_tables import StatisticTables
     from persona_panel.statistics.core.display import COMPOSITE
 
@@ -197,8 +197,12 @@ def _for_people(
     statistics of all raters only: the others would fill screens."""
     from dataclasses import replace
 
-    from persona_panel.results.conclusions.judge_names import in_short, short_names, what_all_have
-    from persona_panel.results.conclusions.labels import labelled_rows
+    from persona_panel.results.conclusions.labels import (
+        in_short,
+        labelled_rows,
+        short_names,
+        what_all_have,
+    )
     from persona_panel.results.conclusions.wording import WITHOUT_PEOPLE
     from persona_panel.statistics import agreement_statistics, panel_quality_statistics
     from persona_panel.statistics.core.display import ALL

@@ -6,8 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isnan
 
-from persona_panel.results.conclusions.judge_names import rater_word
-from persona_panel.results.conclusions.labels import labelled_rows
+from persona_panel.results.conclusions.labels import labelled_rows, rater_word
 from persona_panel.results.conclusions.rows import (
     adjusted_ends,
     by_dimension,
@@ -16,11 +15,12 @@ from persona_panel.results.conclusions.rows import (
     from_to,
     on_dimensions,
     p_of,
+    range_over,
     reasons_of,
     split_composite,
     spread_of,
+    strata_differ,
 )
-from persona_panel.results.conclusions.strata import range_over, strata_differ
 from persona_panel.results.conclusions.wording import (
     AVERAGED,
     WITHOUT_PEOPLE,
@@ -30,7 +30,7 @@ from persona_panel.results.conclusions.wording import (
     would_show,
 )
 from persona_panel.statistics.core.display import ALL, COMPOSITE, number
-from persona_panel.statistics.core.levels import LEVEL, RELIABLE, TENTATIVE
+from persona_panel.statistics.core.estimate import LEVEL, RELIABLE, TENTATIVE
 from persona_panel.statistics.core.means import assured
 from persona_panel.statistics.core.table import Ratings, Row
 

@@ -24,7 +24,7 @@ from persona_panel.results.conclusions.wording import p_adjusted as p_text
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.statistics.core.display import ALL, COMPOSITE, number
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.estimate import LEVEL
 
 if TYPE_CHECKING:
     from persona_panel.analyses.inputs import RatingsSource

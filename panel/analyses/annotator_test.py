@@ -12,7 +12,7 @@ from persona_panel.runs.scale_limits import POINTS, SHARES_OF_WIDTH
 from persona_panel.statistics.annotators import without_names
 from persona_panel.statistics.core.arrays import Reason, row_means
 from persona_panel.statistics.core.display import COMPOSITE, number, percent
-from persona_panel.statistics.core.levels import PASSED, POWER
+from persona_panel.statistics.core.estimate import PASSED, POWER
 from persona_panel.statistics.core.table import Ratings, Row, on_composite
 from persona_panel.statistics.scores import DistanceParts, distance_parts
 

@@ -48,8 +48,14 @@ from persona_panel.runs.scale_limits import unit_of
 from persona_panel.statistics.calibration import LEAST_PROMPTS
 from persona_panel.statistics.core.arrays import AnalysisOptions
 from persona_panel.statistics.core.display import COMPOSITE, number, percent
-from persona_panel.statistics.core.estimate import Difference, Estimate
-from persona_panel.statistics.core.levels import LEVEL, PASSED, RELIABLE, TENTATIVE
+from persona_panel.statistics.core.estimate import (
+    LEVEL,
+    PASSED,
+    RELIABLE,
+    TENTATIVE,
+    Difference,
+    Estimate,
+)
 from persona_panel.statistics.core.means import Assurance
 from persona_panel.statistics.core.ranking import is_ahead, prompts_assured, takes_more_judges
 from persona_panel.statistics.core.table import Ratings, Row, on_composite
@@ -560,7 +566,7 @@ def _more_of_people(run: Run, ranked: Ranked) -> RunAnswer:
 
 def _costing(run: Run, needed: int | None) -> str:
     """Return what so many new prompts would cost, at the mean cost of a judgment."""
-    from persona_panel.results.conclusions.money import dollars
+    from persona_panel.results.conclusions.wording import dollars
     from persona_panel.runs.design import judgment_cost
 
     each = judgment_cost(run)

@@ -28,8 +28,12 @@ from persona_panel.files.limits import json_of
 from persona_panel.files.outputs import as_json, own_rows, replace_file, text_of
 from persona_panel.files.ratings import load_ratings
 from persona_panel.files.wording import shown
-from persona_panel.results.conclusions.judge_names import in_short, short_names, what_all_have
-from persona_panel.results.conclusions.labels import labelled_rows
+from persona_panel.results.conclusions.labels import (
+    in_short,
+    labelled_rows,
+    short_names,
+    what_all_have,
+)
 from persona_panel.results.conclusions.rows import adjusted_ends, figure, sign_of
 from persona_panel.results.conclusions.wording import counted, listed
 from persona_panel.results.result import Result

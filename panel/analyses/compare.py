@@ -129,7 +129,7 @@ def compare(
 
 def compare_result(comparison: RunComparison) -> Result:
     """Return the result of runs that were compared."""
-    from persona_panel.results.conclusions.readings import origin_sentences
+    from persona_panel.results.conclusions.wording import origin_sentences
 
     labels = {COMPOSITE: COMPOSITE, **comparison.labels}
     last = [PurePath(name).name for name in comparison.runs]

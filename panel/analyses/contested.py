@@ -10,10 +10,10 @@ import click
 
 from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import analysis
-from persona_panel.analyses.once import once_per_run
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, for_programs
+from persona_panel.runs.run import once_per_run
 from persona_panel.statistics.core.display import signed
 from persona_panel.statistics.core.estimate import Estimate
 
@@ -333,8 +333,7 @@ def unit_of_departures(run: Run) -> FigureUnit:
 
 @once_per_run
 def _ranked(run: Run) -> tuple[Contested, ...]:
-    from persona_panel.analyses.breakdown.cells import RunCells
-    from persona_panel.analyses.breakdown.groups import axes_of, labels_of_personas
+    from persona_panel.analyses.breakdown.groups import RunCells, axes_of, labels_of_personas
     from persona_panel.statistics.personas import (
         contested_responses,
         response_departures,

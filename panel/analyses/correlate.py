@@ -199,8 +199,13 @@ def _for_people(
     """Return the short table; those of the full report, with how often each side gives each score;
     and what judges' names leave out."""
     from persona_panel.analyses.correlate_conclusion import n_claimed
-    from persona_panel.results.conclusions.judge_names import in_short, short_names, what_all_have
-    from persona_panel.results.conclusions.labels import labelled_rows, whole_label
+    from persona_panel.results.conclusions.labels import (
+        in_short,
+        labelled_rows,
+        short_names,
+        what_all_have,
+        whole_label,
+    )
     from persona_panel.statistics import comparison_statistics
     from persona_panel.statistics.comparison import HUMANS
     from persona_panel.statistics.core.display import ALL

@@ -7,19 +7,19 @@ from collections.abc import Mapping, Sequence
 from math import atanh, inf, isnan
 
 from persona_panel.analyses.annotator_test import annotator_test_conclusion
-from persona_panel.results.conclusions.judge_names import called_judges
-from persona_panel.results.conclusions.labels import labelled_rows
+from persona_panel.results.conclusions.labels import called_judges, labelled_rows
 from persona_panel.results.conclusions.rows import (
     adjusted_ends,
     by_dimension,
     clusters_of,
     figure,
     on_dimensions,
+    range_over,
     reasons_of,
     sign_of,
     spread_of,
+    strata_differ,
 )
-from persona_panel.results.conclusions.strata import range_over, strata_differ
 from persona_panel.results.conclusions.wording import (
     ONE_PERSON,
     all_dimensions,
@@ -29,7 +29,7 @@ from persona_panel.results.conclusions.wording import (
 from persona_panel.statistics.comparison import HUMANS
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import COMPOSITE, number
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.estimate import LEVEL
 from persona_panel.statistics.core.means import assured, widened
 from persona_panel.statistics.core.table import NO_PERSONA_GROUP, Ratings, Row
 from persona_panel.statistics.strata import broken_down_by

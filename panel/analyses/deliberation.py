@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from persona_panel.results.conclusions.deliberation import deliberation_conclusion
-from persona_panel.results.conclusions.judge_names import left_out_of, short_ids
+from persona_panel.results.conclusions.labels import left_out_of, short_ids
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.runs.deliberation import DeliberationReport

@@ -142,7 +142,7 @@ def fidelity_result(
 ) -> Result:
     """Return the result of contrasts; `source` is what the panel's ratings are called, `labels`
     what people read in place of dimensions, by their names."""
-    from persona_panel.results.conclusions.readings import origin_sentences
+    from persona_panel.results.conclusions.wording import origin_sentences
     from persona_panel.statistics.group_fidelity import VERDICTS
 
     labels = labels or {}

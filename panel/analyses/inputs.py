@@ -11,7 +11,7 @@ from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.named_files import local_run
 from persona_panel.files.ratings import GivenScale, load_ratings
 from persona_panel.files.records import ColumnMapping, Source, name_of
-from persona_panel.results.conclusions.readings import origin_sentences
+from persona_panel.results.conclusions.wording import origin_sentences
 from persona_panel.runs.load import load_run
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.table import Ratings

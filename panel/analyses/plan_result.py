@@ -8,8 +8,7 @@ from math import inf, isnan, nan, prod
 from typing import Any
 
 from persona_panel.results.conclusions.ratings_to_collect import prompts_for_people
-from persona_panel.results.conclusions.readings import origin_sentences
-from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.conclusions.wording import counted, origin_sentences
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.design import DesignReport, PrecisionTarget

@@ -86,7 +86,7 @@ def rasch_result(fitted: ManyFacetRasch, ratings: Ratings, *, source: str = "") 
         source: what they are called.
     """
     from persona_panel.analyses.inputs import reading_of
-    from persona_panel.results.conclusions.judge_names import rater_word, short_names
+    from persona_panel.results.conclusions.labels import rater_word, short_names
 
     word, called = rater_word(ratings), short_names(ratings)
     tables = [

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import analysis
-from persona_panel.analyses.once import once_per_run
 from persona_panel.results.conclusions.wording import counted, first_of, in_brackets
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
+from persona_panel.runs.run import once_per_run
 from persona_panel.statistics.core.display import COMPOSITE
 from persona_panel.statistics.core.estimate import Estimate
 
@@ -143,7 +143,7 @@ def _exclusions(run: Run, columns: Sequence[int], terms: Array) -> Iterator[Excl
 def _named_judges(run: Run, judges: Sequence[Judge]) -> list[str]:
     """Return the judges by what they differ in."""
     from persona_panel.analyses.breakdown.groups import labels_of_personas
-    from persona_panel.results.conclusions.judge_names import joined_where_differing
+    from persona_panel.results.conclusions.labels import joined_where_differing
 
     labels = labels_of_personas(run)
     of = [(labels[j.persona], j.model, j.elicitation, str(j.replicate)) for j in judges]

@@ -22,11 +22,9 @@ from persona_panel.files.responses import Batch
 from persona_panel.graphs import Verdict
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.results.answer import answers_table
-from persona_panel.results.conclusions.readings import origin_sentences
 from persona_panel.results.conclusions.score import missing_table, on_missing
-from persona_panel.results.conclusions.wording import SAMPLES
-from persona_panel.results.requirements.figures import Figure
-from persona_panel.results.requirements.of_result import result_figures
+from persona_panel.results.conclusions.wording import SAMPLES, origin_sentences
+from persona_panel.results.requirements.figures import Figure, result_figures
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.rubrics import Usage, is_comparative
@@ -44,8 +42,7 @@ from persona_panel.runs.scale_limits import composite_in_words, unit_of
 from persona_panel.statistics.core.arrays import Random, Reason
 from persona_panel.statistics.core.display import NONE, general, signed
 from persona_panel.statistics.core.display import number as number_text
-from persona_panel.statistics.core.estimate import Difference, Estimate
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
 from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference, SystemRank
 from persona_panel.statistics.core.strengths import Strengths
 

@@ -94,7 +94,7 @@ def votes_result(
 ) -> Result:
     """Return the result of a report; `source` is what the run is called, `labels` what people read
     in place of dimensions, by their names."""
-    from persona_panel.results.conclusions.readings import origin_sentences
+    from persona_panel.results.conclusions.wording import origin_sentences
 
     main = report.main
     dimension = Key("dimension", "dimension", {main.dimension}, labels or {})

@@ -11,12 +11,13 @@ from numpy import argwhere
 
 from persona_panel.analyses.breakdown.groups import (
     GroupDifferences,
+    PersonaDepartures,
     axes_of,
     axis_differences,
     labels_of_personas,
     model_differences,
+    persona_departures,
 )
-from persona_panel.analyses.breakdown.personas import PersonaDepartures, persona_departures
 from persona_panel.analyses.contested import (
     by_disagreement,
     contested_conclusion,

@@ -93,7 +93,7 @@ def ablate(
     batch = ResponseFile(responses, limit=options.limit, mapping=mapping)
 
     from persona_panel.analyses.ablation import ablation_result, planned_ablation
-    from persona_panel.results.requirements.of_result import result_figures
+    from persona_panel.results.requirements.figures import result_figures
 
     job = Ablating(panels, batch, options.out, humans)
     others = [name for name in panels if name != BASE]

@@ -34,7 +34,7 @@ from persona_panel.files.secrets.visible import say, say_sentences, standard_out
 from persona_panel.results.result import Result, ResultFormat, format_names, load_format
 
 if TYPE_CHECKING:
-    from persona_panel.results.requirements.decided import GateResult
+    from persona_panel.results.requirements.decision import GateResult
     from persona_panel.results.requirements.figures import Figure
     from persona_panel.results.requirements.requirement import Requirement
 
@@ -63,7 +63,7 @@ class Gate:
         """Refuse requirements that name none of these figures, before anything is spent, printed or
         written. Raises InputError: there are some; lists them."""
         if self.requirements:
-            from persona_panel.results.requirements.decided import named
+            from persona_panel.results.requirements.decision import named
 
             named(self.requirements, figures())
 
@@ -85,7 +85,7 @@ class Gate:
                 requirement says how many may be.
         """
         if self.requirements:
-            from persona_panel.results.requirements.decided import decide_all
+            from persona_panel.results.requirements.decision import decide_all
 
             result = decide_all(self.requirements, figures(), by_point=self.by_point)
             is_written = self._write(result, of)
@@ -181,7 +181,7 @@ def _with_gate(command: Command, examples: Sequence[str]) -> Command:
                 raise click.UsageError(f"{name} {file}: the folder of the file does not exist.")
         requirements: tuple[Requirement, ...] = ()
         if expressions:
-            from persona_panel.results.requirements.decided import parsed
+            from persona_panel.results.requirements.decision import parsed
 
             requirements = tuple(refusals_without_calls(parsed)(expressions))
         suite = click.get_current_context().command_path
@@ -245,7 +245,7 @@ class ResultOutput:
         requirement decides; `next_step`: follows the result, unless that has one of its own. Raises
         InputError: a requirement names no figure of it; nothing is printed then; click.UsageError:
         it has no estimates to draw."""
-        from persona_panel.results.requirements.of_result import result_figures
+        from persona_panel.results.requirements.figures import result_figures
 
         self.gate.refuse_unknown(lambda: result_figures(result))
         for sentence in result.reading:

@@ -90,7 +90,7 @@ def injection(
     from persona_panel.experiments.audit.uplift import planned_injection
     from persona_panel.files.definitions import load_definition
     from persona_panel.files.responses import load_responses
-    from persona_panel.results.requirements.of_result import result_figures
+    from persona_panel.results.requirements.figures import result_figures
 
     source = Path(attack_file) if attack_file else shipped_attacks()
     attacks = load_definition(source, AttackSet).chosen(ids, families)

@@ -28,7 +28,7 @@ from rich.text import Text
 
 from persona_panel.calls.rate_limiter import CallsState, EndpointState
 from persona_panel.graphs import Judgment
-from persona_panel.results.conclusions.money import spent
+from persona_panel.results.conclusions.wording import spent
 from persona_panel.results.console import legible, notices, shortened
 from persona_panel.rubrics import Status, Usage
 from persona_panel.runs.collected import interval_so_far

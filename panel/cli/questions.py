@@ -172,7 +172,7 @@ def match(
         references_of,
     )
     from persona_panel.files.responses import load_responses
-    from persona_panel.results.requirements.of_result import result_figures
+    from persona_panel.results.requirements.figures import result_figures
 
     batch = load_responses(generated, mapping=mapping)
     labelled = load_responses(references, mapping=references_mapping)

@@ -214,7 +214,7 @@ def report(
 def _figures(of_run: Result, page: RunReport) -> list[Figure]:
     """Return the figures that --require may name: the run's, then people's beside the panel."""
     from persona_panel.analyses.score import CORRECTED
-    from persona_panel.results.requirements.of_result import result_figures
+    from persona_panel.results.requirements.figures import result_figures
 
     # The correction by people's ratings is among what stands beside.
     own = [table for table in of_run.tables if not table.name.startswith(CORRECTED)]

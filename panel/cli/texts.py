@@ -138,7 +138,7 @@ def generate(
     from persona_panel.files.prompts import load_generation_prompts
     from persona_panel.files.wording import command_line
     from persona_panel.planning.definitions import configured
-    from persona_panel.results.requirements.of_result import result_figures
+    from persona_panel.results.requirements.figures import result_figures
     from persona_panel.runs.folder import OutputFile
 
     with gathered() as gather:
@@ -238,7 +238,7 @@ def build(
         prompt_set_result,
     )
     from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
-    from persona_panel.results.requirements.of_result import result_figures
+    from persona_panel.results.requirements.figures import result_figures
     from persona_panel.runs.folder import OutputFile
 
     with gathered() as gather:

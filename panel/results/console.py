@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
+from math import isnan, nan
 from typing import Any, TextIO
 
 from rich.cells import cell_len
@@ -16,8 +17,8 @@ from rich.table import Table
 from rich.text import Text
 
 from persona_panel.files.secrets.visible import has_hidden, unguarded, visible
-from persona_panel.results.cells import FigureText
 from persona_panel.rubrics.segmentation import graphemes
+from persona_panel.statistics.core.display import NONE, number
 
 _WITHOUT_END = 100_000
 _GAP = 3
@@ -30,6 +31,42 @@ _LEAST = 4
 _WIDEST_HEAD = 16
 _PIECE = re.compile(r"[^\s/|:_-]*[\s/|:_-]+|[^\s/|:_-]+")
 """What a name is not parted within: a word, with the signs that part it from the next."""
+
+
+class FigureText(Text):
+    """Text of a figure in a table, and the figure.
+
+    Attributes:
+        value, low, high, p_value: NaN for what there is not. A cell that is an interval alone has
+            no value.
+        reason: why there is no figure; what is shown is that reason, folded.
+    """
+
+    __slots__ = ("high", "low", "p_value", "reason", "value")
+
+    def __init__(
+        self,
+        text: str,
+        style: str = "",
+        *,
+        value: float = nan,
+        low: float = nan,
+        high: float = nan,
+        p_value: float = nan,
+        reason: str = "",
+    ) -> None:
+        super().__init__(text, style)
+        self.value, self.low, self.high, self.p_value = value, low, high, p_value
+        self.reason = reason
+
+    def in_document(self) -> str:
+        """Return the text for a table in a document: an interval in brackets, a dash in place of a
+        reason, which stands below the table."""
+        if self.reason:
+            return NONE
+        if isnan(self.value) and not isnan(self.low):
+            return f"[{number(self.low)}, {number(self.high)}]"
+        return self.plain
 
 
 class _Terminal(Console):

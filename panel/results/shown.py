@@ -10,8 +10,7 @@ from typing import Any
 
 from rich.text import Text
 
-from persona_panel.results.cells import FigureText
-from persona_panel.results.console import ReportTable, TableRow
+from persona_panel.results.console import FigureText, ReportTable, TableRow
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Table, one_line
 from persona_panel.statistics.core.display import ALL, NONE, number, signed, small_number

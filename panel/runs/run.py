@@ -10,9 +10,10 @@ for a Python prompt, and what may be concluded from it.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -576,3 +577,20 @@ class Run(CollectedRatings):
 def share_name(dimension: str, category: str) -> str:
     """Return what the share of a category is called in tables; no dimension's id has a colon."""
     return f"{dimension}:{category}"
+
+
+_Computed = TypeVar("_Computed")
+
+
+def once_per_run(function: Callable[[Run], _Computed]) -> Callable[[Run], _Computed]:
+    """Make a function that for a run is called once, until a judgment is added or `random` set."""
+
+    @wraps(function)
+    def computed(run: Run) -> _Computed:
+        key = function.__module__, function.__qualname__, run.random
+        if key not in run.computed:
+            run.computed[key] = function(run)
+        result: _Computed = run.computed[key]
+        return result
+
+    return computed

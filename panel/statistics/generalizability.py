@@ -27,8 +27,8 @@ from persona_panel.statistics.core.arrays import (
     check_choice,
     encode_labels,
 )
+from persona_panel.statistics.core.estimate import POWER
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES
-from persona_panel.statistics.core.levels import POWER
 
 RESIDUAL = "residual"
 BETWEEN = ":"

@@ -23,8 +23,7 @@ from persona_panel.statistics.core.arrays import (
     mean_there,
     means_by,
 )
-from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.estimate import LEVEL, Difference
 from persona_panel.statistics.core.means import PairedScores, critical_t, within_judges
 from persona_panel.statistics.core.ranking import Limits, SampledMean, influence_of, sampled_mean
 

@@ -31,8 +31,7 @@ from persona_panel.statistics.core.arrays import (
     mean_there,
     means_by,
 )
-from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.estimate import LEVEL, Estimate
 from persona_panel.statistics.core.means import critical_t
 from persona_panel.statistics.core.ranking import sampled_mean
 from persona_panel.statistics.core.significance import holm, holm_adjusted

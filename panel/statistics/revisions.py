@@ -32,9 +32,8 @@ from persona_panel.statistics.core.arrays import (
     value_of,
 )
 from persona_panel.statistics.core.correlation import correlation, correlation_by_prompt
-from persona_panel.statistics.core.estimate import Difference
+from persona_panel.statistics.core.estimate import LEVEL, Difference
 from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
-from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import OverPrompts
 from persona_panel.statistics.core.ranking import rank_systems
 from persona_panel.statistics.core.significance import holm, sign_flip_p_values

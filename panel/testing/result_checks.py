@@ -31,7 +31,7 @@ from persona_panel.panel import Panel
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.reports.check import check
 from persona_panel.results.document import result_document
-from persona_panel.results.requirements.sentences import sentence
+from persona_panel.results.requirements.decision import sentence
 from persona_panel.results.result import Result, ResultFormat
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.execution import Engine

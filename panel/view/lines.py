@@ -29,7 +29,7 @@ from persona_panel.files.outputs import RUN_FILES
 from persona_panel.graphs.records import judges_in
 from persona_panel.models.config import Price, cost, with_batches
 from persona_panel.results.answer import AnswerTo
-from persona_panel.results.conclusions.money import spent
+from persona_panel.results.conclusions.wording import spent
 from persona_panel.runs.kept import kept_manifest, object_if_there
 from persona_panel.runs.output import SPENT
 from persona_panel.runs.spending import spent_in

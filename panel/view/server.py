@@ -13,19 +13,25 @@ import sys
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from hashlib import sha256
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
+from jinja2 import Environment
 
 from persona_panel.files.errors import InputError, PanelError
 from persona_panel.files.limits import content_of
+from persona_panel.files.pages import content_source, templates
 from persona_panel.files.secrets import SECRETS
-from persona_panel.view import pages
+from persona_panel.files.wording import command_line
+from persona_panel.results.formats.html import TEMPLATES, part, section
+from persona_panel.results.page_text import sentence, shown
+from persona_panel.results.result import Result
 from persona_panel.view.lines import (
     MANIFEST,
     PAGE,
@@ -37,9 +43,105 @@ from persona_panel.view.lines import (
     quoted,
     unquoted,
 )
-from persona_panel.view.live_run import LiveRun
+from persona_panel.view.live_run import MOST_REASONS, LiveRun
 from persona_panel.view.paced import Paced
-from persona_panel.view.pages import LivePanel, ServedPage
+
+_OWN = ("persona_panel.view", "templates")
+
+
+@dataclass(frozen=True, slots=True)
+class ServedPage:
+    """A document, and the policy on what it may do."""
+
+    html: bytes
+    policy: str
+
+
+@dataclass(frozen=True, slots=True)
+class LivePanel:
+    """The panel of a run that goes on, or was stopped: `now` as `LiveRun.update` gives it."""
+
+    name: str
+    now: Mapping[str, Any]
+    ticks: Sequence[tuple[str, str]]
+    n_systems: int
+    command: str
+
+
+def list_page(
+    root: str, lines: Sequence[RunLine], panels: Sequence[LivePanel], version: str, base: str
+) -> ServedPage:
+    """Return the page of all runs; `version` is what events compare with, `base` the address below
+    which everything is."""
+    return _page(
+        "list",
+        f"Runs below {root}",
+        base,
+        root=root,
+        lines=lines,
+        panels=panels,
+        version=version,
+        example=command_line("score", ["RESPONSES"], {"--out": f"{root}/NAME"}),
+        has_agreement=any(line.agreement for line in lines),
+    )
+
+
+def run_page(line: RunLine, panel: LivePanel, base: str) -> ServedPage:
+    """Return the page of a run that goes on or was stopped."""
+    return _page("run", line.name, base, line=line, panel=panel)
+
+
+def comparison_page(result: Result, a: str, b: str, base: str) -> ServedPage:
+    """Return the page of the comparison of a run with another one."""
+    title = f"{b} compared with {a}"
+    return _page("comparison", title, base, body=section(result, title, level=1))
+
+
+def message_page(title: str, text: str, base: str) -> ServedPage:
+    """Return a page that says something."""
+    return _page("message", title, base, text=text)
+
+
+def report_policy() -> str:
+    """Return the policy of a run's report: it may run its own script, has no origin, so that it
+    cannot read what else the server has, and loads nothing."""
+    return (
+        "sandbox allow-scripts allow-popups; default-src 'none'; script-src 'unsafe-inline'; "
+        "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def _page(
+    name: Literal["list", "run", "comparison", "message"], title: str, base: str, **values: Any
+) -> ServedPage:
+    style = part(*TEMPLATES, "page.css") + "\n" + part(*_OWN, "view.css")
+    script = part(*_OWN, "view.js")
+    html = (
+        _environment()
+        .get_template(f"{name}.html.jinja")
+        .render(title=title, base=base, style=style, script=script, **values)
+    )
+    policy = "; ".join(
+        [
+            "default-src 'none'",
+            f"script-src {content_source(script)}",
+            f"style-src {content_source(style)}",
+            "connect-src 'self'",
+            "form-action 'self'",
+            "base-uri 'none'",
+            "frame-ancestors 'none'",
+        ]
+    )
+    return ServedPage(SECRETS.scrub(html).encode("utf-8", "replace"), policy)
+
+
+@cache
+def _environment() -> Environment:
+    made = templates(*_OWN, shown, TEMPLATES)
+    made.filters |= {"sentence": sentence, "quoted": quoted}
+    made.globals["reason_places"] = range(MOST_REASONS)
+    return made
+
 
 ON_LIST = 3
 """So many of the runs that go on are shown in full above the list."""
@@ -212,9 +314,7 @@ class _Handler(BaseHTTPRequestHandler):
         listed = self.server.runs.list()
         panels = [panel for line in listed.running if (panel := self.server.runs.panel(line))]
         self._page(
-            pages.list_page(
-                str(self.server.root), listed.lines, panels, listed.version, self.server.base
-            )
+            list_page(str(self.server.root), listed.lines, panels, listed.version, self.server.base)
         )
 
     def _run(self, name: str) -> None:
@@ -227,7 +327,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif (panel := self.server.runs.panel(line)) is None:
             self._say(HTTPStatus.NOT_FOUND, name, "Its files cannot be read at this moment.")
         else:
-            self._page(pages.run_page(line, panel, self.server.base))
+            self._page(run_page(line, panel, self.server.base))
 
     def _report(self, name: str) -> None:
         """The run's report.html, or, of a run that has none, the one that `report` would write."""
@@ -243,7 +343,7 @@ class _Handler(BaseHTTPRequestHandler):
         except PanelError as error:
             self._say(HTTPStatus.UNPROCESSABLE_ENTITY, name, _sentence_of(error))
             return
-        self._send(HTTPStatus.OK, SECRETS.scrub_bytes(body), pages.report_policy())
+        self._send(HTTPStatus.OK, SECRETS.scrub_bytes(body), report_policy())
 
     @staticmethod
     def _kept_report(folder: Path) -> bytes | None:
@@ -286,7 +386,7 @@ class _Handler(BaseHTTPRequestHandler):
         except PanelError as error:
             self._say(HTTPStatus.UNPROCESSABLE_ENTITY, title, _sentence_of(error))
             return
-        self._page(pages.comparison_page(result, names[0], names[1], self.server.base))
+        self._page(comparison_page(result, names[0], names[1], self.server.base))
 
     def _events(self, name: str | None) -> None:
         """Tell what goes on as it goes on: of one run, or of those in full on the list."""
@@ -329,7 +429,7 @@ class _Handler(BaseHTTPRequestHandler):
         self._send(status, page.html, page.policy)
 
     def _say(self, status: HTTPStatus, title: str, text: str) -> None:
-        self._page(pages.message_page(title, text, self.server.base), status)
+        self._page(message_page(title, text, self.server.base), status)
 
     def _plain(self, status: HTTPStatus, text: str) -> None:
         self._send(status, text.encode(), "default-src 'none'", "text/plain")

@@ -7,10 +7,11 @@ in none of it. The statistics themselves are in `persona_panel.statistics`.
 
 from persona_panel.analyses.breakdown.groups import (
     GroupDifferences,
+    PersonaDepartures,
     axis_differences,
     model_differences,
+    persona_departures,
 )
-from persona_panel.analyses.breakdown.personas import PersonaDepartures, persona_departures
 from persona_panel.analyses.breakdown.strata import StratumContrast, SystemsBy, systems_by
 from persona_panel.statistics.group_differences import GroupDifference
 from persona_panel.statistics.personas import Departure, ResponseDepartures

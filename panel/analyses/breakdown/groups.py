@@ -1,16 +1,19 @@
-"""One axis of a run's personas against another, and one of its models against another."""
+"""A run's ratings by response, persona and model; each persona beside the panel, one axis against
+another, one model against another."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 from typing import Literal
 
-from persona_panel.analyses.breakdown.cells import RunCells
-from persona_panel.analyses.once import once_per_run
-from persona_panel.runs.run import Run
-from persona_panel.statistics.core.arrays import Random
+import numpy as np
+
+from persona_panel.runs.run import Run, once_per_run
+from persona_panel.runs.scale_limits import composite_terms, on_one_scale
+from persona_panel.statistics.core.arrays import Array, Random
+from persona_panel.statistics.core.display import COMPOSITE
 from persona_panel.statistics.group_differences import (
     GroupDifference,
     PairedResponses,
@@ -18,6 +21,74 @@ from persona_panel.statistics.group_differences import (
     group_differences,
     model_pair,
 )
+from persona_panel.statistics.personas import (
+    Departure,
+    PersonaCells,
+    ResponseDepartures,
+    departures_by_dimension,
+    departures_by_system,
+    response_departures,
+    severities,
+)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RunCells:
+    """A run's ratings, judges without a persona left out where others have one.
+
+    Attributes:
+        composite: what the rubric's composite is the mean of, or what takes the place of dimensions
+            (a product, or whether the category that counts was chosen, 0 or 1); None where it has
+            none.
+        dimensions, names: the ratings by number, and the d dimensions that they are on.
+        one_scale: whether all of them are on one scale.
+    """
+
+    composite: PersonaCells | None
+    dimensions: PersonaCells
+    names: tuple[str, ...]
+    one_scale: bool
+    systems: tuple[str, ...]
+    prompts: tuple[str, ...]
+
+    @staticmethod
+    @once_per_run
+    def of(run: Run) -> RunCells:
+        """Return the cells of a run."""
+        columns, _ = run.ranking_columns()
+        judges = [run.judges[column] for column in columns]
+        personas = [judge.persona for judge in judges]
+        models = [judge.model for judge in judges]
+        ratings = run.ratings[:, columns]
+        terms = composite_terms(ratings, run.rubric, run.dimensions, run.categories)
+        composite = None if terms is None else PersonaCells.of(terms, personas, models)
+        del terms
+        numeric = run.rubric.numeric
+        scores = ratings[:, :, [run.dimensions.index(dimension.id) for dimension in numeric]]
+        return RunCells(
+            composite,
+            PersonaCells.of(scores, personas, models),
+            tuple(dimension.id for dimension in numeric),
+            on_one_scale(run.rubric),
+            tuple(item.system for item in run.items),
+            tuple(item.prompt_id for item in run.items),
+        )
+
+    def in_shares(self, run: Run) -> PersonaCells:
+        """Return the dimensions with numbers, each over the width of its scale."""
+        widths = [
+            numeric_scale.max - numeric_scale.min
+            for numeric_scale in run.rubric.numeric_scales.values()
+        ]
+        scaled = self.dimensions.values / np.array(widths)
+        return PersonaCells(scaled, self.dimensions.personas, self.dimensions.models)
+
+    def layers(self) -> list[tuple[str, Array]]:
+        """Return the composite and each dimension by name, `(responses, personas, columns)`."""
+        whole = [] if self.composite is None else [(COMPOSITE, self.composite.whole)]
+        values = self.dimensions.values
+        return whole + [(name, values[..., place]) for place, name in enumerate(self.names)]
+
 
 GroupKind = Literal["axis", "model"]
 
@@ -87,7 +158,7 @@ def _of_axes(run: Run, random: Random) -> GroupDifferences:
         for layer, values in cells.layers()
         for a, b in combinations(names, 2)
     ]
-    return _found("axis", names, pairs, cells, random)
+    return _of_pairs("axis", names, pairs, cells, random)
 
 
 def _of_models(run: Run, random: Random) -> GroupDifferences:
@@ -98,10 +169,10 @@ def _of_models(run: Run, random: Random) -> GroupDifferences:
         for layer, values in cells.layers()
         for a, b in combinations(names, 2)
     ]
-    return _found("model", names, pairs, cells, random)
+    return _of_pairs("model", names, pairs, cells, random)
 
 
-def _found(
+def _of_pairs(
     kind: GroupKind,
     names: Sequence[str],
     pairs: Sequence[tuple[str, PairedResponses]],
@@ -115,3 +186,39 @@ def _found(
         for interaction in (False, True)
     )
     return GroupDifferences(kind, tuple(names), tuple(differences), tuple(interactions), random)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PersonaDepartures:
+    """The departures of each persona of a run, in the panel's order, from the panel, on the same
+    texts and through the same models: `severities` on the whole, then with severity taken out by
+    systems, by dimensions with numbers, and by responses, in the run's order, `(responses,
+    personas)`."""
+
+    personas: tuple[str, ...]
+    severities: tuple[Departure, ...]
+    by_system: tuple[Departure, ...]
+    by_dimension: tuple[Departure, ...]
+    by_response: ResponseDepartures
+
+
+@once_per_run
+def persona_departures(run: Run) -> PersonaDepartures:
+    """Estimate how far each persona is above or below the panel, and what of that chance explains.
+
+    On the rubric's composite; by dimension, and by response where the rubric has no composite, on
+    the mean of the dimensions with numbers. Each table is corrected by itself (Holm, 5 %).
+    """
+    cells = RunCells.of(run)
+    whole = cells.composite or cells.dimensions
+    return PersonaDepartures(
+        whole.personas,
+        tuple(severities(whole, cells.prompts)),
+        tuple(departures_by_system(whole, cells.systems, cells.prompts)),
+        tuple(
+            departures_by_dimension(
+                cells.dimensions, cells.names, cells.prompts, one_scale=cells.one_scale
+            )
+        ),
+        response_departures(replace(whole, values=whole.whole[..., None])),
+    )

@@ -10,9 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from persona_panel.analyses.breakdown.cells import RunCells
-from persona_panel.analyses.breakdown.columns import column_in, mapping_of, warn_of_mapped
-from persona_panel.analyses.breakdown.groups import axes_of, axis_differences, model_differences
+from persona_panel.analyses.breakdown.groups import (
+    RunCells,
+    axes_of,
+    axis_differences,
+    model_differences,
+)
+from persona_panel.analyses.breakdown.rating_strata import column_in, mapping_of, warn_of_mapped
 from persona_panel.files.errors import RunFolderError
 from persona_panel.graphs import Response
 from persona_panel.graphs.records import controls_among

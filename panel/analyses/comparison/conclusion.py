@@ -25,8 +25,7 @@ from persona_panel.results.conclusions.wording import (
 )
 from persona_panel.statistics.core.arrays import Random
 from persona_panel.statistics.core.display import COMPOSITE, number, signed
-from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.estimate import LEVEL, Difference
 from persona_panel.statistics.core.ranking import prompts_assured, takes_more_judges
 from persona_panel.statistics.paired import (
     BestOfPrompts,

@@ -9,8 +9,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Literal, NamedTuple
 
-from persona_panel.analyses.comparison.opened_run import PAIR, OpenedRun, compares
-from persona_panel.analyses.comparison.panel_facts import panel_differences, version_differences
+from persona_panel.analyses.comparison.opened_run import (
+    PAIR,
+    OpenedRun,
+    compares,
+    panel_differences,
+    version_differences,
+)
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.wording import printable, some
 from persona_panel.results.conclusions.wording import counted

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from persona_panel.analyses.breakdown.columns import mapping_of, no_column
 from persona_panel.analyses.breakdown.groups import axes_of
+from persona_panel.analyses.breakdown.rating_strata import mapping_of, no_column
 from persona_panel.analyses.comparison.matching import Matched
 from persona_panel.analyses.comparison.opened_run import OpenedRun
 from persona_panel.analyses.comparison.scored_terms import ScoredTerms, scored_terms

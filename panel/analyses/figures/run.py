@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import isnan, nan
+from math import isinf, isnan, nan
 from typing import TYPE_CHECKING, Literal
 
-from persona_panel.analyses.figures.units import (
-    composite_unit,
-    dimension_labels,
-    least_shown,
-    units_of,
-)
 from persona_panel.files.secrets import SECRETS
 from persona_panel.planning.panel_plan import counted_judges
 from persona_panel.results.page_columns import PageColumns, check_plots
-from persona_panel.runs.scale_limits import unit_of, unit_of_ratings
-from persona_panel.statistics.core.display import counted
-from persona_panel.statistics.core.levels import LEVEL
-from persona_panel.statistics.core.ranking import SystemDifference, SystemRank
+from persona_panel.rubrics import Rubric
+from persona_panel.runs.run import share_name
+from persona_panel.runs.scale_limits import (
+    POINTS,
+    FigureUnit,
+    composite_limits,
+    mean_limits,
+    unit_of,
+    unit_of_ratings,
+)
+from persona_panel.statistics.core.display import counted, general
+from persona_panel.statistics.core.estimate import LEVEL
+from persona_panel.statistics.core.ranking import Limits, SystemDifference, SystemRank
 
 if TYPE_CHECKING:
     from persona_panel.results.charts import ForestPoint, PaperFigure
@@ -248,7 +251,7 @@ class RunPlots:
             by: `dimension`: on each dimension in place of each system.
         """
         check_plots(columns)
-        from persona_panel.analyses.breakdown.personas import persona_departures
+        from persona_panel.analyses.breakdown.groups import persona_departures
         from persona_panel.results.heatmap import HeatCell, HeatPanel, heatmap
 
         run = self._run
@@ -393,3 +396,41 @@ def _untested(differences: Iterable[SystemDifference]) -> list[str]:
         difference.reason for difference in differences if difference.reason is not None
     )
     return [f"Some have no interval and no p: {why}." for why in whys]
+
+
+def dimension_labels(rubric: Rubric) -> Mapping[str, str]:
+    """Return the labels of dimensions, and of shares of categories, by their names in tables."""
+    labels = {dimension.id: dimension.label for dimension in rubric.dimensions}
+    shares = {
+        share_name(name, category): f"{labels[name]}: {category}"
+        for name, categories in rubric.categories.items()
+        for category in categories
+    }
+    return labels | shares
+
+
+def composite_unit(rubric: Rubric) -> str:
+    """Return the unit of a composite, and its scale."""
+    return _with_scale(unit_of(rubric), composite_limits(rubric))
+
+
+def units_of(rubric: Rubric, names: Sequence[str]) -> list[str]:
+    """Return the units of the means on these dimensions, and of shares of categories."""
+    limits = mean_limits(rubric, names)
+    return [
+        _with_scale(unit_of(rubric, name), own) for name, own in zip(names, limits, strict=True)
+    ]
+
+
+def least_shown(rubric: Rubric) -> float:
+    """Return the departure up to which colours go at least, so that a tiny one does not look large:
+    a twentieth of the scale."""
+    low, high = composite_limits(rubric)
+    return 0.0 if isinf(low) or isinf(high) else (high - low) / 20
+
+
+def _with_scale(unit: FigureUnit, limits: Limits) -> str:
+    low, high = limits
+    if unit != POINTS or isinf(low) or isinf(high):
+        return unit.one
+    return f"{unit.one}; scale {general(low)} to {general(high)}"

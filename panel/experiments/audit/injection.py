@@ -59,7 +59,7 @@ from persona_panel.runs.run_remarks import demonstration_notice, run_remarks
 from persona_panel.runs.scale_limits import POINTS, unit_of_ratings
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.display import general, percent
-from persona_panel.statistics.core.levels import LEVEL, MOST, POWER
+from persona_panel.statistics.core.estimate import LEVEL, MOST, POWER
 
 if TYPE_CHECKING:
     from persona_panel.planning.panel_plan import PanelPlan

@@ -28,8 +28,7 @@ from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics.core.arrays import Array, divide
 from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.levels import LEVEL, MOST
+from persona_panel.statistics.core.estimate import LEVEL, MOST, Estimate
 from persona_panel.statistics.core.means import MeanOfFew, assured
 from persona_panel.statistics.core.significance import holm
 

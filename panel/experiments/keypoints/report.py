@@ -21,8 +21,7 @@ from persona_panel.files.limits import json_of
 from persona_panel.files.outputs import as_json, json_number, replace_file
 from persona_panel.graphs.records import controls_among
 from persona_panel.results.conclusions.wording import counted, in_brackets, p_adjusted
-from persona_panel.results.requirements.figures import Figure, OpenKey
-from persona_panel.results.requirements.of_result import result_figures
+from persona_panel.results.requirements.figures import Figure, OpenKey, result_figures
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.run import Run

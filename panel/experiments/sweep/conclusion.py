@@ -19,7 +19,7 @@ from persona_panel.results.conclusions.wording import (
     would_show,
 )
 from persona_panel.statistics.core.display import number
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.estimate import LEVEL
 from persona_panel.statistics.core.means import assured, items_needed
 
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from persona_panel.files.outputs import json_number
 from persona_panel.graphs.framing import Contrast
 from persona_panel.statistics.core.arrays import ROUNDING, Array, IntArray, divide
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.estimate import LEVEL
 from persona_panel.statistics.core.ranking import sampled_mean
 from persona_panel.statistics.core.significance import (
     ENUMERATED,

@@ -36,7 +36,7 @@ from persona_panel.runs.judging.cost_estimate import CostEstimate, cost_result
 from persona_panel.runs.load import load_run
 from persona_panel.statistics.core.arrays import ROUNDING, Array
 from persona_panel.statistics.core.display import percent
-from persona_panel.statistics.core.levels import LEVEL, POWER
+from persona_panel.statistics.core.estimate import LEVEL, POWER
 from persona_panel.statistics.core.means import detectable_effect, items_needed
 
 

@@ -38,7 +38,7 @@ from persona_panel.results.heatmap import HeatCell, HeatPanel, heatmap
 from persona_panel.results.page_columns import PageColumns
 from persona_panel.rubrics import Rubric
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.estimate import LEVEL
 
 _DPI = 150
 _DELTA = "Δ (points; positive: worse than the baseline)"

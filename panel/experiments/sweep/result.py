@@ -47,7 +47,7 @@ from persona_panel.statistics.core.display import (
     ends,
     field_columns,
 )
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.estimate import LEVEL
 from persona_panel.statistics.core.table import Coverage
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from persona_panel.files.responses import Batch
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.results.conclusions.wording import counted, first_of
 from persona_panel.results.page_columns import PLOTS, plots_at_hand
-from persona_panel.results.requirements.figures import Figure
-from persona_panel.results.requirements.of_result import result_figures
+from persona_panel.results.requirements.figures import Figure, result_figures
 from persona_panel.results.result import Result
 from persona_panel.results.table import CellKind, Column, Key, Table, row_of
 from persona_panel.runs.run import Run
@@ -29,8 +28,7 @@ from persona_panel.runs.run_remarks import (
 from persona_panel.runs.scale_limits import mean_limits
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import percent, signed
-from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.estimate import LEVEL, Estimate
 from persona_panel.statistics.core.ranking import sampled_mean
 from persona_panel.statistics.core.table import Coverage
 

@@ -8,8 +8,7 @@ from typing import Any
 
 from persona_panel.calls.budget import CallCounts, Spending
 from persona_panel.models.config import cost
-from persona_panel.results.conclusions.money import spent
-from persona_panel.results.conclusions.wording import SAMPLES, counted
+from persona_panel.results.conclusions.wording import SAMPLES, counted, spent
 from persona_panel.results.page_text import seconds
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table

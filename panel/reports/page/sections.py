@@ -19,7 +19,7 @@ from persona_panel.analyses.who_differs import who_differs_result
 from persona_panel.reports.page.method import missing_tables
 from persona_panel.reports.page.names import dimension_names
 from persona_panel.results.answer import QUESTIONS, RunAnswer
-from persona_panel.results.conclusions.readings import origin_sentences
+from persona_panel.results.conclusions.wording import origin_sentences
 from persona_panel.results.formats.html import section
 from persona_panel.results.result import Result
 from persona_panel.results.table import Table

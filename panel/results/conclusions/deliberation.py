@@ -9,7 +9,7 @@ from math import isnan
 from persona_panel.results.conclusions.rows import sign_of
 from persona_panel.results.conclusions.wording import counted, in_brackets, listed, p_adjusted
 from persona_panel.statistics.core.arrays import Reason
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.estimate import LEVEL
 from persona_panel.statistics.core.means import items_needed, widened
 from persona_panel.statistics.revisions import Change, Direction, TowardHumans
 

@@ -14,8 +14,7 @@ from persona_panel.results.conclusions.wording import (
 )
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics.core.display import number, percent
-from persona_panel.statistics.core.estimate import Difference, Estimate
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
 from persona_panel.statistics.core.ranking import (
     Leaderboard,
 )

@@ -1,18 +1,19 @@
-"""Names and numbers as sentences of conclusions have them."""
+"""Names, numbers, money and the reading of files as sentences of conclusions have them."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import ceil, floor, isnan, log10
 from typing import TYPE_CHECKING
 
 from persona_panel.statistics.core.display import COMPOSITE, ends, number, percent
 from persona_panel.statistics.core.display import counted as counted
-from persona_panel.statistics.core.levels import MOST, POWER
+from persona_panel.statistics.core.estimate import MOST, POWER
 
 if TYPE_CHECKING:
     from persona_panel.statistics.core.arrays import Random
     from persona_panel.statistics.core.means import Assurance
+    from persona_panel.statistics.core.table import ItemMatch, RatingsOrigin
 
 
 NAMES_SHOWN = 4
@@ -167,3 +168,53 @@ def would_show(
     many = as_many(assured.needed, f"new {of}")
     many = f"{least}{many}{rated}"
     return f"{many[0].upper()}{many[1:]} would {what} {how} {now}."
+
+
+def spent(usd: Iterable[float | None], in_all: float | None = None) -> str | None:
+    """Return the cost of calls in words; None where nothing cost more than 0.
+
+    Args:
+        usd: what each model's calls cost, None where their price is not known.
+        in_all: what they may come to, where that is to be said.
+    """
+    costs = list(usd)
+    known = [cost for cost in costs if cost is not None]
+    if not any(known):
+        return "price unknown" if len(known) < len(costs) else None
+    more = " + unknown" if len(known) < len(costs) else ""
+    coming = "" if in_all is None else f" of about {dollars(in_all)}"
+    return f"{dollars(sum(known))}{coming}{more}"
+
+
+def dollars(usd: float) -> str:
+    """An amount: to the cent from a dollar on, below in hundredths of a cent."""
+    return f"${usd:,.2f}" if usd >= 1 else f"${usd:.4f}"
+
+
+_NAMED = 10
+
+
+def origin_sentences(origin: RatingsOrigin) -> list[str]:
+    """The reading in one line, then what matches nothing, then what may be wrong."""
+    sentences = [origin.reading] if origin.reading else []
+    if origin.match is not None and origin.match.unmatched:
+        sentences.append(match_sentence(origin.match))
+    return [*sentences, *(f"Warning: {remark}" for remark in origin.remarks)]
+
+
+def match_sentence(match: ItemMatch) -> str:
+    """Return how many items people rated that the panel does not have, and which.
+
+    >>> from persona_panel.statistics.core.table import ItemMatch
+    >>> match_sentence(ItemMatch(40, ("x1", "x2"), "runs/a"))
+    "2 of the 40 items that people rated are not in runs/a and count for nothing: 'x1', 'x2'; 38 \
+(95.0 %) match."
+    """
+    n = len(match.unmatched)
+    named = ", ".join(map(repr, match.unmatched[:_NAMED])) + (", …" if n > _NAMED else "")
+    verb = "is" if n == 1 else "are"
+    return (
+        f"{n:,} of the {counted(match.n_rated, 'item')} that people rated {verb} not in "
+        f"{match.panel} and count{'s' if n == 1 else ''} for nothing: {named}; "
+        f"{match.n_matched:,} ({100 * match.share:.1f} %) match."
+    )

@@ -26,8 +26,7 @@ from persona_panel.results.result import Result
 from persona_panel.results.shown import shown_table
 from persona_panel.results.table import Column, Table, choices_by_kind, one_line
 from persona_panel.statistics.core.display import signed
-from persona_panel.statistics.core.estimate import Difference, Estimate
-from persona_panel.statistics.core.levels import LEVEL
+from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
 
 TEMPLATES = ("persona_panel.results", "templates")
 """Package and folder of the templates, for pages that use their charts."""

@@ -9,12 +9,20 @@ no more frequent. `benchmarks/null_gate.py` measures it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import Literal
 
-from persona_panel.results.requirements.figures import Figure
-from persona_panel.results.requirements.requirement import Requirement
+from persona_panel.files.errors import Fault, InputError
+from persona_panel.results.conclusions.wording import counted, would_show
+from persona_panel.results.requirements.figures import Figure, find
+from persona_panel.results.requirements.requirement import (
+    Requirement,
+    WrongRequirement,
+    parse_requirement,
+)
+from persona_panel.statistics.core.display import general, number
 from persona_panel.statistics.core.means import (
     Assurance,
     assured,
@@ -116,3 +124,173 @@ def _spread(sampled: SampledMean, mean: float, more: float) -> SampledMean:
     )
     errors = tuple((error * more, df) for error, df in sampled.errors)
     return replace(sampled, mean=mean, errors=errors, judges=judges)
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """Decisions on requirements, in their order."""
+
+    decisions: tuple[Decision, ...]
+
+    @property
+    def met(self) -> bool:
+        """Return whether all of them are met."""
+        return all(decision.met for decision in self.decisions)
+
+    @property
+    def unmet(self) -> list[Decision]:
+        """Return those that are not met."""
+        return [decision for decision in self.decisions if not decision.met]
+
+    def sentences(self) -> list[str]:
+        """One or two for each: what was required, what was found, what would settle it."""
+        return [sentence(decision) for decision in self.decisions]
+
+    def __str__(self) -> str:
+        return "\n".join(self.sentences())
+
+
+def parsed(requirements: Sequence[str]) -> list[Requirement]:
+    """Requirements, read.
+
+    Raises:
+        InputError: some cannot be read; lists them.
+    """
+    read, faults = [], []
+    for text in requirements:
+        try:
+            read.append(parse_requirement(text))
+        except WrongRequirement as error:
+            faults.append(_fault(text, error))
+    if faults:
+        raise InputError(faults)
+    return read
+
+
+def named(requirements: Sequence[Requirement], figures: Sequence[Figure]) -> list[Figure]:
+    """The figure that each requirement names.
+
+    Raises:
+        InputError: some name none; lists them, each with the nearest names.
+    """
+    named, faults = [], []
+    for requirement in requirements:
+        try:
+            named.append(find(requirement, figures))
+        except WrongRequirement as error:
+            faults.append(_fault(str(requirement), error))
+    if faults:
+        raise InputError(faults)
+    return named
+
+
+def decide_all(
+    requirements: Sequence[Requirement], figures: Sequence[Figure], *, by_point: bool = False
+) -> GateResult:
+    """Decide requirements by these figures; raises as `named`."""
+    pairs = zip(requirements, named(requirements, figures), strict=True)
+    return GateResult(tuple(decide(*pair, by_point=by_point) for pair in pairs))
+
+
+def _fault(text: str, error: WrongRequirement) -> Fault:
+    return Fault(f"the requirement {text}", error.found, error.expected)
+
+
+_MOST_DIGITS = 9
+_WRONG = {">=": "below", ">": "at or below", "<=": "above", "<": "at or above"}
+_REACHES = {">=": "below {}", ">": "to {} or below", "<=": "above {}", "<": "to {} or above"}
+
+
+def sentence(decision: Decision) -> str:
+    """A decision in one or two sentences.
+
+    `tau_c >= 0.4 is not met: 0.45 (95 % interval over prompts 0.31 to 0.57, 24 prompts); the
+    interval reaches below 0.4. If …`
+    """
+    how = "is met" if decision.met else "is not met"
+    if decision.met and decision.why == "estimate":
+        how = "is met by the estimate"
+    return f"{decision.requirement} {how}: {found(decision)}{remark(decision)}"
+
+
+def found(decision: Decision) -> str:
+    """The figure as it was found, with its interval and what it rests on."""
+    figure, requirement = decision.figure, decision.requirement
+    if figure.words:
+        return f"{figure.word}{f' ({figure.detail})' if figure.detail else ''}"
+    if isnan(figure.value):
+        return f"the figure is undefined ({figure.reason})"
+    facts = [_interval(figure, requirement)] if figure.has_interval else []
+    facts = [_interval(figure, requirement)] if figure.has_interval else []
+    if figure.detail:
+        facts.append(figure.detail)
+    elif figure.n_prompts is not None:
+        facts.append(counted(figure.n_prompts, _what(figure)))
+    brackets = f" ({', '.join(facts)})" if facts else ""
+    return f"{_number(figure.value, requirement, figure)}{brackets}"
+
+
+def remark(decision: Decision) -> str:
+    """Return the end of the sentence: why the requirement is not met, and what would meet it."""
+    if decision.figure.words:
+        return "."
+    figure, bound = decision.figure, general(decision.requirement.bound, 12)
+    comparison = decision.requirement.comparison
+    wrong = f"{_WRONG[comparison]} {bound}"
+    match decision.why:
+        case "no interval":
+            return (
+                f"; it has no interval, which decides ({figure.reason}). The estimate decides "
+                "with --require-point (by_point=True in Python)."
+            )
+        case "beyond":
+            return f"; the whole interval is {wrong}."
+        case "contrary":
+            what = _what(figure)
+            if decision.requirement.holds_for(figure.value):
+                return f"; it is {bound} itself: how many {what}s would settle it is not known."
+            return (
+                f"; it is {wrong} itself: if that is so, no number of {what}s meets the "
+                "requirement."
+            )
+        case "open":
+            reaches = _REACHES[comparison].format(bound)
+            return f"; the interval reaches {reaches}. {_settled(decision)}"
+    return "."
+
+
+def _settled(decision: Decision) -> str:
+    """Return how many more prompts would settle it."""
+    what = _what(decision.figure)
+    if decision.takes_judges:
+        return (
+            f"If the figure is as found, no number of {what}s meets the requirement with these "
+            "judges: more judges are needed."
+        )
+    if decision.assured is None:
+        return f"How many {what}s would settle it is not known."
+    return would_show(decision.assured, "meet it", what)
+
+
+def _interval(figure: Figure, requirement: Requirement) -> str:
+    low, high = (_number(end, requirement, figure) for end in (figure.low, figure.high))
+    over = f"{figure.over} " if figure.over else ""
+    return f"{100 * figure.level:g} % interval {over}{low} to {high}"
+
+
+def _what(figure: Figure) -> str:
+    return "item" if figure.of_items else "prompt"
+
+
+def _number(value: float, requirement: Requirement, figure: Figure) -> str:
+    """A number with two decimals, of what is known without error with four; with more where it
+    takes them to show on which side of the bound it lies."""
+    if (figure.is_exact or figure.is_whole) and value == int(value):
+        return f"{int(value):,}".replace("-", "−")
+    side = requirement.holds_for(value)
+    for digits in range(4 if figure.is_exact else 2, _MOST_DIGITS + 1):
+        shown = round(value, digits)
+        equal = abs(value - requirement.bound) < 10**-_MOST_DIGITS
+        if equal or (requirement.holds_for(shown) == side and shown != requirement.bound):
+            return number(shown, digits)
+    return number(value, _MOST_DIGITS)

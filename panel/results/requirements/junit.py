@@ -6,8 +6,7 @@ import re
 from xml.etree import ElementTree as Xml
 
 from persona_panel.files.secrets.visible import visible
-from persona_panel.results.requirements.decided import GateResult
-from persona_panel.results.requirements.sentences import sentence
+from persona_panel.results.requirements.decision import GateResult, sentence
 
 # What no XML 1.0 document may hold, escaped or not, beyond what `visible` escapes.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")

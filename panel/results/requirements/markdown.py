@@ -13,8 +13,7 @@ from textwrap import fill
 from persona_panel.files.secrets.visible import visible
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.console import ReportTable, in_document
-from persona_panel.results.requirements.decided import GateResult
-from persona_panel.results.requirements.sentences import found, remark
+from persona_panel.results.requirements.decision import GateResult, found, remark
 
 _WIDTH = 90
 """Of lines of a block, which no host wraps."""

@@ -1,4 +1,4 @@
-"""A figure with what is known of its error, as text and for programs."""
+"""A figure with what is known of its error, as text and for programs; the levels of tests."""
 
 from __future__ import annotations
 
@@ -9,11 +9,24 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from persona_panel.statistics.core.display import ends as ends_text
 from persona_panel.statistics.core.display import number, signed
-from persona_panel.statistics.core.levels import LEVEL
 
 if TYPE_CHECKING:
     from persona_panel.statistics.core.arrays import Random
     from persona_panel.statistics.core.ranking import SampledMean
+
+LEVEL = 0.05
+"""The level of tests: where there is nothing to claim, the tests made together make a claim at most
+this often. Adjusted p-values below it are significant."""
+POWER = 0.8
+"""The power of tests: how often as many values (or prompts) as are said to be needed are enough."""
+TENTATIVE, RELIABLE = 0.667, 0.8
+"""Krippendorff's α from which tentative conclusions are drawn from ratings, and from which they
+are usually called reliable: K. Krippendorff (2004), "Reliability in content analysis"."""
+PASSED = 0.5
+"""The winning rate from which a panel or a judge passes the alternative annotator test."""
+MOST = 10_000
+"""The largest number of values that is given as needed; above it nothing is said."""
+
 
 OVER: Mapping[Random, str] = {"prompts": "prompts", "prompts-and-judges": "prompts and judges"}
 """The words of an estimate for the sample that its interval takes."""

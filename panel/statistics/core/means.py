@@ -34,7 +34,7 @@ from persona_panel.statistics.core.arrays import (
     items_by_label,
     mean_there,
 )
-from persona_panel.statistics.core.levels import MOST, POWER
+from persona_panel.statistics.core.estimate import MOST, POWER
 from persona_panel.statistics.core.significance import binomial_interval
 
 _PRECISION = 1e-6

@@ -34,9 +34,8 @@ from persona_panel.statistics.core.arrays import (
     mean_there,
     means_by,
 )
-from persona_panel.statistics.core.estimate import OVER, Difference, Estimate, EstimateT
+from persona_panel.statistics.core.estimate import LEVEL, OVER, Difference, Estimate, EstimateT
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES, standard_errors
-from persona_panel.statistics.core.levels import LEVEL
 from persona_panel.statistics.core.means import (
     Assurance,
     PairedScores,

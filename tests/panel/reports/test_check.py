@@ -19,9 +19,8 @@ from persona_panel.files.responses import Batch
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.graphs.framing import FramedResponse
 from persona_panel.reports.check import figures_of
-from persona_panel.results.requirements.decided import GateResult
-from persona_panel.results.requirements.figures import Figure, find
-from persona_panel.results.requirements.of_result import result_figures
+from persona_panel.results.requirements.decision import GateResult
+from persona_panel.results.requirements.figures import Figure, find, result_figures
 from persona_panel.results.requirements.requirement import parse_requirement
 from persona_panel.rubrics import Rubric
 from persona_panel.statistics import AnalysisOptions, Reason, agree, correlate

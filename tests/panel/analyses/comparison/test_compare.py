@@ -27,8 +27,7 @@ from persona_panel import (
 )
 from persona_panel.analyses.compare import compare_result
 from persona_panel.analyses.comparison.compared import MOST_CHANGED, compare_runs
-from persona_panel.analyses.comparison.opened_run import open_run
-from persona_panel.analyses.comparison.panel_facts import judges_in_both
+from persona_panel.analyses.comparison.opened_run import judges_in_both, open_run
 from persona_panel.analyses.comparison.result import RunComparison
 from persona_panel.rubrics import ModelRequest
 from persona_panel.statistics.core.significance import holm

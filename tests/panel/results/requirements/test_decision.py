@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from persona_panel.results.requirements.decision import decide
+from persona_panel.results.requirements.decision import decide, sentence
 from persona_panel.results.requirements.figures import Figure, FigureKey, exact
 from persona_panel.results.requirements.requirement import parse_requirement
-from persona_panel.results.requirements.sentences import sentence
 from persona_panel.statistics.core.means import assured
 from persona_panel.statistics.core.ranking import JudgesVariance, SampledMean, sampled_mean
 

@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 
 from persona_panel import check
 from persona_panel.analyses.score import score_result
-from persona_panel.results.requirements.decided import GateResult
-from persona_panel.results.requirements.decision import decide
+from persona_panel.results.requirements.decision import GateResult, decide
 from persona_panel.results.requirements.figures import Figure, FigureKey
 from persona_panel.results.requirements.junit import junit
 from persona_panel.results.requirements.markdown import markdown

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from persona_panel.statistics.core.levels import POWER
+from persona_panel.statistics.core.estimate import POWER
 from persona_panel.statistics.core.means import PRIOR, assurance, assurance_limit, assured
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from persona_panel.analyses.agree import agree_result
-from persona_panel.results.conclusions.judge_names import (
+from persona_panel.results.conclusions.labels import (
     in_short,
     short_names,
     what_all_have,

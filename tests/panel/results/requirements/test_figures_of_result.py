@@ -8,8 +8,7 @@ from math import nan
 import pytest
 
 from persona_panel import check
-from persona_panel.results.requirements.figures import Figure, find
-from persona_panel.results.requirements.of_result import result_figures
+from persona_panel.results.requirements.figures import Figure, find, result_figures
 from persona_panel.results.requirements.requirement import parse_requirement
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
