@@ -17,7 +17,7 @@ import errno
 import math
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
@@ -209,6 +209,13 @@ def csv_for_user(rows: Iterable[Iterable[Any]]) -> bytes:
     if DECIMAL.get() != "comma":
         return csv_of(rows)
     return csv_of((map(_with_comma, row) for row in rows), ";")
+
+
+def csv_of_records(rows: Sequence[Mapping[str, Any]]) -> bytes:
+    """Return records with the same keys, one or more, as `csv_for_user` does, headed by these;
+    no spreadsheet calculates their texts."""
+    cells = ([cell_of(v) if isinstance(v, str) else v for v in row.values()] for row in rows)
+    return csv_for_user([list(rows[0]), *cells])
 
 
 def _with_comma(cell: Any) -> Any:

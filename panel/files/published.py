@@ -22,8 +22,7 @@ from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.limits import content_of, json_of
 from persona_panel.files.outputs import (
     as_json,
-    cell_of,
-    csv_of,
+    csv_of_records,
     json_lines,
     make_private_folder,
     replace_file,
@@ -39,7 +38,7 @@ from persona_panel.files.records import (
     label_of,
     read_records,
 )
-from persona_panel.files.wording import did_you_mean, unreadable
+from persona_panel.files.wording import did_you_mean, some, unreadable
 from persona_panel.statistics.core.display import counted
 
 PublishedRows = list[dict[str, Any]]
@@ -115,7 +114,7 @@ def write_published(name: str, data: PublishedData, folder: Path) -> list[Path]:
         "sha256": {path.name: sha256(content_of(path)).hexdigest() for path in data.read},
     }  # fmt: skip
     contents = {
-        file: json_lines(rows) if file.endswith(".jsonl") else _csv(rows)
+        file: json_lines(rows) if file.endswith(".jsonl") else csv_of_records(rows)
         for file, rows in data.files.items()
         if rows
     }
@@ -125,12 +124,6 @@ def write_published(name: str, data: PublishedData, folder: Path) -> list[Path]:
         for file, content in contents.items():
             replace_file(folder / file, content)
     return [folder / file for file in contents]
-
-
-def _csv(rows: PublishedRows) -> bytes:
-    columns = list(rows[0])
-    cells = ([row[column] for column in columns] for row in rows)
-    return csv_of([columns, *([cell_of(v) if isinstance(v, str) else v for v in r] for r in cells)])
 
 
 def _find(path: Path, name: str) -> Path | None:
@@ -376,6 +369,8 @@ def _critical_questions(file: Path, mapping: ColumnMapping) -> PublishedData:
         for each in _records(row["cqs"], question, {}, report):
             # As the rubric's categories are called.
             label = str(each["label"]).lower()
+            if label not in _QUESTION_LABELS:
+                report.add(repr(label), some(_QUESTION_LABELS), line=row["line"], field="label")
             responses.append(
                 {"prompt_id": name, "id": each["id"], "system": "questions",
                  "prompt": "Ask a critical question about the intervention.",
@@ -386,6 +381,7 @@ def _critical_questions(file: Path, mapping: ColumnMapping) -> PublishedData:
     return _whole({"responses.jsonl": responses, "ratings.csv": ratings}, [file], report)
 
 
+_QUESTION_LABELS = ("useful", "unhelpful", "invalid")
 _NO_LICENCE = "no licence file in the repository: ask before you publish any of it"
 PUBLISHED: dict[str, Publication] = {
     "scrub": Publication(

@@ -20,8 +20,7 @@ from persona_panel.files.aligned_ratings import LEAST_SHARE
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.limits import json_of
 from persona_panel.files.outputs import (
-    cell_of,
-    csv_for_user,
+    csv_of_records,
     make_private_folder,
     replace_file,
     writing,
@@ -480,7 +479,7 @@ def write_tables(
         "ranks": _next_to(out, "-rankings.csv") if "rate" in key.tasks else out,
     }  # fmt: skip
     tables = rating_tables(key, ratings)
-    files = {at[task]: _csv(rows) for task, rows in tables.items()}
+    files = {at[task]: csv_of_records(rows) for task, rows in tables.items()}
     kept = [rating for rating in ratings if rating.role != "repeat" and rating.reason]
     if kept:
         files |= _justifications(key, kept, _next_to(out, "-justifications"))
@@ -511,14 +510,6 @@ def _refuse_others(files: Mapping[Path, bytes], stale: Iterable[Path]) -> None:
 
 def _next_to(out: Path, ending: str) -> Path:
     return out.with_name(out.stem + ending)
-
-
-def _csv(rows: Sequence[Mapping[str, Any]]) -> bytes:
-    cells = (
-        [cell_of(value) if isinstance(value, str) else value for value in row.values()]
-        for row in rows
-    )
-    return csv_for_user([list(rows[0]), *cells])
 
 
 def _justifications(
@@ -553,7 +544,7 @@ def _justifications(
         "responses.jsonl": lines,
         "rubric.yaml": yaml.safe_dump(rubric, sort_keys=False, allow_unicode=True).encode(),
     }
-    files |= {"ratings.csv": _csv(rows)} if rows else {}
+    files |= {"ratings.csv": csv_of_records(rows)} if rows else {}
     return {folder / name: content for name, content in files.items()}
 
 

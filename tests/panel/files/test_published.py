@@ -186,9 +186,15 @@ def test_argument_quality_and_critical_questions(tmp_path: Path) -> None:
     assert rows[1:] == ["i1/q1,people,useful,usefulness,i1", "i1/q2,people,invalid,usefulness,i1"]
     [first, _] = load_responses(tmp_path / "c" / "responses.jsonl")
     assert (first.context, first.text) == ("They said so.", "Who?")
-    (tmp_path / "validation.json").write_text("[1]")
-    done = imported("critical-questions", tmp_path, tmp_path / "d")
-    assert (done.exit_code, "found no object in JSON" in done.stderr) == (2, True)
+    place["cqs"] = [questions[0] | {"label": "good"}]
+    for document, problem in (
+        ([1], ": found no object in JSON"),
+        ({}, ": found no interventions"),
+        ({"i1": place}, ":1: label: found 'good'; expected 'useful', 'unhelpful', 'invalid'"),
+    ):
+        (tmp_path / "validation.json").write_text(json.dumps(document))
+        done = imported("critical-questions", tmp_path, tmp_path / "d")
+        assert (done.exit_code, f"validation.json{problem}" in done.stderr) == (2, True)
 
 
 def test_the_command_names_all_that_is_there() -> None:
