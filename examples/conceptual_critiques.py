@@ -83,6 +83,8 @@ scripted = models_or_scripted(options.model, SCRIPTED, script, options.folder)
 with plain_faults(), scripted as models:
     Panel("none", models, "conceptual-critique").score(critiques, out=options.folder / "run")
     panel, humans = load_aligned_ratings(options.folder / "run", people)
+if lacking := [name for name in CUSTOM_DIMENSIONS if name not in humans.dimensions]:
+    raise SystemExit(f"{people}: no ratings of {', '.join(lacking)}, which the custom loss needs")
 
 # (critiques, 7, raters) of both sides, on the critiques that people rated.
 shared = [item for item in panel.items if item in humans.items]

@@ -369,6 +369,11 @@ def test_conceptual_critiques_by_scripted_judges(tmp_path: Path) -> None:
     chosen = [(line[0].rstrip(":"), line[-1]) for line in lines if "deviation" in line]
     order = np.argsort(-apart, kind="stable")[:3]
     assert chosen == [(sides[0].items[n], f"{apart[n]:.2f}") for n in order]
+    kept = [line for line in (tmp_path / "out" / "person.csv").read_text().splitlines()
+            if "clarity" not in line]  # fmt: skip
+    (tmp_path / "part.csv").write_text("\n".join(kept))
+    refused = example("conceptual_critiques.py", tmp_path, "out", "--human", "part.csv")
+    assert (refused.returncode, "part.csv: no ratings of clarity, " in refused.stderr) == (1, True)
 
 
 @pytest.mark.parametrize(
