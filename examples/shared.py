@@ -10,6 +10,7 @@ from contextlib import contextmanager, redirect_stdout
 from io import StringIO
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import yaml
 from rich.box import SIMPLE_HEAD
@@ -48,7 +49,11 @@ def models_or_scripted(
     if models:
         yield models
         return
-    with serving(script) as server:
+    # A run that goes on finds its models at the address where it left them.
+    address = folder / "address.txt"
+    port = urlsplit(address.read_text("utf-8")).port or 0 if address.exists() else 0
+    with serving(script, port=port) as server:
+        address.write_text(server.base_url, "utf-8")
         os.environ["PERSONA_PANEL_CACHE"] = str(folder / "cache")
         os.environ |= {"OPENAI_BASE_URL": server.base_url, "OPENAI_API_KEY": "none"}
         yield scripted

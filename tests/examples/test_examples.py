@@ -331,6 +331,8 @@ def test_key_points_of_scripted_judges(tmp_path: Path) -> None:
     says is a point of the table or "other", so that with no more than three of a kind all is."""
     done = example("key_points.py", tmp_path, "out")
     assert done.returncode == 0, done.stderr
+    again = example("key_points.py", tmp_path, "out")
+    assert again.stdout.partition("Key points of")[2] == done.stdout.partition("Key points of")[2]
     for n, judge in enumerate(("openai:scripted-one", "openai:scripted-two"), 1):
         table = done.stdout.partition(f"Key points of {judge} ")[2].partition("Key points cover")
         assert "willow   hazel   rowan   elder" in table[0]
@@ -413,7 +415,9 @@ def test_scripted_examples_take_models(
 def test_questions_asked_matched_and_labelled(tmp_path: Path) -> None:
     """Each question has a label by matching, "not evaluable" among them, and one by each labeller;
     κ of the labellers is scikit-learn's."""
-    done = example("questions_labelled.py", tmp_path, "out")
+    # Started again it goes on.
+    for _ in range(2):
+        done = example("questions_labelled.py", tmp_path, "out")
     assert done.returncode == 0, done.stderr
     with (tmp_path / "out" / "labels.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
