@@ -43,7 +43,10 @@ def words(text: str) -> list[str]:
     >>> words("It is well-known, e.g. here."), words("用 GPT-4 模型。")
     (['It', 'is', 'well-known,', 'e.g.', 'here.'], ['用', 'GPT-4', '模', '型。'])
     """
-    return [word for piece in text.split() for word in parted(piece)]
+    pieces = text.split()
+    if text.isascii():
+        return pieces
+    return [word for piece in pieces for word in parted(piece)]
 
 
 def parted(piece: str) -> list[str]:

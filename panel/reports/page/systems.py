@@ -120,10 +120,9 @@ def _prompt_means(run: Run) -> Mapping[str, list[float]]:
 
 def _missing(run: Run) -> Mapping[str, int]:
     n: dict[str, int] = defaultdict(int)
+    columns, _ = run.ranking_columns()
     for item, row in zip(run.items, run.statuses, strict=True):
-        n[item.system] += sum(
-            row[column] not in ("scored", "abstained") for column in run.ranking_columns()[0]
-        )
+        n[item.system] += sum(row[column] not in ("scored", "abstained") for column in columns)
     return n
 
 

@@ -116,6 +116,13 @@ class SampledMean:
             p=self.p_value, reason=self.reason, sampled=self, **more,
         )  # fmt: skip
 
+    def untested(self, limits: Limits, over: Random = "prompts") -> Estimate:
+        """Return the mean as an estimate without a p-value."""
+        return Estimate(
+            self.mean, *self.interval(), over=OVER[over], n=self.n_prompts, reason=self.reason,
+            sampled=self, limits=limits,
+        )  # fmt: skip
+
 
 def influence_of(terms: Array) -> Array:
     """Return how much each judge moves each response's score `(responses, judges)`: the derivative,
@@ -165,7 +172,7 @@ def mean_and_levels(
     # The judges' variance cannot replace that of the prompts.
     if errors[0][0] <= ROUNDING * max(1.0, abs(mean)):
         return SampledMean(mean, (), n, Reason.NO_SPREAD)
-    if n > 2 and off_the_end(scores[there], limits) == 1:
+    if n > 2 and limits != UNLIMITED and off_the_end(scores[there], limits) == 1:
         return SampledMean(mean, (), n, Reason.ONE_OFF_THE_END)
     values = None if limits == UNLIMITED else scores[there]
     return SampledMean(mean, errors, n, None, parts, limits, values)
@@ -475,30 +482,34 @@ def rank_systems(
     within = dimension_limits or [UNLIMITED] * len(names)
     tables = [by_cell(dimensions[:, d]) for d in range(len(names))]
 
-    def mean_of(values: Array, within: Limits, i: int, over: Random = "prompts") -> Estimate:
+    def mean_of(values: Array, within: Limits, i: int) -> SampledMean:
         mean = sampled_mean(values[:, i], limits=within)
         if declining[i]:
-            mean = SampledMean(mean.mean, (), mean.n_prompts, Reason.DECLINES)
-        elif over != "prompts" and influence is None:
-            mean = SampledMean(mean.mean, (), mean.n_prompts)
-        elif over != "prompts" and influence is not None and judges is not None:
-            mean = sampled_mean(values[:, i], influence[:, i], judges.factors, within)
-        return replace(mean.as_a(Estimate, over=OVER[over], limits=within), p=nan)
+            return SampledMean(mean.mean, (), mean.n_prompts, Reason.DECLINES)
+        return mean
+
+    def with_judges(mean: SampledMean, i: int) -> SampledMean:
+        if mean.reason is Reason.DECLINES:
+            return mean
+        if influence is None or judges is None:
+            return SampledMean(mean.mean, (), mean.n_prompts)
+        return sampled_mean(table[:, i], influence[:, i], judges.factors, limits)
 
     board = []
     for system, i in of_system.items():
         low, high = ranges.get(system, (None, None))
+        mean = mean_of(table, limits, i)
         board.append(
             SystemRank(
                 system,
-                mean_of(table, limits, i),
-                mean_of(table, limits, i, "prompts-and-judges"),
+                mean.untested(limits),
+                with_judges(mean, i).untested(limits, "prompts-and-judges"),
                 None if isnan(ranks[i]) else int(ranks[i]),
                 low,
                 high,
                 {
-                    name: mean_of(of_dimension, limits, i)
-                    for name, of_dimension, limits in zip(names, tables, within, strict=True)
+                    name: mean_of(of_dimension, ends, i).untested(ends)
+                    for name, of_dimension, ends in zip(names, tables, within, strict=True)
                 },
                 *counts[i].tolist(),
             )

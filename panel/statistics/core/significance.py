@@ -18,7 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import cache, reduce
 from math import nan
 from operator import or_
 from typing import TypeVar
@@ -75,6 +75,7 @@ def shaffer(p_values: ArrayLike, n_groups: int) -> Array:
     return adjusted_stepwise(p_values, adjust)
 
 
+@cache
 def _numbers_of_equal_pairs(n_groups: int) -> int:
     """Return the numbers of pairs that can be equal as set bits: 0, 1 and 3 of three groups."""
     possible = [1]
