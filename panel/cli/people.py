@@ -371,9 +371,7 @@ def collect(
     from persona_panel.study.packet import read_key
     from persona_panel.study.study_result import (
         agreement_by_task,
-        calibration_agreement,
         collection_result,
-        repeat_reliability,
     )
 
     require_ending(out, ".csv")
@@ -385,15 +383,12 @@ def collect(
             "nothing is written: attention checks that they failed leave out all who answered, "
             f"{counted(len(failed), 'rater')}; choose a higher --exclude-failed"
         )
-    of_questions, of_raters = repeat_reliability(collected.ratings, key.rubric)
-    calibration = calibration_agreement(collected.ratings, key.rubric)
     # All is found out before anything is written.
     ratings = {task: load_ratings(rows)
                for task, rows in rating_tables(key, collected.ratings).items()}  # fmt: skip
     several = len({rating.rater for rating in collected.ratings}) > 1
     result = collection_result(
-        key, read, collected, [*of_questions, *of_raters], calibration, out,
-        agreement_by_task(ratings) if several else None,
+        key, read, collected, out, agreement_by_task(ratings) if several else None,
     )  # fmt: skip
     run = None if panel is None else load_run(panel)
     if run is not None:

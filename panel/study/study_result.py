@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from persona_panel.analyses.agree import agree
+from persona_panel.files.ratings import load_ratings
 from persona_panel.files.wording import command_line
 from persona_panel.results.conclusions.ratings_to_collect import ranks_alone, too_few_to_come
 from persona_panel.results.conclusions.wording import counted
@@ -24,7 +25,12 @@ from persona_panel.statistics.core.arrays import Statistic
 from persona_panel.statistics.core.display import ALL, COMPOSITE
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.table import Ratings
-from persona_panel.study.collection import CollectedStudy, ReadAnswers, TextRating
+from persona_panel.study.collection import (
+    CollectedStudy,
+    ReadAnswers,
+    TextRating,
+    rating_tables,
+)
 from persona_panel.study.kit import Study
 from persona_panel.study.packet import StudyKey
 
@@ -45,18 +51,6 @@ class RepeatReliability:
     exact: float | None
     within_one: float | None
     correlation: Statistic | None
-
-
-@dataclass(frozen=True, slots=True)
-class CalibrationAgreement:
-    """The agreement of raters on the texts that all of them see, on a dimension or `rank`:
-    Krippendorff's α (ordinal; nominal for categories), or why there is none. Ranks are compared as
-    they were given, within each prompt."""
-
-    of: str
-    n_texts: int
-    n_raters: int
-    alpha: Statistic
 
 
 def repeat_reliability(
@@ -92,36 +86,21 @@ def repeat_reliability(
     return by_question, tuple(by_rater)
 
 
-def calibration_agreement(
-    ratings: Sequence[TextRating], rubric: Rubric
-) -> tuple[CalibrationAgreement, ...]:
-    """Compute Krippendorff's α of each dimension, and of ranks, over the calibration texts."""
+def calibration_agreement(key: StudyKey, ratings: Sequence[TextRating]) -> Iterator[dict[str, Any]]:
+    """Yield the agreement of raters on the texts that all of them see, of ranks, as they were given
+    within each prompt, and each dimension: Krippendorff's α (ordinal; nominal for categories), or
+    why there is none, with the numbers of texts and raters."""
     shown = [rating for rating in ratings if rating.role == "calibration"]
-    texts = list(dict.fromkeys((rating.prompt_id, rating.response) for rating in shown))
-    raters = list(dict.fromkeys(rating.rater for rating in shown))
-    agreements = []
-    for name, kind, value in _questions(rubric):
-        nominal = kind == "category"
-        table = np.full((len(texts), len(raters)), np.nan)
-        codes: dict[object, int] = {}
-        for rating in shown:
-            answer = value(rating)
-            if answer is None:
-                continue
-            number = codes.setdefault(answer, len(codes)) if nominal else float(answer)
-            table[texts.index((rating.prompt_id, rating.response)), raters.index(rating.rater)] = (
-                number
-            )
-        rated = ~np.isnan(table)
-        if not rated.any():
-            continue
-        alpha = krippendorff_alpha(table, level="nominal" if nominal else "ordinal")
-        agreements.append(
-            CalibrationAgreement(
-                name, int(rated.any(axis=1).sum()), int(rated.any(axis=0).sum()), alpha
-            )
-        )
-    return tuple(agreements)
+    for task, rows in reversed(rating_tables(key, shown).items()):
+        read = load_ratings(rows)
+        for place, name in enumerate(read.dimensions):
+            scores = read.scores[:, :, place]
+            rated = ~np.isnan(scores)
+            alpha = krippendorff_alpha(scores, level="nominal" if task == "labels" else "ordinal")
+            yield {
+                "of": RANK if task == "ranks" else name, "texts": int(rated.any(axis=1).sum()),
+                "raters": int(rated.any(axis=0).sum()), "alpha": _estimate(alpha),
+            }  # fmt: skip
 
 
 _Value = Callable[[TextRating], float | str | None]
@@ -318,14 +297,13 @@ def collection_result(
     key: StudyKey,
     read: ReadAnswers,
     collected: CollectedStudy,
-    repeats: Sequence[RepeatReliability],
-    calibration: Sequence[CalibrationAgreement],
     out: str,
     agreement: tuple[Table, Sequence[str]] | None = None,
 ) -> Result:
     """Return what was collected into the file `out`, how far raters agree with themselves, with
     each other, and on calibration texts."""
     minutes = [each.minutes for each in collected.progress if each.file is not None]
+    of_questions, of_raters = repeat_reliability(collected.ratings, key.rubric)
     facts: dict[str, Any] = {"median_minutes": round(median(minutes), 1) if minutes else None}
     if key.inclusion is not None:
         rated = {f"{each.prompt_id}/{each.response}" for each in collected.ratings if each.scores}
@@ -347,7 +325,7 @@ def collection_result(
                     "of": each.of, "pairs": each.n, "exact": each.exact,
                     "within_one": each.within_one, "tau_b": _estimate(each.correlation),
                 }
-                for each in repeats
+                for each in (*of_questions, *of_raters)
             ],
             "Agreement of raters with themselves, on sets shown twice",
         ),
@@ -359,13 +337,7 @@ def collection_result(
                 Column("raters", "whole", "raters"),
                 Column("alpha", "estimate", "Krippendorff's α", figure="calibration_alpha"),
             ),
-            [
-                {
-                    "of": each.of, "texts": each.n_texts, "raters": each.n_raters,
-                    "alpha": _estimate(each.alpha),
-                }
-                for each in calibration
-            ],
+            [*calibration_agreement(key, collected.ratings)],
             "Agreement of raters on calibration texts",
         ),
     ]  # fmt: skip

@@ -207,4 +207,4 @@ def random_study(seed: int) -> tuple[Result, More]:
         read.append((keyed, StudyAnswers.model_validate(document), f"{packet.packet}.json"))
     answers = ReadAnswers(tuple(read), (), ())
     collected = collect_study(study.key, answers)
-    return collection_result(study.key, answers, collected, [], [], "out.csv"), {}
+    return collection_result(study.key, answers, collected, "out.csv"), {}

@@ -205,9 +205,10 @@ def test_repeat_reliability_and_calibration_by_hand(study: Study) -> None:
     assert (by_rater.of, by_rater.n, by_rater.correlation) == ("r", 4, None)
     shared = [rating("calibration", name, n, rater) for name, n in (("a", 2), ("b", 5))
               for rater in ("r", "s")]  # fmt: skip
-    (found,) = calibration_agreement(shared, rubric)
-    assert (found.of, found.n_texts, found.n_raters) == ("clarity", 2, 2)
-    assert found.alpha.value == 1
+    key = study.key.model_copy(update={"rubric": rubric})
+    (found,) = calibration_agreement(key, shared)
+    assert (found["of"], found["texts"], found["raters"]) == ("clarity", 2, 2)
+    assert found["alpha"].value == 1
 
 
 def test_cells_that_a_spreadsheet_would_calculate_are_text(
