@@ -174,7 +174,9 @@ def peers_of(
     random.Random(f"{seed}\n" + "\n".join(places)).shuffle(others)
     return [
         Peer(
-            name=peer_name(other.judge, personas) if rules.named else f"reader {number}",
+            name=peer_name(other.judge, personas)
+            if rules.named
+            else rubric.asked_in.instructions.peer.format(number=number),
             ratings=None
             if rules.reveal == "rationales"
             else ratings_in_words(other.scores, other.labels, other.abstained, rubric),

@@ -55,7 +55,7 @@ def _no_persona_by_name(value: Any) -> Any:
 class PersonaSet(BaseModel):
     """Personas that sit on a panel together, in the order in which they are listed.
 
-    In a file, `none` in the place of a persona is `NO_PERSONA`.
+    In a file, `none` in the place of a persona is `NO_PERSONA`. `language` is that of its words.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -65,6 +65,7 @@ class PersonaSet(BaseModel):
     personas: Annotated[
         Sequence[Annotated[Persona, BeforeValidator(_no_persona_by_name)]], AfterValidator(tuple)
     ] = Field(min_length=1)
+    language: str = "en"
 
     @model_validator(mode="after")
     def _ids_are_unique(self) -> PersonaSet:

@@ -17,8 +17,8 @@ from itertools import accumulate, count, product
 from string import ascii_uppercase
 
 from persona_panel.rubrics.elicitation import ModelRequest, ModelResponse, ParsedJudgment, Position
+from persona_panel.rubrics.instructions import ENGLISH, Language
 from persona_panel.rubrics.replies import shown
-from persona_panel.rubrics.wording import SYSTEM
 
 YES_NO = ("yes", "no")
 
@@ -70,14 +70,15 @@ def letters() -> Iterator[str]:
 
 
 def weights_of(
-    blocks: tuple[str, ...], answers: Sequence[str]
+    blocks: tuple[str, ...], answers: Sequence[str], language: Language = ENGLISH
 ) -> Generator[ModelRequest, ModelResponse, Weights]:
-    """Ask, and weigh the answers by the probability with which each is written first.
+    """Ask, with the system message in a language, and weigh the answers by the probability with
+    which each is written first.
 
     Raises:
         NoAnswer: the model declined, or gave none of the answers any probability.
     """
-    mass = yield from _masses(blocks, answers)
+    mass = yield from _masses(language.instructions.system, blocks, answers)
     return _shares(mass)
 
 
@@ -168,6 +169,7 @@ def _probability(token: str, logprob: float | None) -> float | None:
 
 
 def _masses(
+    system: str,
     blocks: tuple[str, ...],
     answers: Sequence[str],
     written: str = "",
@@ -181,7 +183,7 @@ def _masses(
     """
     if not shown:
         reply = yield ModelRequest(
-            system=SYSTEM,
+            system=system,
             blocks=blocks,
             prefill=written,
             top_logprobs=_TOP,
@@ -211,7 +213,7 @@ def _masses(
         tails = tuple(answer[len(piece) :] for answer in answers if answer.startswith(piece))
         went_this_way = _piece(shown[0].token, written) == piece
         after = yield from _masses(
-            blocks, tails, written + piece, shown[1:] if went_this_way else ()
+            system, blocks, tails, written + piece, shown[1:] if went_this_way else ()
         )
         for tail, share in after.items():
             mass[piece + tail] += p * share

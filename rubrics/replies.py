@@ -17,13 +17,15 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator
-from functools import lru_cache
-from typing import Any
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache, lru_cache
+from typing import Any, NamedTuple
+from unicodedata import decimal
 
 import orjson
 
 from persona_panel.rubrics.elicitation import ParsedJudgment, Status
+from persona_panel.rubrics.instructions import ENGLISH, Language, ReplyWords
 from persona_panel.rubrics.rubric import (
     CategoryScale,
     Dimension,
@@ -59,32 +61,53 @@ def well_formed_json(text: str) -> str:
     return _ESCAPE.sub(lambda escape: _HALF if escape["half"] else escape[0], text)
 
 
+_FULL_WIDTH = {code + 0xFEE0: code for code in range(0x21, 0x7F)}
+_JSON_SIGNS = {**dict.fromkeys(map(ord, "“”„«»「」"), '"'), ord("،"): ","}
+
+
+def ascii_figures(text: str) -> str:
+    """Return a text with the digits of every script and full-width signs as those of ASCII.
+
+    >>> ascii_figures("٨٫٥ ／ １０")
+    '8.5 / 10'
+    """
+    if text.isascii():
+        return text
+    plain = text.translate(_FULL_WIDTH).replace("٫", ".").replace("٪", "%")
+    return "".join(
+        char if char.isascii() or not char.isdecimal() else str(decimal(char)) for char in plain
+    )
+
+
 class Unreadable(ValueError):
-    """An answer does not say what was asked; the message says what is wrong with it."""
+    """An answer does not say what was asked; the message says what is wrong with it: `fault`, in
+    which `values` are filled in."""
+
+    def __init__(self, fault: str, **values: object) -> None:
+        super().__init__(fault.format(**values) if values else fault)
+        self.fault, self.values = fault, values
+
+    def in_words(self, faults: Mapping[str, str]) -> str:
+        """Return the message in other words than the English ones, where `faults` has some."""
+        said = faults.get(self.fault, self.fault)
+        return said.format(**self.values) if self.values else said
 
 
 # No scale reaches ten digits; without a bound, int() refuses a number of thousands.
-_FRACTION = re.compile(r"(-?\d{1,9})(?:\.0+)?(?:\s*/\s*(\d+))?")
+_FRACTION = re.compile(r"(-?\d{1,9})(?:\.0+|,0)?(?:\s*/\s*(\d+))?")
 _NUMBER = r"-?(?:\d{1,9}(?:\.\d{0,20})?|\.\d{1,20})"
 _DECIMAL = re.compile(rf"({_NUMBER})(?:\s*/\s*({_NUMBER}))?")
 # Repair takes quadratic time on piles of braces.
 _LONGEST_REPAIR = 10_000
 _NUMERALS = re.compile(r"\d+")
 _PLAIN = frozenset({int, bool, type(None)})
-_YES = {"true": True, "yes": True, "false": False, "no": False}
-# Only read where an answer held no JSON, so that a rationale may say "I cannot".
-_REFUSAL = re.compile(
-    r"\b(?:I\s+(?:can(?:no|')?t|can not|won't|will not|am\s+(?:not\s+able|unable|not\s+willing)|"
-    r"must\s+(?:decline|refuse)|have\s+to\s+decline|(?:respectfully\s+)?decline|refuse)|"
-    r"I'm\s+(?:not\s+able|unable|sorry|not\s+comfortable|not\s+willing)|"
-    r"as\s+an\s+AI\b[^.]{0,80}\b(?:cannot|can't|not\s+able|unable))",
-    re.IGNORECASE,
-)
 
 
-def is_refusal(text: str) -> bool:
-    """Return whether an answer without JSON reads as a model declining to judge."""
-    return _REFUSAL.search(text.replace("\u2019", "'")[:600]) is not None
+def is_refusal(text: str, language: Language = ENGLISH) -> bool:
+    """Return whether an answer without JSON, to a question in this language, reads as a model
+    declining to judge."""
+    said = text.replace("\u2019", "'")[:600]
+    return re.search(language.reply_words.refusal, said, re.IGNORECASE) is not None
 
 
 def read_object(text: str, required: tuple[str, ...]) -> dict[str, Any]:
@@ -98,21 +121,33 @@ def read_object(text: str, required: tuple[str, ...]) -> dict[str, Any]:
     if (answer := _plain_answer(text.strip(), required)) is not None:
         return answer
     # Neither a request, a file nor the cache could hold half a surrogate pair.
-    values = map(_value_of, _braced(well_formed(text)))
-    candidates = [_normalised(value) for value in values if isinstance(value, dict)]
+    text = well_formed(text)
+    candidates, answers = _answers(text, required)
+    if not answers and not text.isascii():
+        # Some write the signs of another script: {“depth”：８}.
+        in_ascii = ascii_figures(text).translate(_JSON_SIGNS)
+        candidates, answers = _answers(in_ascii, required)
     if not candidates:
         raise Unreadable("there is no complete JSON object in it")
-    answers = [candidate for candidate in candidates if all(key in candidate for key in required)]
     if not answers:
         best = max(candidates, key=lambda candidate: sum(key in candidate for key in required))
         missing = ", ".join(key for key in required if key not in best)
-        raise Unreadable(f"these keys are missing: {missing}")
+        raise Unreadable("these keys are missing: {keys}", keys=missing)
     # As text: to Python, true and 1 are equal.
     if len(answers) > 1 and (
         len({json.dumps([answer[key] for key in required]) for answer in answers}) > 1
     ):
         raise Unreadable("it holds two answers that contradict each other")
     return answers[0]
+
+
+def _answers(
+    text: str, required: tuple[str, ...]
+) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Return the objects of a text, and those of them that have every key."""
+    values = map(_value_of, _braced(text))
+    candidates = [_normalised(value) for value in values if isinstance(value, dict)]
+    return candidates, [each for each in candidates if all(key in each for key in required)]
 
 
 def value_at(text: str, path: str) -> object:
@@ -161,12 +196,18 @@ def read_score(value: object, dimension: Dimension) -> float:
     # By `kind`: every rating comes through here, and `isinstance` is slow to say no of a model of
     # pydantic's.
     if scale.kind == "category":
-        raise Unreadable(f"{dimension.id} has categories and no numbers")
+        raise Unreadable("{name} has categories and no numbers", name=dimension.id)
     number = _real(value, scale) if scale.kind == "real" else _whole(value, scale)
     if number is None:
-        kind = "a number" if scale.kind == "real" else "a whole number"
-        wanted = f"{kind} from {scale.min:g} to {scale.max:g}"
-        raise Unreadable(f"{dimension.id} is {shown(value)}, not {wanted}")
+        raise Unreadable(
+            "{name} is {value}, not a number from {min} to {max}"
+            if scale.kind == "real"
+            else "{name} is {value}, not a whole number from {min} to {max}",
+            name=dimension.id,
+            value=shown(value),
+            min=f"{scale.min:g}",
+            max=f"{scale.max:g}",
+        )
     return number
 
 
@@ -180,15 +221,22 @@ def read_label(value: object, dimension: Dimension) -> str:
     """
     scale = dimension.scale
     if scale.kind != "category":
-        raise Unreadable(f"{dimension.id} has numbers and no categories")
+        raise Unreadable("{name} has numbers and no categories", name=dimension.id)
     label = scale.find(value) if isinstance(value, str) else None
     if label is None:
-        raise Unreadable(f"{dimension.id} is {shown(value)}, not one of {', '.join(scale.names)}")
+        raise Unreadable(
+            "{name} is {value}, not one of {names}",
+            name=dimension.id,
+            value=shown(value),
+            names=", ".join(scale.names),
+        )
     return label
 
 
 def _whole(value: object, scale: Scale) -> int | None:
     number: int | None = None
+    if isinstance(value, str):
+        value = ascii_figures(value)
     if isinstance(value, int) and not isinstance(value, bool):
         number = value
     elif isinstance(value, float) and value.is_integer():
@@ -204,6 +252,10 @@ def _whole(value: object, scale: Scale) -> int | None:
 
 def _real(value: object, scale: RealScale) -> float | None:
     number = math.nan
+    if isinstance(value, str):
+        value = ascii_figures(value)
+        # Below a thousand a comma is that of decimals.
+        value = value.replace(",", ".") if scale.max < 1000 else value
     if isinstance(value, int | float) and not isinstance(value, bool):
         # An integer of thousands of digits is no float.
         number = float(value) if scale.min <= value <= scale.max else math.nan
@@ -216,17 +268,20 @@ def _real(value: object, scale: RealScale) -> float | None:
     return number if scale.min <= number <= scale.max else None
 
 
-def read_flag(value: object, key: str) -> bool:
-    """Return the yes or no that `value` states.
+def read_flag(value: object, key: str, language: Language = ENGLISH) -> bool:
+    """Return the yes or no that `value` states, in words of a language or English ones.
 
     Raises:
         Unreadable: it is neither.
     """
     if isinstance(value, bool):
         return value
-    if isinstance(value, str) and value.strip().lower() in _YES:
-        return _YES[value.strip().lower()]
-    raise Unreadable(f"{key} is {shown(value)}, not true or false")
+    if isinstance(value, str):
+        words, said = language.reply_words, value.strip().lower()
+        for is_yes, pattern in ((True, words.affirmed), (False, words.denied)):
+            if re.fullmatch(pattern, said):
+                return is_yes
+    raise Unreadable("{name} is {value}, not true or false", name=key, value=shown(value))
 
 
 def shown(value: object) -> str:
@@ -286,7 +341,7 @@ def _normalised(candidate: dict[str, Any]) -> dict[str, Any]:
 def _put(flat: dict[str, Any], name: str, said: object) -> None:
     known = flat.setdefault(name, said)
     if known is not said and known != said:
-        raise Unreadable(f"it says two things of {_named(name)}")
+        raise Unreadable("it says two things of {name}", name=_named(name))
 
 
 # Thirty judges of ten thousand responses write the same few keys.
@@ -317,7 +372,7 @@ def _without_contradiction(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     whole = {}
     for key, value in pairs:
         if key in whole and whole[key] != value:
-            raise Unreadable(f"it says two things of {_named(key)}")
+            raise Unreadable("it says two things of {name}", name=_named(key))
         whole[key] = value
     return whole
 
@@ -388,26 +443,52 @@ def _balanced(text: str) -> Iterator[str]:
 
 
 _FIGURE = r"-?[0-9]+(?:[.,][0-9]+)*"
-# Not within a word or a longer number: 3rd, 1e5.
-_RATING = rf"(?<![\w.,])({_FIGURE})(?![\w%])(?:\s*(?:/|out\s+of)\s*({_FIGURE})(?![\w%]))?"
-_NAME = (
-    r"(?:(?:my|the|final|overall|total|numerical|single)\s+)*"
-    r"(?:score|rating|mark|grade|answer|overall|judge?ment|number)"
-)
-_LINE = re.compile(
-    rf"(?:{_NAME}\s*(?:is|of|[:=–-])?\s*)?{_RATING}\s*(?:points?)?\s*[.!]?", re.IGNORECASE
-)
-_CUE = re.compile(
-    rf"\b(?:{_NAME}|give|giving|rate|rated|assign|award|deserves?|merits?)\b[^.!?\n0-9]{{0,60}}$",
-    re.IGNORECASE,
-)
-_NOT = re.compile(r"\b(?:not|never|cannot|hardly)\b|n['’]t\b", re.IGNORECASE)
+
+
+class _NumberPatterns(NamedTuple):
+    """Patterns of a number that is a rating, alone on a line or in a sentence, by language."""
+
+    rating: str
+    line: re.Pattern[str]
+    cue: re.Pattern[str]
+    negation: re.Pattern[str]
+    ends: str
+
+    @classmethod
+    @cache
+    def of(cls, words: ReplyWords) -> _NumberPatterns:
+        # Where words are not separated, those of Latin letters end at other letters.
+        within = r"\w" if words.spaced else "A-Za-z0-9_"
+        begin, end = (r"\b", r"\b") if words.spaced else (f"(?<![{within}])", f"(?![{within}])")
+        # Not within a word or a longer number: 3rd, 1e5.
+        behind = rf"(?![{within}%])"
+        rating = (
+            rf"(?<![{within}.,])({_FIGURE}){behind}"
+            rf"(?:\s*(?:/|{words.out_of})\s*({_FIGURE}){behind})?"
+        )
+        name = rf"(?:(?:{words.determiners})\s+)*(?:{words.rating})"
+        return cls(
+            rating,
+            re.compile(
+                rf"(?:{name}\s*(?:{words.copula}|[:=–-])?\s*)?{rating}\s*(?:{words.points})?"
+                r"\s*[.!。]?",
+                re.IGNORECASE,
+            ),
+            re.compile(
+                rf"{begin}(?:{name}|{words.rates}){end}[^.!?。؟\n0-9]{{0,60}}$", re.IGNORECASE
+            ),
+            re.compile(words.negation, re.IGNORECASE),
+            rf"{begin}<min>\s*(?:{words.to}|-|–)\s*<max>{end}",
+        )
+
+
 _MARKUP = re.compile(r"[*_`#>]+")
 _OBJECT_KEYS = ("score", "rating")
 
 
-def read_number(text: str, dimension: Dimension) -> float:
-    """Return the single rating that `text` states on a dimension's scale of numbers.
+def read_number(text: str, dimension: Dimension, language: Language = ENGLISH) -> float:
+    """Return the single rating that `text`, in a language or in English, states on a dimension's
+    scale of numbers.
 
     Lines that are a number and nothing else, but for a name such as "Score:", say it;
     where there are none, a sentence that gives the only number of the text.
@@ -417,11 +498,12 @@ def read_number(text: str, dimension: Dimension) -> float:
     """
     if "{" in text:
         return read_score(_in_object(text, dimension), dimension)
-    plain = _MARKUP.sub(" ", text)
+    patterns = _NumberPatterns.of(language.reply_words)
+    plain = _MARKUP.sub(" ", ascii_figures(text))
     lines = [line.strip() for line in plain.splitlines()]
-    stated = {_spelled(match) for line in lines if (match := _LINE.fullmatch(line))}
-    if not stated and not is_refusal(text):
-        stated = _given(plain, dimension)
+    stated = {_spelled(match) for line in lines if (match := patterns.line.fullmatch(line))}
+    if not stated and not is_refusal(text, language):
+        stated = _given(plain, dimension, patterns)
     if not stated:
         raise Unreadable("it does not state a number")
     ratings = {read_score(number, dimension) for number in sorted(stated)}
@@ -440,22 +522,22 @@ def _in_object(text: str, dimension: Dimension) -> object:
     raise faults[0]
 
 
-def _given(text: str, dimension: Dimension) -> set[str]:
+def _given(text: str, dimension: Dimension, patterns: _NumberPatterns) -> set[str]:
     """Return the only number of a text, where a sentence gives it as the rating."""
     scale = dimension.scale
     if isinstance(scale, CategoryScale):
-        raise Unreadable(f"{dimension.id} has categories and no numbers")
-    ends = rf"\b{scale.min:g}\s*(?:to|-|–|and)\s*{scale.max:g}\b"
+        raise Unreadable("{name} has categories and no numbers", name=dimension.id)
+    ends = patterns.ends.replace("<min>", f"{scale.min:g}").replace("<max>", f"{scale.max:g}")
     text = re.sub(ends, " ", text)
-    matches = list(re.finditer(_RATING, text))
+    matches = list(re.finditer(patterns.rating, text))
     if len({_spelled(match) for match in matches}) > 1:
         raise Unreadable("it holds more than one number, and none on a line of its own")
-    if not matches or _NOT.search(text):
+    if not matches or patterns.negation.search(text):
         return set()
     return {
         _spelled(match)
         for match in matches
-        if match[2] is not None or _CUE.search(text[: match.start()])
+        if match[2] is not None or patterns.cue.search(text[: match.start()])
     }
 
 
@@ -478,21 +560,20 @@ def keys_of(rubric: Rubric) -> tuple[str, ...]:
 @once_a_rubric
 def form_of(rubric: Rubric) -> str:
     """Return the form that the object must have, in words."""
-    parts = [
-        "Answer with one JSON object. For every criterion it has a key, the name in "
-        "backquotes, whose value is your rating."
-    ]
+    words = rubric.asked_in.instructions
+    parts = [words.json_form]
     if rubric.categories:
-        parts.append("Where a criterion lists names, the value is one of them, as text.")
+        parts.append(words.json_categories)
     if rubric.not_assessable:
-        parts.append("Where a criterion cannot be assessed the value is null.")
+        parts.append(words.json_null)
     if rubric.abstention:
         asked = rubric.abstention
         parts.append(
-            f"{asked.definition} A further key, `abstained`, is true or false: "
-            f"{asked.guiding_question}"
+            words.json_abstained.format(
+                definition=asked.definition, question=asked.guiding_question
+            )
         )
-    return " ".join(parts)
+    return words.between.join(parts)
 
 
 @once_a_rubric
@@ -519,7 +600,9 @@ def read_ratings(text: str, rubric: Rubric) -> ParsedJudgment:
         Unreadable: there is none, or it does not say what was asked.
     """
     answer = read_object(text, keys_of(rubric))
-    abstained = read_flag(answer["abstained"], "abstained") if rubric.abstention else None
+    abstained: bool | None = None
+    if rubric.abstention:
+        abstained = read_flag(answer["abstained"], "abstained", rubric.asked_in)
     scores: dict[str, float] = {}
     labels: dict[str, str] = {}
     for name, plain, dimension in _plain_values_of(rubric):

@@ -22,6 +22,8 @@ from pydantic import (
 )
 from pydantic_core import PydanticCustomError
 
+from persona_panel.rubrics.instructions import ENGLISH, ENGLISH_CODE, Language
+
 MOST_SCORE = 1e12
 """The largest absolute value of a score: sums of squares of larger ones lose all precision, and of
 far larger ones overflow."""
@@ -80,7 +82,7 @@ def _require_precise(*ends: float) -> None:
             raise ValueError(f"{name} is {end}; from {-MOST_SCORE:g} to {MOST_SCORE:g}")
 
 
-_QUOTES = "'\"`*“”‘’«»"
+_QUOTES = "'\"`*“”„‘’‚«»‹›「」『』"
 _LONGEST_NAME = 64
 
 
@@ -92,7 +94,7 @@ def folded(name: str) -> str:
     """
     plain = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", name).casefold())
     spaced = re.sub(r"[\s_-]+", " ", plain)
-    return spaced.strip(_QUOTES + " .")
+    return spaced.strip(_QUOTES + " .。")
 
 
 class CategoryScale(BaseModel):
@@ -127,7 +129,7 @@ class CategoryScale(BaseModel):
         for name in values:
             if (
                 not folded(name)[:1].isalpha()
-                or name != name.strip(_QUOTES + " .")
+                or name != name.strip(_QUOTES + " .。")
                 or not name.isprintable()
                 or len(name) > _LONGEST_NAME
             ):
@@ -257,7 +259,7 @@ class Abstention(BaseModel):
     guiding_question: str = Field(min_length=1, description="answered by yes or no")
 
 
-_PART = r"^[a-z][a-z ]{0,38}[a-z]$"
+_PART = r"^\p{L}[\p{L}\p{M} ]{0,38}[\p{L}\p{M}]$"
 
 
 class ItemForm(BaseModel):
@@ -433,7 +435,8 @@ class Rubric(BaseModel):
     a judge may leave a dimension unrated. Without `composite` it is the mean of all
     dimensions that are rated by numbers. `variants` are other guidelines, by name; a rubric that
     `in_variant` has made says in `variant` which one it is. `template` is the prompt in which the
-    elicitation `verbatim` asks.
+    elicitation `verbatim` asks. `language` is that of its words, in which judges are instructed as
+    `translation` says.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -451,13 +454,19 @@ class Rubric(BaseModel):
     )
     variant: str | None = None
     template: JudgePrompt | None = None
+    language: str = ENGLISH_CODE
+    translation: Language | None = None
 
     @model_serializer(mode="wrap")
-    def _without_no_template(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
+    def _as_before(self, dump: SerializerFunctionWrapHandler) -> dict[str, Any]:
         document: dict[str, Any] = dump(self)
+        # As in the runs that were written before there were any.
         if self.template is None:
-            # As in the runs that were written before there were any.
             document.pop("template", None)
+        if self.language == ENGLISH_CODE:
+            document.pop("language", None)
+        if self.translation is None:
+            document.pop("translation", None)
         return document
 
     @model_validator(mode="after")
@@ -501,6 +510,11 @@ class Rubric(BaseModel):
                     f"{', '.join(known)}"
                 )
         return self
+
+    @property
+    def asked_in(self) -> Language:
+        """Return the language in which judges are asked."""
+        return self.translation or ENGLISH
 
     def in_variant(self, name: str | None) -> Rubric:
         """Return the rubric in the words of one of its variants, or in its own; without variants.

@@ -83,9 +83,10 @@ def _judges(run: Run) -> str:
         if any(not judge.has_persona for judge in run.judges):
             who += ", compared with judges without one,"
     deliberated = "" if run.before is None else " and deliberated"
+    notices = [*unfenced_notice(run), *run.rubric.asked_in.notice]
     return (
         f"{who} spoke through {listed(models, 'models')}; they were asked by the elicitation "
-        f"{' '.join([f'{listed(elicitations)}{deliberated}.', *unfenced_notice(run)])}"
+        f"{' '.join([f'{listed(elicitations)}{deliberated}.', *notices])}"
     )
 
 

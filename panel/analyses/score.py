@@ -123,7 +123,7 @@ def score_result(
     if not run.coverage.scored:
         tables = [replace(table, title="") for table in tables if table.programs]
     conclusion += demonstration_notice(*(judge.model for judge in run.judges))
-    conclusion += unfenced_notice(run)
+    conclusion += [*unfenced_notice(run), *run.rubric.asked_in.notice]
     origin = None if people is None else people.people.origin
     return Result(
         "score",

@@ -63,6 +63,8 @@ def carried_out(
     """
     if output is not None:
         output.gate.refuse_unknown(planned)
+    for notice in job.notices:
+        say(visible(notice), err=True)
     if calling.dry_run:
         to = load_format("terminal") if output is None else output.to
         _foresee(job, calling.caps, to, answering, foreseen)

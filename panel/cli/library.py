@@ -24,16 +24,18 @@ from persona_panel.models.local_servers import (
 )
 from persona_panel.personas import PersonaSet
 from persona_panel.planning.definitions import resolve_rubric
+from persona_panel.planning.languages import english_words, language_names, load_translation
 from persona_panel.planning.settings import split_variant
 from persona_panel.results.console import output
 from persona_panel.results.result import load_format
 from persona_panel.rubrics import ItemForm, Rubric
+from persona_panel.rubrics.instructions import ENGLISH_CODE
 from persona_panel.rubrics.wording import scale_words
 
 
 @click.group(cls=PanelGroup, example="personas disciplinary")
 def library() -> None:
-    """List or show what can be named: personas, rubrics, framings."""
+    """List or show what can be named: personas, rubrics, framings, languages."""
 
 
 @library.command(example="disciplinary", short_help="List the persona sets, or show one.")
@@ -134,6 +136,28 @@ def framings(name: str | None) -> None:
         console.print()
         console.print(Text.assemble((contrast.id, "bold"), f"  {contrast.label}"))
         console.print(Text(f"{', '.join(contrast.plus)} − {', '.join(contrast.minus)}"))
+
+
+@library.command(example="en", short_help="List the languages of judges, or print one.")
+@click.argument("name", required=False)
+@refusals_without_calls
+def languages(name: str | None) -> None:
+    """List the languages in which judges can be asked, or print the words of the language NAME (or
+    of a YAML file) as YAML: those of `en` are what a translation of your own translates."""
+    import yaml
+
+    if name is not None:
+        words = english_words() if name == ENGLISH_CODE else load_translation(name)
+        with standard_output() as to:
+            document = words.model_dump()
+            to.write(yaml.safe_dump(document, allow_unicode=True, sort_keys=False, width=100))
+        return
+    table = Table("name", "language", "rubrics", "persona sets", "translation")
+    for code in language_names():
+        words = english_words() if code == ENGLISH_CODE else load_translation(code)
+        status = "" if code == ENGLISH_CODE else "not validated"
+        table.add_row(code, words.name, str(len(words.rubrics)), str(len(words.sets)), status)
+    output().print(table)
 
 
 def _say(console: Console, text: str) -> None:

@@ -107,13 +107,15 @@ class PanelOptions:
 
     @property
     def inputs(self) -> tuple[str | None, ...]:
-        """Return the settings that may be names of files: panel, personas, rubric and prompt."""
+        """Return the settings that may be names of files: panel, personas, rubric, prompt and
+        language."""
         from persona_panel.planning.settings import split_variant
 
-        rubric = self.settings.get("rubric")
-        personas, prompt = self.settings.get("personas"), self.settings.get("prompt")
+        own = self.settings
+        rubric, prompt = own.get("rubric"), own.get("prompt")
         rubric_file = rubric and split_variant(rubric)[0]
-        return self.panel_file, personas, rubric_file, None if prompt is None else str(prompt)
+        prompt_file = None if prompt is None else str(prompt)
+        return self.panel_file, own.get("personas"), rubric_file, prompt_file, own.get("language")
 
     def panel(self) -> Panel:
         """Return the panel of these options. Raises PanelError: it cannot be had."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 
@@ -19,6 +19,13 @@ from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.models.config import MODEL_SPEC, ModelConfig
 from persona_panel.models.providers import provider_names
 from persona_panel.personas import NO_PERSONA, Persona, PersonaSet
+from persona_panel.planning.languages import (
+    code_of,
+    is_file_name,
+    load_translation,
+    translated_personas,
+    translated_rubric,
+)
 from persona_panel.planning.settings import (
     DEFAULT_MODEL,
     PanelFile,
@@ -26,17 +33,23 @@ from persona_panel.planning.settings import (
     split_variant,
 )
 from persona_panel.rubrics import JudgePrompt, Rubric, load_elicitation
+from persona_panel.rubrics.instructions import ENGLISH_CODE
 
 VERBATIM = "verbatim"
 """The elicitation that asks in the words of a prompt of one's own."""
 
 
-def resolve_personas(personas: str | Path | PersonaSet | Sequence[Persona]) -> tuple[Persona, ...]:
+def resolve_personas(
+    personas: str | Path | PersonaSet | Sequence[Persona], language: str | None = None
+) -> tuple[Persona, ...]:
+    """Return the personas that are named or given, those of the library in a language. Raises
+    ConfigurationError: a set is in another language; InputError: it cannot be read."""
     if isinstance(personas, str | Path):
-        path = resolve(str(personas), persona_library.shipped(), "persona set")
-        return tuple(load_definition(path, PersonaSet).personas)
+        shipped, name = persona_library.shipped(), str(personas)
+        loaded = load_definition(resolve(name, shipped, "persona set"), PersonaSet)
+        return tuple(_in_language(loaded, name, shipped, language).personas)
     if isinstance(personas, PersonaSet):
-        return tuple(personas.personas)
+        return tuple(_in_language(personas, "the persona set", (), language).personas)
     try:
         return tuple(PersonaSet(id="given", label="given", personas=personas).personas)
     except ValidationError as error:
@@ -55,11 +68,35 @@ def with_plain_judge(personas: tuple[Persona, ...]) -> tuple[Persona, ...]:
     return personas if NO_PERSONA in personas else (*personas, NO_PERSONA)
 
 
-def resolve_rubric(spec: str | Path | Rubric) -> Rubric:
+D = TypeVar("D", PersonaSet, Rubric)
+
+
+def _in_language(definition: D, name: str, shipped: Collection[str], language: str | None) -> D:
+    """Return a definition in a language: translated if it is of the library, else as it is. Raises
+    ConfigurationError: its own words are in another language, or it is not translated."""
+    if language is None or definition.language == (code := code_of(language)):
+        return definition
+    if name in shipped:
+        translate = translated_rubric if isinstance(definition, Rubric) else translated_personas
+        return translate(definition, language)
+    raise ConfigurationError(
+        f"{name} is in the language {definition.language!r}, and judges are to be asked in "
+        f"{code!r}; choose language {definition.language!r}, or a file in {code!r} that says "
+        f"language: {code}"
+    )
+
+
+def resolve_rubric(spec: str | Path | Rubric, language: str | None = None) -> Rubric:
+    """Return the rubric that is named or given, one of the library in a language. Raises
+    ConfigurationError: it is in another language, or there is no translation of the instructions
+    into its own; InputError: it cannot be read, or has no such variant."""
     if isinstance(spec, Rubric):
-        return spec.in_variant(None)
+        own = _in_language(spec, "the rubric", (), language)
+        return _instructed(own, language).in_variant(None)
     name, variant = split_variant(str(spec))
-    rubric = load_definition(resolve(name, rubric_library.shipped(), "rubric"), Rubric)
+    shipped = rubric_library.shipped()
+    loaded = load_definition(resolve(name, shipped, "rubric"), Rubric)
+    rubric = _instructed(_in_language(loaded, name, shipped, language), language)
     try:
         return rubric.in_variant(variant)
     except KeyError:
@@ -74,6 +111,15 @@ def resolve_rubric(spec: str | Path | Rubric) -> Rubric:
                 )
             ]
         ) from None
+
+
+def _instructed(rubric: Rubric, language: str | None) -> Rubric:
+    """Return a rubric with the translation of the instructions into its language, if it has none
+    yet. Raises ConfigurationError: there is none."""
+    if rubric.language == ENGLISH_CODE or (rubric.translation and language is None):
+        return rubric
+    translation = load_translation(language or rubric.language)
+    return rubric.model_copy(update={"translation": translation.language})
 
 
 def with_template(rubric: Rubric, prompt: str | Path | JudgePrompt | None) -> Rubric:
@@ -141,6 +187,8 @@ def file_settings(path: Path, overrides: PanelOverrides) -> dict[str, Any]:
     }
     if isinstance(file.prompt, str | Path):
         fields["prompt"] = path.parent / file.prompt
+    if file.language is not None and is_file_name(file.language):
+        fields["language"] = str(path.parent / file.language)
     return fields | overriding(path, file, overrides)
 
 

@@ -314,10 +314,10 @@ class PanelPlan:
             TypeError: a panel has no such setting.
         """
         chosen = PanelSettings.of(settings)
-        resolved = resolve_personas(personas)
+        asked = with_template(resolve_rubric(rubric, chosen.language), chosen.prompt)
+        resolved = resolve_personas(personas, chosen.language or asked.language)
         if chosen.plain_judge:
             resolved = with_plain_judge(resolved)
-        asked = with_template(resolve_rubric(rubric), chosen.prompt)
         elicitation = chosen.elicitation or (None if chosen.prompt is None else VERBATIM)
         # A text is a sequence, too, and a model's spec.
         several = (
@@ -392,6 +392,8 @@ def manifest_of(plan: PanelPlan) -> dict[str, Any]:
     return {
         "personas": [persona.model_dump() for persona in plan.personas],
         "rubric": rubric.model_dump(mode="json"),
+        # Nothing where judges are asked in English.
+        **({"notice": " ".join(notice)} if (notice := rubric.asked_in.notice) else {}),
         # Null where ratings come as the rubric says.
         "output_rubric": None if output_rubric == rubric else output_rubric.model_dump(mode="json"),
         "models": [

@@ -64,9 +64,14 @@ class PanelSettings(BaseModel):
         CommandOption(
             metavar="NAME",
             values=elicitation_names,
-            default="expected for local: models, dimensions for all others",
+            default="by the model",
         ),
-    ] = Field(default=None, exclude=True, description="How ratings are elicited.")
+    ] = Field(
+        default=None,
+        exclude=True,
+        description="How ratings are elicited. Unless set, local: models are asked by expected, "
+        "all others by dimensions.",
+    )
     prompt: Annotated[
         str | Path | JudgePrompt | None, CommandOption(metavar="FILE", hidden=True)
     ] = Field(
@@ -81,6 +86,13 @@ class PanelSettings(BaseModel):
         title="layout of the prompts",
         description="What a prompt begins with: shared-prefix, the rubric and the response, which "
         "all judges share; or persona-first.",
+    )
+    language: Annotated[str | None, CommandOption(metavar="NAME", default="en")] = Field(
+        default=None,
+        exclude=True,
+        description="Language in which judges are asked. One of `library languages`, whose "
+        "translations are not validated, or a YAML file of your own; that of the rubric unless "
+        "set.",
     )
     replicates: Annotated[int, CommandOption(metavar="K")] = Field(
         default=1,
@@ -173,6 +185,7 @@ class PanelKeywords(TypedDict, total=False):
     elicitation: str | None
     prompt: str | Path | JudgePrompt | None
     layout: Layout | None
+    language: str | None
     replicates: int | None
     plain_judge: bool | None
     one_dimension_per_call: bool | None

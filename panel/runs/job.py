@@ -59,6 +59,7 @@ class Job(ABC, Generic[T]):
         heading: says what is asked of whom; `what` is what its results are called.
         n_results: how many there are to be, if known; `most_results` at most.
         shares: in which proportion each model gives them.
+        notices: what is to be known of its results before they are there.
     """
 
     models: Mapping[str, BoundModel]
@@ -72,6 +73,7 @@ class Job(ABC, Generic[T]):
     n_results: int | None = None
     most_results = 0
     shares: Mapping[str, int] = MappingProxyType({})
+    notices: Sequence[str] = ()
 
     @abstractmethod
     def estimate(self) -> list[CostEstimate]:

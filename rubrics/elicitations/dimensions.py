@@ -22,7 +22,7 @@ from persona_panel.rubrics.replies import (
     schema_of,
 )
 from persona_panel.rubrics.rubric import Rubric, once_a_rubric
-from persona_panel.rubrics.wording import SYSTEM, ask_twice, criteria, opening
+from persona_panel.rubrics.wording import ask_twice, criteria, opening, words_of
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = False
@@ -49,18 +49,14 @@ def _task(rubric: Rubric) -> str:
 
 def dialogue(question: Question) -> Dialogue:
     """Ask for every dimension at once; ask again once if the answer cannot be read."""
-    rubric = question.rubric
+    rubric, words = question.rubric, words_of(question)
 
     def read(reply: ModelResponse) -> ParsedJudgment:
         return read_ratings(reply.text, rubric)
 
     request = ModelRequest(
-        SYSTEM,
-        (
-            *opening(question, _task(rubric)),
-            "Now give your judgment: the JSON object, nothing else.",
-        ),
+        words.system,
+        (*opening(question, _task(rubric)), words.give_json),
         schema=schema_of(rubric),
     )
-    wanted = "Give the JSON object again, complete and corrected, and nothing else."
-    return (yield from ask_twice(request, read, wanted))
+    return (yield from ask_twice(request, read, words.again_json, rubric.asked_in))

@@ -46,7 +46,7 @@ from persona_panel.rubrics.replies import (
     read_ratings,
 )
 from persona_panel.rubrics.rubric import CategoryScale, Dimension, RealScale, Rubric, once_a_rubric
-from persona_panel.rubrics.wording import SYSTEM, ask_twice, criteria, opening, scale_words
+from persona_panel.rubrics.wording import ask_twice, criteria, opening, scale_words, words_of
 
 NEEDS_LOGPROBS = True
 GIVES_REASONS = False
@@ -142,23 +142,29 @@ class _Weighed:
 
 def _apart(question: Question, weighed: _Weighed) -> Dialogue:
     """Ask about each dimension in turn, then whether the response abstains."""
-    rubric = question.rubric
+    rubric, words = question.rubric, words_of(question)
     shared = opening(question, _preamble(rubric))
     for letter, dimension in zip(letters(), rubric.dimensions, strict=False):
         scale = dimension.scale
         named = _named(dimension)
         if isinstance(scale, CategoryScale):
             listed = ", ".join(f"{number} {name}" for number, name in named.items())
-            text = f"{letter}. {dimension.label}: {listed}. The number of one of these:"
+            text = words.number_of_category.format(
+                letter=letter, label=dimension.label, listed=listed
+            )
         else:
-            text = f"{letter}. {dimension.label}, score from {scale.min} to {scale.max}:"
-        weighing = weights_of((*shared, text), tuple(named))
+            text = words.score_within.format(
+                letter=letter, label=dimension.label, min=scale.min, max=scale.max
+            )
+        weighing = weights_of((*shared, text), tuple(named), rubric.asked_in)
         (weights, off), n_answers = yield from counted(weighing)
         weighed.rate(dimension, {named[answer]: p for answer, p in weights.items()}, off)
         weighed.n_usable += n_answers
     if rubric.abstention:
-        text = f"Last. {rubric.abstention.guiding_question} Answer yes or no."
-        weights, off = yield from weights_of((*shared, text), YES_NO)
+        text = words.answer_yes_no.format(
+            letter=words.last, question=rubric.abstention.guiding_question
+        )
+        weights, off = yield from weights_of((*shared, text), YES_NO, rubric.asked_in)
         weighed.note("abstained", weights, off)
         weighed.abstained = weights["yes"] > weights["no"]
     return weighed.reading()
@@ -185,7 +191,7 @@ def _preamble(rubric: Rubric) -> str:
         # A scale is told where it changes: most rubrics have but one.
         if dimension.scale != scale:
             scale = dimension.scale
-            line += f" {scale_words(dimension)}"
+            line += f" {scale_words(dimension, rubric.asked_in)}"
         lines.append(line)
     if rubric.abstention:
         lines.append(rubric.abstention.definition)
@@ -197,7 +203,7 @@ def _preamble(rubric: Rubric) -> str:
 
 def _at_once(question: Question, weighed: _Weighed) -> Dialogue:
     """Ask for the object, and weigh every value where it stands."""
-    rubric = question.rubric
+    rubric, words = question.rubric, words_of(question)
     last = ModelResponse("")
 
     def read(reply: ModelResponse) -> ParsedJudgment:
@@ -206,18 +212,16 @@ def _at_once(question: Question, weighed: _Weighed) -> Dialogue:
         return read_ratings(reply.text, rubric)
 
     request = ModelRequest(
-        system=SYSTEM,
+        system=words.system,
         blocks=(
             *opening(question, f"{criteria(rubric)}\n\n{form_of(rubric)}"),
-            "Now give your judgment: the JSON object, nothing else.",
+            words.give_json,
         ),
         # No schema: a grammar would hide what a model would have put off the scale, and
         # LangChain's structured output returns no log-probabilities.
         top_logprobs=_TOP,
     )
-    reading = yield from ask_twice(
-        request, read, "Give the JSON object again, complete and corrected, and nothing else."
-    )
+    reading = yield from ask_twice(request, read, words.again_json, rubric.asked_in)
     if reading.status not in ("scored", "abstained"):
         return reading
     if not last.logprobs:

@@ -15,9 +15,17 @@ from persona_panel.rubrics.wording import (
     output_rubric,
     scale_words,
     serves,
+    words_of,
 )
 
-__all__ = ["GIVES_REASONS", "NEEDS_LOGPROBS", "calls", "dialogue", "output_rubric", "serves"]
+__all__ = [
+    "GIVES_REASONS",
+    "NEEDS_LOGPROBS",
+    "calls",
+    "dialogue",
+    "output_rubric",
+    "serves",
+]
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = False
@@ -26,9 +34,6 @@ GIVES_REASONS = False
 def dialogue(question: Question) -> Dialogue:
     """Ask for the number; ask again once if the answer holds none."""
     (dimension,) = output_rubric(question.rubric).dimensions
-    task = (
-        f"{criteria(question.rubric)}\n\nWeigh all of these criteria together, and rate none "
-        f"of them by itself. Your answer is one number for the response as a whole. "
-        f"{scale_words(dimension)}"
-    )
-    return one_number(question, task, dimension)
+    scale = scale_words(dimension, question.rubric.asked_in)
+    weigh = words_of(question).weigh_together.format(scale=scale)
+    return one_number(question, f"{criteria(question.rubric)}\n\n{weigh}", dimension)

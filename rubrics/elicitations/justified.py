@@ -19,17 +19,13 @@ from persona_panel.rubrics.elicitation import (
 )
 from persona_panel.rubrics.replies import TOKENS_A_KEY, Unreadable, form_of, keys_of, read_ratings
 from persona_panel.rubrics.rubric import Rubric
-from persona_panel.rubrics.wording import SYSTEM, ask_twice, criteria, opening
+from persona_panel.rubrics.wording import ask_twice, criteria, opening, words_of
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = True
 
 _REASONS_TOKENS = 200
 _MAX_TOKENS = 2048
-_FORM = (
-    "Before any rating, write between <scratchpad> and </scratchpad> what speaks for and "
-    "what against the response under the criteria, in a few sentences."
-)
 _OPEN = re.compile(r"<\s*scratchpad\s*>", re.IGNORECASE)
 _CLOSE = re.compile(r"<\s*/\s*scratchpad\s*>", re.IGNORECASE)
 _CODE_FENCE = re.compile(r"```\w*\s*$")
@@ -54,7 +50,7 @@ def dialogue(question: Question) -> Dialogue:
 
     Reasons that came with ratings that could not be read are kept.
     """
-    rubric = question.rubric
+    rubric, words = question.rubric, words_of(question)
     reasons: str | None = None
 
     def read(reply: ModelResponse) -> ParsedJudgment:
@@ -63,17 +59,13 @@ def dialogue(question: Question) -> Dialogue:
         reasons = said or reasons
         return replace(read_ratings(answer, rubric), raw=reply.text)
 
+    task = f"{criteria(rubric)}\n\n{words.scratchpad.format(form=form_of(rubric))}"
     request = ModelRequest(
-        system=SYSTEM,
-        blocks=(
-            *opening(question, f"{criteria(rubric)}\n\n{_FORM} Then: {form_of(rubric)}"),
-            "Now give your judgment: the scratchpad with your reasons, then the JSON object, "
-            "and nothing after it.",
-        ),
+        system=words.system,
+        blocks=(*opening(question, task), words.give_scratchpad),
         max_tokens=_MAX_TOKENS,
     )
-    wanted = "Give the JSON object alone, complete and corrected; the reasons need no repeating."
-    reading = yield from ask_twice(request, read, wanted)
+    reading = yield from ask_twice(request, read, words.again_scratchpad, rubric.asked_in)
     return replace(reading, rationale=reasons)
 
 

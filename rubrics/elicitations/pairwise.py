@@ -19,7 +19,7 @@ from persona_panel.rubrics.elicitation import (
 )
 from persona_panel.rubrics.replies import read_label, read_object
 from persona_panel.rubrics.rubric import CategoryScale, Dimension, Rubric
-from persona_panel.rubrics.wording import SYSTEM, ask_twice, criteria
+from persona_panel.rubrics.wording import ask_twice, criteria, words_of
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = False
@@ -36,12 +36,6 @@ _BETTER = Dimension(
     ),
 )
 _PLACES = {"first": (1.0, 2.0), "second": (2.0, 1.0), "tie": (1.0, 1.0)}
-_TASK = (
-    "Below are two responses to one prompt, first A and second B. Weigh all of these criteria "
-    "together, and say which response is better; how long one is, and where it stands, is no "
-    'merit. Answer with one JSON object, {"better": "first"}, {"better": "second"}, or where '
-    'they are of equal merit {"better": "tie"}.'
-)
 
 
 def serves(rubric: Rubric) -> None:
@@ -66,22 +60,21 @@ def tokens(n: int) -> int:
 
 def dialogue(comparison: Comparison) -> Dialogue:
     """Ask which is better; ask again once if the answer cannot be read."""
-    labels = labels_of(comparison)
+    labels, rubric, words = labels_of(comparison), comparison.rubric, words_of(comparison)
 
     def read(reply: ModelResponse) -> ParsedJudgment:
         places = dict(zip(labels, _PLACES[read_better(reply.text)], strict=True))
         return ParsedJudgment("scored", scores=places, raw=reply.text)
 
     request = ModelRequest(
-        system=SYSTEM,
+        system=words.system,
         blocks=(
-            *opening(comparison, f"{criteria(comparison.rubric)}\n\n{_TASK}"),
-            "Now give your judgment: the JSON object, nothing else.",
+            *opening(comparison, f"{criteria(rubric)}\n\n{words.better.format()}"),
+            words.give_json,
         ),
         schema=_SCHEMA,
     )
-    wanted = "Give the JSON object, with first, second or tie, and nothing else."
-    return (yield from ask_twice(request, read, wanted))
+    return (yield from ask_twice(request, read, words.again_better, rubric.asked_in))
 
 
 def read_better(text: str) -> str:

@@ -20,7 +20,7 @@ from persona_panel.rubrics.elicitation import (
 )
 from persona_panel.rubrics.replies import Unreadable, read_object, read_score
 from persona_panel.rubrics.rubric import Dimension, Rubric, Scale
-from persona_panel.rubrics.wording import SYSTEM, ask_twice, criteria
+from persona_panel.rubrics.wording import ask_twice, criteria, words_of
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = False
@@ -55,30 +55,20 @@ def tokens(n: int) -> int:
 
 def dialogue(comparison: Comparison) -> Dialogue:
     """Ask for everyone's place; ask again once if the answer cannot be read."""
-    labels = labels_of(comparison)
+    labels, rubric, words = labels_of(comparison), comparison.rubric, words_of(comparison)
     n = len(labels)
-    task = (
-        f"{criteria(comparison.rubric)}\n\nBelow are {n} responses to one prompt, labelled "
-        f"{', '.join(labels)}. Weigh all of these criteria together, and put the responses in "
-        "order of merit; how long one is, and where it stands, is no merit. Answer with one JSON "
-        f"object that has every label as a key and its place as the value: 1 for the best, up to "
-        f"{n}. Responses of equal merit share a place."
-    )
+    order = words.order.format(n=n, labels=", ".join(labels))
 
     def read(reply: ModelResponse) -> ParsedJudgment:
         return ParsedJudgment("scored", scores=read_places(reply.text, labels), raw=reply.text)
 
     request = ModelRequest(
-        system=SYSTEM,
-        blocks=(
-            *opening(comparison, task),
-            "Now give your judgment: the JSON object, nothing else.",
-        ),
+        system=words.system,
+        blocks=(*opening(comparison, f"{criteria(rubric)}\n\n{order}"), words.give_json),
         schema=_schema(labels),
         max_tokens=max(1024, _LONGEST_REPLY + _MOST_A_LABEL * n),
     )
-    wanted = "Give the JSON object again, every label once with its place, and nothing else."
-    return (yield from ask_twice(request, read, wanted))
+    return (yield from ask_twice(request, read, words.again_order, rubric.asked_in))
 
 
 def read_places(text: str, labels: tuple[str, ...]) -> dict[str, float]:
@@ -91,7 +81,8 @@ def read_places(text: str, labels: tuple[str, ...]) -> dict[str, float]:
     answer = read_object(text, tuple(label.lower() for label in labels))
     known = {label.lower() for label in labels}
     if unknown := [key for key in answer if key not in known and _looks_like_a_label(key)]:
-        raise Unreadable(f"there is no response {', '.join(unknown).upper()}")
+        labels_said = ", ".join(unknown).upper()
+        raise Unreadable("there is no response {labels}", labels=labels_said)
     scale = Scale(min=1, max=len(labels), low="best", high="worst")
     return {
         label: float(read_score(answer[label.lower()], _place_of(label, scale))) for label in labels

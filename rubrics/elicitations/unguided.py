@@ -9,9 +9,16 @@ from __future__ import annotations
 
 from persona_panel.rubrics.elicitation import Dialogue, Question
 from persona_panel.rubrics.rubric import CategoryScale, RealScale
-from persona_panel.rubrics.wording import calls, one_number, output_rubric, serves
+from persona_panel.rubrics.wording import calls, one_number, output_rubric, serves, words_of
 
-__all__ = ["GIVES_REASONS", "NEEDS_LOGPROBS", "calls", "dialogue", "output_rubric", "serves"]
+__all__ = [
+    "GIVES_REASONS",
+    "NEEDS_LOGPROBS",
+    "calls",
+    "dialogue",
+    "output_rubric",
+    "serves",
+]
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = False
@@ -24,9 +31,7 @@ def dialogue(question: Question) -> Dialogue:
     if isinstance(scale, CategoryScale):
         raise TypeError(serves(question.rubric))
 
-    kind = "any number" if isinstance(scale, RealScale) else "a whole number"
-    task = (
-        "How good is the response to the prompt? What makes a response good is for you to say. "
-        f"Your answer is {kind} from {scale.min:g}, for the worst, to {scale.max:g}, for the best."
-    )
+    words = words_of(question)
+    said = words.unguided_real if isinstance(scale, RealScale) else words.unguided_whole
+    task = said.format(min=f"{scale.min:g}", max=f"{scale.max:g}")
     return one_number(question, task, dimension)

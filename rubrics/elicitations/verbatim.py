@@ -77,7 +77,9 @@ def output_rubric(rubric: Rubric) -> Rubric:
         id="judge-prompt",
         label="Judge prompt",
         question="The response as a whole, in the words of the judge prompt.",
-        dimensions=(overall(template.scale),),
+        dimensions=(overall(template.scale, rubric.asked_in),),
+        language=rubric.language,
+        translation=rubric.translation,
     )
 
 
@@ -107,7 +109,7 @@ def dialogue(question: Question) -> Dialogue:
     def read(reply: ModelResponse) -> ParsedJudgment:
         return _read(reply.text, rubric)
 
-    return reading_of(reply, read)
+    return reading_of(reply, read, rubric.asked_in)
 
 
 def _template(rubric: Rubric) -> JudgePrompt:

@@ -14,18 +14,12 @@ from persona_panel.rubrics.elicitation import Calls, Dialogue, ParsedJudgment, Q
 from persona_panel.rubrics.probabilities import YES_NO, NoAnswer, letters, most_calls, weights_of
 from persona_panel.rubrics.replies import keys_of
 from persona_panel.rubrics.rubric import RealScale, Rubric, once_a_rubric
-from persona_panel.rubrics.wording import opening
+from persona_panel.rubrics.wording import opening, words_of
 
 NEEDS_LOGPROBS = True
 GIVES_REASONS = False
 
 PROBABILITY = RealScale(min=0, max=1, low="surely no", high="surely yes")
-
-# At the beginning of the question, or of the part of it that asks.
-_OPEN_QUESTION = re.compile(
-    r"(?:^|[,;:.?!]\s+)(?:to\s+what|what|which|who|whom|whose|when|where|why|how)\b",
-    re.IGNORECASE,
-)
 
 
 def serves(rubric: Rubric) -> str | None:
@@ -33,7 +27,8 @@ def serves(rubric: Rubric) -> str | None:
     answers, else why not."""
     if rubric.categories:
         return f"a probability is no category of {', '.join(rubric.categories)}"
-    if wrong := [d.id for d in rubric.dimensions if _OPEN_QUESTION.search(d.guiding_question)]:
+    is_open = re.compile(rubric.asked_in.reply_words.question, re.IGNORECASE)
+    if wrong := [d.id for d in rubric.dimensions if is_open.search(d.guiding_question)]:
         return f"the guiding question of {', '.join(wrong)} is not answered by yes or no"
     required = rubric.composite.reliable_where if rubric.composite else None
     scales = {dimension.id: dimension.scale for dimension in rubric.numeric}
@@ -68,19 +63,20 @@ def calls(rubric: Rubric, one_call_per_dimension: bool = False) -> Calls:
 def dialogue(question: Question) -> Dialogue:
     """Ask about each dimension in turn, then whether the response abstains."""
     rubric = question.rubric
-    shared = opening(question, _preamble(rubric))
+    shared, words = opening(question, _preamble(rubric)), words_of(question)
     scores: dict[str, float] = {}
     off_scale: dict[str, float] = {}
     n_usable = 0
     asked = [
-        (dimension.id, f"{letter}. {dimension.guiding_question}")
+        (dimension.id, letter, dimension.guiding_question)
         for letter, dimension in zip(letters(), rubric.dimensions, strict=False)
     ]
     if rubric.abstention:
-        asked.append(("abstained", f"Last. {rubric.abstention.guiding_question}"))
+        asked.append(("abstained", words.last, rubric.abstention.guiding_question))
     try:
-        for key, text in asked:
-            weighing = weights_of((*shared, f"{text} Answer yes or no."), YES_NO)
+        for key, letter, asks in asked:
+            text = words.answer_yes_no.format(letter=letter, question=asks)
+            weighing = weights_of((*shared, text), YES_NO, rubric.asked_in)
             (weights, off), n_answers = yield from counted(weighing)
             scores[key], off_scale[key] = weights["yes"], off
             n_usable += n_answers

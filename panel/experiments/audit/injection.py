@@ -271,7 +271,7 @@ class InjectionAudit:
         notice = demonstration_notice(*(judge.model for judge in self.run.judges))
         return replace(
             result,
-            conclusion=[*result.conclusion, *notice],
+            conclusion=[*result.conclusion, *notice, *self.run.rubric.asked_in.notice],
             remarks=[*result.remarks, *run_remarks(self.run)],
             source="" if self.run.folder is None else shown_folder(self.run.folder),
             coverage=self.run.coverage,

@@ -62,7 +62,11 @@ def sweep_result(sweep: Sweep) -> Result:
     models += [judge.model for judge in sweep.run.judges]
     return Result(
         "sweep",
-        [*sweep.conclusion(), *demonstration_notice(*models)],
+        [
+            *sweep.conclusion(),
+            *demonstration_notice(*models),
+            *sweep.rubric.asked_in.notice,
+        ],
         [*_tables(sweep), *coverage_tables(sweep.run, sweep.coverage.expected)],
         [*(_on_figures(sweep) if sweep.n_measured else ()), *_on_what_is_there(sweep)],
         source="" if sweep.run.folder is None else shown_folder(sweep.run.folder),

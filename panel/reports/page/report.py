@@ -187,7 +187,8 @@ def _first_screen(
         row.get("established") for each in contested for table in each.tables for row in table.rows
     )
     return {
-        "answer": first.sentence, "also": unfenced_notice(run), "means": means,
+        "answer": first.sentence, "means": means,
+        "also": [*unfenced_notice(run), *run.rubric.asked_in.notice],
         "picture": picture(systems, "systems", first.command),
         "lines": others, "sections_there": of,
         "means_title": "Dimensions" + (", by the panel alone" if people_lead else ""),
