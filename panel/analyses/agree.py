@@ -132,8 +132,7 @@ def agree(
 
 
 def _ratings_by(ratings: Ratings, name: str, raters: Sequence[str]) -> Ratings:
-    """Return the ratings by these raters, of the items that they rated; raise InputError with
-    those who gave none."""
+    """Return these raters' ratings, of the items that they rated; refuse those who gave none."""
     from numpy import isnan
 
     from persona_panel.files.errors import Fault, InputError
@@ -192,9 +191,7 @@ def agree_result(
 def _for_people(
     made: StatisticTables, rows: Sequence[Row], ratings: Ratings, by: str
 ) -> tuple[list[Table], list[str]]:
-    """Return the short table, then those of the full report: the main statistics of every group,
-    all others, and panel quality, of all raters together. Of each stratum there are the main
-    statistics of all raters only: the others would fill screens."""
+    """Return the short table, those of the full report (of strata the main ones), and sentences."""
     from dataclasses import replace
 
     from persona_panel.results.conclusions.labels import (

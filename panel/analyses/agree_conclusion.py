@@ -103,8 +103,7 @@ _TESTS = {"kendall_w": "Kendall W", "kendall_w_incomplete": "W of incomplete ran
 
 
 def _tests(rows: Sequence[Row], group: str) -> dict[str, Row]:
-    """Return by dimension the permutation test of agreement that counts most raters; none where W
-    is undefined."""
+    """Return by dimension the permutation test of agreement of most raters, where W is defined."""
     return {
         name: row
         for statistic in _TESTS
@@ -174,8 +173,7 @@ def _agreeing(family: _Family, before: str = "") -> str:
 
 
 def _basis(names: Sequence[str], tests: Mapping[str, Row], lows: Mapping[str, float]) -> str:
-    """Say by which tests agreement beyond chance is shown, or not shown, on all of these
-    dimensions."""
+    """Say by which tests agreement beyond chance is shown, or not, on these dimensions."""
     facts = []
     for statistic, what in _TESTS.items():
         rows = [row for name in names if (row := tests.get(name)) and row.statistic == statistic]
@@ -280,8 +278,7 @@ def _to_settle(family: _Family, ratings: Ratings) -> list[str]:
 def _effective_number(
     composite: Sequence[Row], rows: Sequence[Row], group: str, word: str
 ) -> list[str]:
-    """Say how to read the effective number of judges, which no rating by others is compared
-    with."""
+    """Say how to read the effective number of judges without ratings by others."""
     whole, parts = (
         [row for row in by_dimension(those, group, "effective_judges").values() if not row.reason]
         for those in (composite, rows)

@@ -104,8 +104,7 @@ def _by_dimension(
     advantages: Mapping[str, Row],
     correlated: Collection[str],
 ) -> str:
-    """Say where the panel passes, of several dimensions, and from where to where its figures
-    are."""
+    """Say where the panel passes, of several dimensions, and the range of its figures."""
     parts = []
     for how in (_FIT, _NEAR, _FAILED):
         if those := [name for name in names if _how(rates[name], name in correlated) == how]:
@@ -132,8 +131,7 @@ def _by_dimension(
 
 
 def _why(name: str, on: str, group: str, panel: Ratings, humans: Ratings) -> list[str]:
-    """Say why a panel that correlates with people does not pass: its scores have another mean, or
-    another spread, or differ from theirs text by text. Nothing of labels."""
+    """Say how the scores of a panel that correlates with people and does not pass differ."""
     result = _distance(name, group, panel, humans)
     if result is None:
         return []
@@ -156,8 +154,7 @@ def _why(name: str, on: str, group: str, panel: Ratings, humans: Ratings) -> lis
 
 
 def _distance(name: str, group: str, panel: Ratings, humans: Ratings) -> DistanceParts | None:
-    """Say how far the mean of a group of judges is from people's mean on a dimension, on the items
-    that both have."""
+    """Return how far a group's mean is from people's on a dimension, on the items of both."""
     if name == COMPOSITE and name not in panel.dimensions:
         sides = on_composite(panel, humans)
         if sides is None:

@@ -192,8 +192,7 @@ def _stopped(run: Run) -> Iterator[str]:
 
 
 def _not_ranked(run: Run) -> Iterator[str]:
-    """Yield which systems have no score at all, as another than those that are ranked may be the
-    best."""
+    """Yield the systems without a score, one of which may be the best."""
     board = run.leaderboard()
     names = [each.system for each in board.systems if each.rank is None and not each.declines]
     if names:
@@ -578,8 +577,7 @@ def _costing(run: Run, needed: int | None) -> str:
 
 
 def _main_ratings(run: Run) -> Ratings | None:
-    """Return the ratings on the composite, or on the only or first dimension where there is none;
-    None where fewer than two judges rated."""
+    """Return the ratings on the composite, or the first dimension; None with one judge."""
     ratings = ratings_of(run)
     groups = list(ratings.raters_by_group().values())
     if not groups or len(groups[-1]) < 2:

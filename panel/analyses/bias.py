@@ -286,8 +286,7 @@ def biases_of_panel(
 
 
 def _scores_by_name(ratings: Ratings, scales: Mapping[str, ScaleRange]) -> dict[str, Array]:
-    """Return the scores `(items, judges)` by dimension, last their mean where there are several, as
-    shares of the width of each scale where these differ."""
+    """Return scores `(items, judges)` by dimension, last their mean (of shares of scales)."""
     if ratings.sources is None or ratings.personas is None:
         raise ValueError("the ratings of a run are needed, with sources and personas")
     names = [name for name in ratings.dimensions if name in scales]
@@ -308,8 +307,7 @@ _Figure = tuple[str, str, BlockResult]
 
 
 def _of_length(scores: Array, lengths: Array, ratings: Ratings) -> Iterator[_Figure]:
-    """Yield the partial correlation of score and length within systems, of the panel's mean and of
-    each judge."""
+    """Yield the partial correlation of score and length within systems, of panel and judges."""
     yield ALL, "length_correlation", _length(row_means(scores), lengths, ratings, scores.shape[1])
     for judge, own in zip(ratings.raters, scores.T, strict=True):
         yield judge, "length_correlation", _length(own, lengths, ratings, 1)
@@ -376,8 +374,7 @@ def unknown_families(ratings: Ratings) -> list[str]:
 def _of_compression(
     scores: Sequence[Array], scales: Sequence[ScaleRange], ratings: Ratings
 ) -> Iterator[_Figure]:
-    """Yield the entropy of the scores and the commonest value's share, of all judges together and
-    of each."""
+    """Yield the scores' entropy and the commonest one's share, of all judges and of each."""
     if len(set(scales)) > 1:
         return
     values = np.stack([scales[0].values(each) for each in scores], axis=2)
@@ -396,8 +393,7 @@ def _of_compression(
 
 
 def _of_personas(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
-    """Yield, for each model, the shares of its variance: `persona_share` is due to the main effect
-    of the persona, `residual_share` to the interaction of persona and response, and error."""
+    """Yield each model's shares of variance: the persona's, and that of interaction and error."""
     wanted: Mapping[str, ComponentName] = {"persona_share": "rater", "residual_share": "residual"}
     for model in dict.fromkeys(ratings.groups):
         columns = [place for place, group in enumerate(ratings.groups) if group == model]

@@ -205,8 +205,7 @@ def bias_result(rows: Sequence[Row], ratings: Ratings, *, source: str = "") -> R
 
 
 def _for_people(made: StatisticTables, rows: Sequence[Row], ratings: Ratings) -> list[Table]:
-    """Return the tables for people: biases of the panel by dimension, of judges, models and
-    families on all dimensions."""
+    """Return the biases of the panel by dimension; of judges, models and families on all."""
     rows, (ratings,) = labelled_rows(rows, ratings)
     names = short_names(ratings)
     rows = in_short(rows, names)

@@ -238,8 +238,7 @@ def _row(runs: ComparedRuns, of: PairedDifference, **keys: str) -> dict[str, Any
 def _apart(
     pairs: Sequence[ComparedRuns], runs: tuple[Key, ...], by: str, labels: Mapping[str, str]
 ) -> Table:
-    """Say whether the difference depends on the stratum; of two strata the first stands for
-    both."""
+    """Say whether the difference depends on the stratum; of two, the first stands for both."""
     names: dict[str, str] = dict(labels)
     for each in pairs:
         if len(each.apart) == 1 and len(each.strata) == 2:

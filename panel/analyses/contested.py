@@ -222,8 +222,7 @@ def contested_result(
 
 
 def _title(listed: Sequence[Contested]) -> str:
-    """Return what is listed: contested responses, or those with the widest spread, of which so many
-    are contested."""
+    """Return the title: contested responses, or the widest spreads and how many are contested."""
     n = sum(each.established for each in listed)
     if n == len(listed):
         return "Most contested responses"
@@ -422,8 +421,7 @@ def reasons(
 
 
 def _of_axes(axes: Sequence[str], on: Array, unit: str) -> list[str]:
-    """Return how axes stand to each other on a dimension, where there are several of two
-    personas."""
+    """Return how axes of two personas or more stand to each other on a dimension."""
     import numpy as np
 
     sides = {axis: on[[own == axis for own in axes]] for axis in dict.fromkeys(axes) if axis}

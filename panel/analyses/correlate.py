@@ -196,8 +196,7 @@ def _for_people(
     by: str,
     judges: Mapping[str, str] | None,
 ) -> tuple[list[Table], list[str]]:
-    """Return the short table; those of the full report, with how often each side gives each score;
-    and what judges' names leave out."""
+    """Return the short table, those of the full report, and what judges' names leave out."""
     from persona_panel.analyses.correlate_conclusion import n_claimed
     from persona_panel.results.conclusions.labels import (
         in_short,
@@ -256,8 +255,7 @@ def _as_people(row: Row) -> Row:
 
 
 def _scores(panel: Ratings, humans: Ratings) -> list[Table]:
-    """Return how often each side gives each score to the items that both have, to the whole number
-    where there are many scores; nothing where none can be compared."""
+    """Return how often each side gives each score (to the whole number where there are many)."""
     import numpy as np
 
     from persona_panel.statistics import score_distributions
@@ -310,8 +308,7 @@ def _scores(panel: Ratings, humans: Ratings) -> list[Table]:
 
 
 def _farthest_apart(panel: Ratings, humans: Ratings) -> Iterator[Table]:
-    """Yield the items on which the panel's mean and people's are farthest apart, of each dimension;
-    nothing where none can be compared."""
+    """Yield the items on which the two sides' means are farthest apart, of each dimension."""
     from persona_panel.statistics.core.arrays import row_means
 
     if panel.lower_is_better != humans.lower_is_better:

@@ -173,8 +173,7 @@ def _correlated(correlations: Mapping[str, Row]) -> list[str]:
 
 
 def _has_one_of_two(row: Row) -> bool:
-    """Return whether only one of p-value and interval, which a claim takes both of, is on its
-    side."""
+    """Return whether only one of p-value and interval, of which a claim takes both, shows it."""
     leaves_out = row.ci_low > 0 or row.ci_high < 0
     return not isnan(row.p_value) and (row.p_value < LEVEL) != leaves_out
 
@@ -195,8 +194,7 @@ def _figures(names: Sequence[str], correlations: Mapping[str, Row]) -> str:
 
 
 def _people(differences: Mapping[str, Row], correlations: Mapping[str, Row]) -> list[str]:
-    """Say whether the panel's mean correlates with people more or less than one person does, for so
-    many claims that are made together; nothing where there is one person."""
+    """Say whether the panel's mean correlates more or less with people than a person does."""
     if not differences:
         return []
     said, rest = [], dict(differences)
@@ -220,8 +218,7 @@ def _people(differences: Mapping[str, Row], correlations: Mapping[str, Row]) -> 
 def _differences(
     rows: Sequence[Row], group: str, correlations: Mapping[str, Row]
 ) -> dict[str, Row]:
-    """Return by dimension the panel less one human: within prompts where the correlation is and
-    that difference has an interval, else over all items."""
+    """Return by dimension panel less person: within prompts where that has an interval."""
     defined = {
         (row.statistic, row.dimension): row
         for row in rows
@@ -249,8 +246,7 @@ def n_claimed(rows: Sequence[Row], group: str) -> int:
 
 
 def _where_they_differ(names: Sequence[str], differences: Mapping[str, Row], n_tests: int) -> str:
-    """Say where the differences lie, within prompts first, then over all items; and that a claim
-    takes more than an interval that leaves 0 out, where that is so."""
+    """Say where the differences lie, and where an interval alone makes no claim."""
     text = []
     for statistic, where in (
         (_DIFFERENCE_WITHIN, "within prompts"),

@@ -146,8 +146,7 @@ def _conformity(report: DeliberationReport, is_shown: bool) -> Table:
 
 
 def _influence(influence: Influence, is_shown: bool) -> Iterator[Table]:
-    """Yield who moved whom: each pair and each persona for programs; for people the pairs, of many
-    personas those who drew the others farthest."""
+    """Yield who moved whom: all for programs; for people pairs, or the most influential of many."""
     people = list(enumerate(influence.personas))
     cells = {(i, j): influence.cell(i, j) for i, _ in people for j, _ in people}
     pulls = {place: influence.pull(place) for place, _ in people}

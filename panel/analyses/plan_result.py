@@ -225,8 +225,7 @@ def _designs(
 def _design_columns(
     facets: Sequence[str], rows: Sequence[Mapping[str, Any]], ratings: str, *, forecast: bool
 ) -> tuple[Column, ...]:
-    """Return the columns of designs; widths and what they detect are shown of systems alone, costs
-    where a price is known."""
+    """Return the columns of designs; forecasts are shown of systems alone, costs if known."""
     priced = any(row["usd"] for row in rows)
     return (
         *(Column(facet, "whole") for facet in facets),
@@ -350,8 +349,7 @@ def _width(result: DesignResult) -> float:
 
 
 def _raters(report: DesignReport) -> str:
-    """Return what those are called who rate: judges are personas through models; people are none.
-    Where raters of a group count as one, groups are what is sampled."""
+    """Return what those who rate are called; groups, where raters of a group count as one."""
     study = report.main(ITEM)
     levels = {} if study is None else study.components.levels
     if GROUP in levels:
@@ -410,8 +408,7 @@ def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
 
 
 def _too_few(report: DesignReport) -> list[str]:
-    """Say of which facets the present design has several, and fewer than any design that is tried:
-    it may then be cheaper than the cheapest of these."""
+    """Return facets of which the present, maybe cheaper, design has fewer than those tried."""
     return [
         facet
         for facet, n in _present(report).items()

@@ -298,8 +298,7 @@ def _difference_row(pair: tuple[str, str], each: SystemDifference | None) -> dic
 def _means(
     run: Run, systems: Mapping[str, SystemRank | None], prefix: str, by: str
 ) -> Iterator[Table]:
-    """Yield means by dimension and shares of categories: as people read them in short, a column a
-    dimension, then with their intervals."""
+    """Yield means by dimension and shares of categories: in short, then with their intervals."""
     labels, numeric = _labels(run), [item.id for item in run.rubric.numeric]
     title = f"Means by dimension{by}"
     if not prefix:
@@ -475,8 +474,7 @@ def _majority(verdict: Verdict) -> str:
 
 
 def _who_differs(run: Run) -> tuple[list[str], list[Table]]:
-    """Sentences on who sees responses otherwise and which are contested, with the most contested;
-    nothing where one judge rated."""
+    """Yield who sees responses otherwise, and the most contested; nothing of one judge."""
     if not run.rubric.numeric or not (said := who_differs(run)):
         return [], []
     of, names = contested_result(run, _CONTESTED), labels_of_personas(run)
@@ -495,8 +493,7 @@ def _who_differs(run: Run) -> tuple[list[str], list[Table]]:
 
 
 def _apart(of: Contested, names: Mapping[str, str]) -> str:
-    """Who stands farthest from the panel, in short: those who do beyond noise; where nobody does by
-    itself, how far personas differ. `names` are the personas' labels by their ids."""
+    """Return the personas beyond noise; where none is, how far all differ."""
     if not of.named:
         return f"spread {number_text(of.spread)}, no persona by itself beyond noise"
     order = sorted(of.named, key=lambda persona: -abs(of.departures[persona]))

@@ -109,8 +109,7 @@ def who_differs_result(run: Run, systems: Sequence[str], titles: Mapping[str, st
 def _persona_tables(
     run: Run, measured: PersonaDepartures, systems: Sequence[str], titles: Mapping[str, str]
 ) -> Iterator[Table]:
-    """Yield each persona beside the panel: as heat maps by system, by dimension and by response,
-    and over all of them."""
+    """Yield personas beside the panel: in all, by system, by dimension and by response."""
     axes, names, least = axes_of(run), labels_of_personas(run), _deepest(run)
     several = len(set(axes.values())) > 1
     keys = (*([Key("axis", "axis")] if several else []), Key("persona", "persona", labels=names))
@@ -147,8 +146,7 @@ def _persona_tables(
 
 
 def _deepest(run: Run) -> float:
-    """The departure from which on a cell has the deepest tint, where none is larger: a ninth of the
-    scale, one point of 1 to 10."""
+    """Return the departure from which on the tint is deepest: a ninth of the scale."""
     low, high = composite_limits(run.rubric)
     return (high - low) / 9 if isfinite(high - low) else 0.0
 
@@ -217,8 +215,7 @@ def _by_response(
 
 
 def _group_tables(run: Run, measured: GroupDifferences) -> Iterator[Table]:
-    """Yield how groups of judges differ over all systems, of many rows on the first dimension
-    alone, and folded on single dimensions and systems."""
+    """Yield how groups of judges differ over all systems, then on dimensions and systems."""
     if not measured.differences:
         return
     rows = [entry for entry in measured.differences if entry.system == ALL_SYSTEMS]
@@ -295,8 +292,7 @@ def _group_row(entry: GroupDifference) -> dict[str, Any]:
 
 
 def _agreement(run: Run) -> Table:
-    """Krippendorff's α of the composite, where it is a mean of several dimensions, and of each
-    dimension, with that of each model's judges."""
+    """Return Krippendorff's α of the composite and each dimension, with each model's."""
     columns = run.ranking_columns()[0]
     models = list(dict.fromkeys(run.judges[column].model for column in columns))
     of_model = {

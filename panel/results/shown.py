@@ -87,8 +87,7 @@ def shown_table(table: Table, full: bool) -> ReportTable:
 
 
 def _with_values(columns: list[Column], rows: Sequence[Mapping[str, Any]]) -> list[Column]:
-    """The columns but those of estimates without a value, of which `lacking` says why; all where
-    none has one."""
+    """Return the columns but estimates without a value; all where none has one."""
     there = [
         column
         for column in columns
@@ -150,8 +149,7 @@ def _brackets(tables: Sequence[Table], full: bool) -> str:
 def _lines(
     table: Table, rows: Sequence[Mapping[str, Any]]
 ) -> tuple[list[tuple[str, ...]], list[str]]:
-    """The names of the keys that make headings and, last, of those that make the label of a line;
-    the labels of keys that are the same in all rows, and have a name."""
+    """Return the keys of headings and, last, of labels; and the labels common to all rows."""
     apart = table.sides or ()
     groups: list[tuple[str, ...]] = [
         (key.name,) for key in table.keys if key.head and key.name not in apart

@@ -334,8 +334,7 @@ class StatisticTables:
     def _no_columns(
         self, title: str, rows: Sequence[Row], headings: Mapping[str, str]
     ) -> Iterator[str]:
-        """A sentence for each dimension: the value, and what it is broken down into where that is
-        few enough to read."""
+        """Yield a sentence for each dimension: the value, and its few parts."""
         for row in rows:
             if row.by is not None:
                 continue

@@ -130,8 +130,7 @@ def _isotonic(items: RatedItems, folds: Sequence[int]) -> AlignmentRule | None:
 def _by_errors(
     method: AlignmentMethod, items: RatedItems, folds: Sequence[int]
 ) -> AlignmentRule | None:
-    """Return the weights with the least squared error on held-out folds, of those that the other
-    folds give by each penalty (`weights`) or for each number of judges (`subset`)."""
+    """Return the candidate weights (by penalty, or number of judges) best on held-out folds."""
     complete = complete_items(items.ratings)
     products, sizes = {}, {}
     for fold in folds:

@@ -287,8 +287,7 @@ def _composites(run: Run) -> Array:
 
 
 def _dimension_scores(run: Run) -> dict[str, Array]:
-    """Return of each dimension the panel's mean of each response; none where they are on different
-    scales."""
+    """Return the panel's means by dimension; none where dimensions are on different scales."""
     if not RunCells.of(run).one_scale:
         return {}
     judges = run.ranking_columns()[0]
@@ -299,12 +298,7 @@ def _dimension_scores(run: Run) -> dict[str, Array]:
 
 
 def _by_system(run: Run, strata: Mapping[str, Array]) -> list[StratumContrast]:
-    """Test whether each system is above the others of a prompt more in one stratum than in the
-    others.
-
-    Args:
-        strata: of each the scores `(responses,)`, NaN of those that are not in it.
-    """
+    """Test each system's lead within prompts by stratum, from scores `(responses,)` of each."""
     names = list(dict.fromkeys(item.system for item in run.items))
     if len(names) < 2:
         return []

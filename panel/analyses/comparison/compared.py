@@ -405,8 +405,7 @@ def nearer_of(
 
 
 def _scores(a: OpenedRun, matched: Matched, terms: ScoredTerms) -> Ratings:
-    """Return the first panel's scores as those of one rater, under the names of its run's
-    ratings."""
+    """Return the first panel's scores as those of one rater, by the names of its run's ratings."""
     items = [a.run.items[pair.a_rows[0]] for pair in matched.pairs]
     numeric = [name for name in terms.paired if name == COMPOSITE or name in a.run.dimensions]
     return Ratings(

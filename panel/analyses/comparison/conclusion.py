@@ -101,8 +101,7 @@ def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]
 
 
 def _n_tests(compared: Sequence[TwoRuns]) -> int:
-    """Return by how many the level of the first difference is divided in Holm's first step: as many
-    as there are composites; without one, as there are dimensions."""
+    """Return Holm's first divisor: the number of composites or, without one, of dimensions."""
     tested = [
         name == COMPOSITE
         for item in compared
@@ -291,12 +290,7 @@ def _nearer(
     *,
     of_scores: bool = False,
 ) -> list[str]:
-    """Say on which dimensions either panel is shown nearer.
-
-    Args:
-        sign: that of b − a where b is.
-        of_scores: whether figures are in the unit of the dimension's scores.
-    """
+    """Say where either panel is shown nearer; `sign`: that of b − a where b is."""
     said = []
     for better, worse, side in ((runs.b, runs.a, sign), (runs.a, runs.b, -sign)):
         names = [

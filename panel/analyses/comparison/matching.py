@@ -92,8 +92,7 @@ def match_runs(a: OpenedRun, b: OpenedRun) -> Matched:
 
 
 def _shared_prompts(a: OpenedRun, b: OpenedRun) -> tuple[set[str], list[str]]:
-    """Return the prompts that both runs have, with the same text, and what is to be said of
-    others."""
+    """Return the prompts that both runs have with the same text, and what is said of others."""
     first, second = ({key[0]: text.prompt for key, text in item.texts.items()} for item in (a, b))
     both = [name for name in first if name in second]
     changed = [name for name in both if first[name] != second[name]]
@@ -301,8 +300,7 @@ def _uses_pairs(
     systems: Sequence[tuple[str, str]],
     notes: list[str],
 ) -> bool:
-    """Return whether responses are paired by their column `pair`: where all that are compared have
-    it."""
+    """Return whether responses are paired by their column `pair`: all that are compared have it."""
     known = [
         [
             item.texts[key].pair is not None

@@ -121,8 +121,7 @@ def open_run(supplied: Run | str | Path) -> OpenedRun:
 
 
 def _document(folder: Path) -> dict[str, Any]:
-    """Read the run.json; return an empty object where that is none, of which `load_run` says what
-    it is."""
+    """Read the run.json; return an empty object where there is none."""
     return object_if_there(folder / "run.json") or {}
 
 

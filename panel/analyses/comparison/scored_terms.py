@@ -96,8 +96,7 @@ def _terms(
     *,
     whole: bool,
 ) -> Iterator[tuple[str, Array]]:
-    """Return by dimension the terms of each judge whose mean is the score of each pair's side
-    `(pairs, judges, terms)`: the mean over the side's responses."""
+    """Yield by dimension the terms `(pairs, judges, terms)`, means over a side's responses."""
     run, ratings = opened.run, opened.run.ratings[:, list(columns)]
     if whole:
         terms = composite_terms(ratings, run.rubric, run.dimensions, run.categories)
@@ -121,8 +120,7 @@ def _of_pairs(terms: Array, rows: Sequence[tuple[int, ...]]) -> Array:
 
 
 def _factors(a: OpenedRun, b: OpenedRun, matched: Matched) -> dict[str, Labels]:
-    """Return personas and models, each where there are several and both sides have the same ones:
-    what panels do not share is what is compared, and no sample."""
+    """Return personas and models, where there are several and both sides have the same ones."""
     facets = [
         judge_facets(item.run.judges[column] for column in columns)
         for item, columns in zip((a, b), matched.columns, strict=True)

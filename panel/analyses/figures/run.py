@@ -341,8 +341,7 @@ class RunPlots:
         return figure
 
     def _personas_by_axis(self, personas: Sequence[str]) -> dict[str, dict[str, str]]:
-        """Return the labels of these personas by axis; all under one empty axis where there are not
-        several, or axes are not known."""
+        """Return labels of personas by axis; one empty axis where there are not several."""
         known = {persona.id: persona for persona in self._run.personas}
         result: dict[str, dict[str, str]] = {}
         for persona in personas:

@@ -82,8 +82,7 @@ def _p_values(human: TowardHumans) -> list[float]:
 
 
 def _spreads(spread: Mapping[str, Change]) -> list[str]:
-    """On which dimensions judges differ less or more, by intervals that are widened for all
-    dimensions."""
+    """Say where judges differ less or more, by intervals widened for all dimensions."""
     signs = {name: _sign(change, len(spread)) for name, change in spread.items()}
     said = [
         f"After deliberation judges differ {how} on {_named(names)} (intervals adjusted for "

@@ -82,8 +82,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A table as the template lays it out; `axis` is None without a chart, `key` says what it
-    draws."""
+    """A table as the template lays it out; `axis`: of a chart, `key`: what that draws."""
 
     title: str
     heads: list[str]

@@ -52,8 +52,7 @@ def _fitting(
     last: Sequence[str],
     console: Console,
 ) -> tuple[list[SmallPrint | ReportTable], list[str]]:
-    """Return the figures and sentences that fit beside what stands last, with the sentence that
-    there is more."""
+    """Return the parts that fit beside what stands last, and the sentence that there is more."""
     # What is not read on a terminal has the same content, however wide its lines are.
     width = min(console.width, _COLUMNS) if console.is_terminal else _COLUMNS
     rest: list[SmallPrint | ReportTable] = [SmallPrint("--full has the rest, --json every figure.")]
@@ -163,8 +162,7 @@ def _with_names(
 def _cut(
     table: ReportTable, left: int, width: int, least: int = 1
 ) -> list[SmallPrint | ReportTable]:
-    """Return as many of a table's first rows as fit, at least `least`, and how many more there
-    are."""
+    """Return a table's first rows that fit, at least `least`, and how many more there are."""
 
     def first(n: int) -> list[SmallPrint | ReportTable]:
         more = counted(len(table.lines) - n, "more row")

@@ -283,8 +283,7 @@ def _what(figure: Figure) -> str:
 
 
 def _number(value: float, requirement: Requirement, figure: Figure) -> str:
-    """A number with two decimals, of what is known without error with four; with more where it
-    takes them to show on which side of the bound it lies."""
+    """Return a number with the decimals that it takes to show the side of the bound."""
     if (figure.is_exact or figure.is_whole) and value == int(value):
         return f"{int(value):,}".replace("-", "−")
     side = requirement.holds_for(value)

@@ -219,8 +219,7 @@ def _n_further(names: Sequence[str], figure: Figure) -> int:
 
 
 def _names_of(figures: Sequence[Figure], by_label: bool, n_keys: int = 0) -> list[str]:
-    """Return figures' names, or labels, in full where a shorter one is also that of another or has
-    fewer keys than were asked for."""
+    """Return names or labels, in full where a shorter one is ambiguous or has too few keys."""
     if by_label:
         figures = [replace(figure, name=figure.label) for figure in figures]
     short = [str(figure) for figure in figures]
@@ -340,8 +339,7 @@ def _of_estimate(about: Figure, column: Column, cell: Estimate) -> Figure:
 
 
 def _not_established(cell: Estimate) -> str:
-    """Return the sentence that a difference whose own interval leaves 0 out is none after
-    adjustment: the interval is of this pair alone."""
+    """Say that a difference whose own interval leaves 0 out is none after adjustment."""
     if not isinstance(cell, Difference) or not cell.sign or not cell.p_adjusted >= LEVEL:
         return ""
     n = "" if cell.n is None else f"{counted(cell.n, cell.over.split()[0].removesuffix('s'))}; "

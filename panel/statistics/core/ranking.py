@@ -229,8 +229,7 @@ def _reach(sampled: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
 
 
 def _error_of(sampled: SampledMean, n_prompts: ArrayLike) -> tuple[Array, Array]:
-    """Return the standard error of a mean over `n_prompts` and its degrees of freedom, by
-    Satterthwaite."""
+    """Return the standard error of a mean over `n_prompts`, and its degrees of freedom."""
     n = np.asarray(n_prompts, dtype=np.float64)
     by_prompt = sampled.errors[0][0] ** 2 * sampled.n_prompts / n
     total, squares = by_prompt, by_prompt**2 / (n - 1)

@@ -268,8 +268,7 @@ def _mean_kappa(kappas: list[Statistic], counted: Mask) -> BlockResult:
 
 
 def _why_not_shared(*sides: Array) -> Reason:
-    """Return why no item has a majority of each side `(items, raters)`: no item was rated by all of
-    them, or the raters of a side are tied wherever it was."""
+    """Return why no item has a majority of each side: not rated by all of them, or ties."""
     rated = np.all([has_ratings(side) for side in sides], axis=0)
     return Reason.NO_MAJORITY if rated.any() else Reason.NO_SHARED_ITEMS
 
