@@ -300,7 +300,7 @@ def _alike(pairs: Sequence[ComparedRuns], runs: tuple[Key, ...], dimension: Key)
 
 
 def _people(comparison: RunComparison, runs: tuple[Key, ...], dimension: Key) -> Table:
-    every = [nearer for each in comparison.compared for _, nearer in each.people]
+    every = [nearer for each in comparison.compared for nearer in each.people.values()]
     remarks = [
         "τ_b with the mean human rating: higher is closer. Distance of a panel's score from it, on "
         "the panel's scale, if people rated on that: lower is closer. So b − a above 0 says of τ_b "
@@ -332,7 +332,7 @@ def _people(comparison: RunComparison, runs: tuple[Key, ...], dimension: Key) ->
             | {"a_value": a, "b_value": b, "difference": of}
             | {"n_items": of and of.n_items}
             for each in comparison.compared
-            for name, nearer in each.people
+            for name, nearer in each.people.items()
             for statistic, a, b, of in _nearness(nearer)
         ],
         "Which panel is closer to people (τ_b "

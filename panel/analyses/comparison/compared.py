@@ -11,7 +11,6 @@ import numpy as np
 
 from persona_panel.analyses.answers import personas_beside
 from persona_panel.analyses.comparison.conclusion import (
-    TwoRuns,
     compare_conclusion,
     runs_by_strata,
 )
@@ -32,7 +31,7 @@ from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.ratings import GivenScale
 from persona_panel.files.records import ColumnMapping
 from persona_panel.results.answer import RunAnswer
-from persona_panel.results.conclusions.labels import Called, called_by
+from persona_panel.results.conclusions.labels import called_by
 from persona_panel.runs.scale_limits import are_preferences, on_limits, unit_of
 from persona_panel.statistics.annotators import compared_advantages
 from persona_panel.statistics.core.arrays import (
@@ -95,10 +94,10 @@ def compare_runs(
         if ratings is not None:
             pair.compare_with(ratings, people_name, epsilon)
     adjust(pairs)
-    result = tuple(pair.found() for pair in pairs)
+    result = tuple(pair.result() for pair in pairs)
     labels = labels_of(*opened)
     called = called_by(labels)
-    conclusion = compare_conclusion([pair.two_runs(called) for pair in pairs], random)
+    conclusion = compare_conclusion([each.labelled(called) for each in result], random)
     if by is not None:
         conclusion += runs_by_strata(by, result, called if by == "dimension" else str)
     answers = [answer for pair in pairs if (answer := pair.on_personas(ratings)) is not None]
@@ -221,23 +220,33 @@ class RunPair:
         one."""
         return [self.terms.same_as.get(name, name) for name in self.differences]
 
-    def found(self) -> ComparedRuns:
+    def result(self) -> ComparedRuns:
+        """Return what the comparison has found."""
         risen, fallen = self._changed()
+        rubric = self.a.run.rubric
+        models = {judge.model for each in (self.a, self.b) for judge in each.judges}
+        names = (*self.differences, *self.people)
         return ComparedRuns(
             self.a.name,
             self.b.name,
             self.matched.compared,
+            self.differences,
             self.matched.panel,
             (*self.matched.notes, *self._left_out()),
             (len(self.matched.columns[0]), len(self.matched.columns[1])),
-            self.differences,
+            len(judges_in_both(self.a, self.b)),
             self.systems,
             risen,
             fallen,
             self.alike(),
-            tuple(self.people.items()),
+            self.people,
             tuple((own.stratum, own.name, difference) for own, difference in self.strata),
             tuple(self.apart),
+            (_missing(self.a), _missing(self.b)),
+            len(models) == 1,
+            tuple(self.terms.same_as),
+            {name: unit_of(rubric, name).after_number for name in names},
+            are_preferences(rubric),
         )
 
     def _left_out(self) -> list[str]:
@@ -282,33 +291,6 @@ class RunPair:
             float(whole.a[place]),
             float(whole.b[place]),
             float(whole.difference[place]),
-        )
-
-    def two_runs(self, called: Called) -> TwoRuns:
-        """Return what the conclusion has to know, under the labels of dimensions."""
-        models = {judge.model for item in (self.a, self.b) for judge in item.judges}
-        alike = next(iter(self.alike()), None)
-        rubric = self.a.run.rubric
-        return TwoRuns(
-            self.a.name,
-            self.b.name,
-            self.matched.compared,
-            {called(name): difference for name, difference in self.differences.items()},
-            self.matched.panel,
-            None if alike is None else (alike.tau_within, alike.tau),
-            None if alike is None else alike.best,
-            {called(name): item for name, item in self.people.items()},
-            (_missing(self.a), _missing(self.b)),
-            len(models) == 1,
-            frozenset(map(called, self.terms.same_as)),
-            self.systems,
-            (len(self.a.judges), len(self.b.judges)),
-            len(judges_in_both(self.a, self.b)),
-            {
-                called(name): unit_of(rubric, name).after_number
-                for name in (*self.differences, *self.people)
-            },
-            are_preferences(rubric),
         )
 
 

@@ -3,10 +3,8 @@ people; and what would settle what is open."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 from math import isnan
-from typing import Literal
 
 from persona_panel.analyses.comparison.result import ComparedRuns
 from persona_panel.results.conclusions.labels import Called
@@ -28,7 +26,6 @@ from persona_panel.statistics.core.display import COMPOSITE, number, signed
 from persona_panel.statistics.core.estimate import LEVEL, Difference
 from persona_panel.statistics.core.ranking import prompts_assured, takes_more_judges
 from persona_panel.statistics.paired import (
-    BestOfPrompts,
     NearerToPeople,
     PairedDifference,
     PairedFigure,
@@ -38,46 +35,7 @@ _SAME = 1e-9
 _STRATA_SHOWN = 2
 
 
-@dataclass(frozen=True, slots=True)
-class TwoRuns:
-    """The facts that a conclusion on two runs is drawn from; most are as of `ComparedRuns`.
-
-    Attributes:
-        differences: by dimension, b − a, the composite first; there is one at least.
-        order: τ_b within prompts, and over all, of two panels' composites.
-        best: in how many prompts two panels rate the same response highest.
-        missing: of each run, how many judgments are missing, and of how many.
-        one_model: whether all judges of both are of one model.
-        repeated: the dimensions that the composite is, whose test is the composite's.
-        n_judges, n_shared: how many judges each run has, and how many are the same in both.
-        units: by dimension, what follows a number in the unit of its scores: nothing where these
-            are shares, points where it is not said.
-        is_ranking: whether ratings are shares of preferences among the responses to a prompt.
-    """
-
-    a: str
-    b: str
-    compared: Literal["texts", "panels"]
-    differences: Mapping[str, PairedDifference]
-    panel: Sequence[str] = ()
-    order: tuple[PairedFigure, PairedFigure] | None = None
-    best: BestOfPrompts | None = None
-    people: Mapping[str, NearerToPeople] = field(default_factory=dict)
-    missing: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
-    one_model: bool = False
-    repeated: Collection[str] = ()
-    systems: Mapping[str, PairedDifference] = field(default_factory=dict)
-    n_judges: tuple[int, int] = (0, 0)
-    n_shared: int = 0
-    units: Mapping[str, str] = field(default_factory=dict)
-    is_ranking: bool = False
-
-    def unit(self, name: str) -> str:
-        """Return the words that follow a number in the unit of a dimension's scores."""
-        return self.units.get(name, " points")
-
-
-def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]:
+def compare_conclusion(compared: Sequence[ComparedRuns], random: Random) -> list[str]:
     """Say of each run that is compared with the first what is significant and what is not.
 
     A difference is significant, and a panel closer to people, by a p-value below `LEVEL` that is
@@ -100,7 +58,7 @@ def compare_conclusion(compared: Sequence[TwoRuns], random: Random) -> list[str]
     return said if len(compared) > 1 else said + _limits(compared[0])
 
 
-def _n_tests(compared: Sequence[TwoRuns]) -> int:
+def _n_tests(compared: Sequence[ComparedRuns]) -> int:
     """Return Holm's first divisor: the number of composites or, without one, of dimensions."""
     tested = [
         name == COMPOSITE
@@ -111,7 +69,7 @@ def _n_tests(compared: Sequence[TwoRuns]) -> int:
     return sum(tested) or len(tested)
 
 
-def _difference(runs: TwoRuns, random: Random, n_tests: int, *, alone: bool) -> list[str]:
+def _difference(runs: ComparedRuns, random: Random, n_tests: int, *, alone: bool) -> list[str]:
     main, whole = next(iter(runs.differences.items()))
     said = [_whole(runs, main, whole, random)]
     rest = {n: d for n, d in runs.differences.items() if n != main and not isnan(d.p)}
@@ -119,7 +77,7 @@ def _difference(runs: TwoRuns, random: Random, n_tests: int, *, alone: bool) -> 
         said.append(_by_dimension(runs, rest))
     said += _by_system(runs)
     if alone and runs.compared == "texts" and not whole.shown and whole.reason is None:
-        said += _to_settle(runs, main, whole, n_tests)
+        said += _to_settle(whole, n_tests)
     if runs.compared == "texts" and runs.panel:
         said.append(
             f"The runs differ in more than their texts ({'; '.join(runs.panel)}): the difference "
@@ -128,7 +86,7 @@ def _difference(runs: TwoRuns, random: Random, n_tests: int, *, alone: bool) -> 
     return said
 
 
-def _whole(runs: TwoRuns, main: str, difference: PairedDifference, random: Random) -> str:
+def _whole(runs: ComparedRuns, main: str, difference: PairedDifference, random: Random) -> str:
     on = "" if main == COMPOSITE else f" on {main}"
     over = {"prompts": "", "prompts-and-judges": "over prompts and judges"}[random]
     higher, lower = (runs.b, runs.a) if difference.value > 0 else (runs.a, runs.b)
@@ -163,7 +121,7 @@ def _whole(runs: TwoRuns, main: str, difference: PairedDifference, random: Rando
     return f"No significant difference between {runs.a} and {runs.b}{on}: {what}{facts}."
 
 
-def _by_dimension(runs: TwoRuns, rest: Mapping[str, PairedDifference]) -> str:
+def _by_dimension(runs: ComparedRuns, rest: Mapping[str, PairedDifference]) -> str:
     parts = []
     for sign, how in ((1, "higher"), (-1, "lower")):
         names = [n for n, d in rest.items() if d.shown and d.value * sign > 0]
@@ -172,7 +130,7 @@ def _by_dimension(runs: TwoRuns, rest: Mapping[str, PairedDifference]) -> str:
     return f"By dimension (adjusted p < {LEVEL}), {runs.b} is {' and '.join(parts)}."
 
 
-def _by_system(runs: TwoRuns) -> list[str]:
+def _by_system(runs: ComparedRuns) -> list[str]:
     parts = []
     for sign, how in ((1, "higher"), (-1, "lower")):
         shown = {n: d for n, d in runs.systems.items() if d.shown and d.value * sign > 0}
@@ -186,7 +144,7 @@ def _by_system(runs: TwoRuns) -> list[str]:
     return [f"By system, {runs.b} is {', and '.join(parts)}."] if parts else []
 
 
-def _to_settle(runs: TwoRuns, main: str, difference: PairedDifference, n_tests: int) -> list[str]:
+def _to_settle(difference: PairedDifference, n_tests: int) -> list[str]:
     if abs(difference.value) <= _SAME:
         return []
     level = LEVEL / max(n_tests, 1)
@@ -195,11 +153,12 @@ def _to_settle(runs: TwoRuns, main: str, difference: PairedDifference, n_tests: 
     return [would_show(prompts_assured(difference.sampled, level), "show the difference")]
 
 
-def _alike(runs: TwoRuns) -> list[str]:
+def _alike(runs: ComparedRuns) -> list[str]:
     """Say how far two panels order responses alike, and rate the same ones highest."""
-    if runs.order is None or runs.best is None:
+    if not runs.alike:
         return []
-    within, over_all = runs.order
+    first = runs.alike[0]
+    within, over_all = first.tau_within, first.tau
     figure, where = within, "responses in prompts"
     if isnan(within.value):
         figure, where = over_all, "all responses"
@@ -208,14 +167,14 @@ def _alike(runs: TwoRuns) -> list[str]:
         kind = "τ_b" if figure is over_all else "mean τ_b"
         ends = in_brackets(figure.interval())
         text = f"The two order {where} with a {kind} of {number(figure.value)}{ends}"
-        if n := runs.best.n_prompts:
+        if n := first.best.n_prompts:
             of = counted(n, "prompt")
-            text += f"; the highest-rated response differs in {runs.best.flipped:,} of {of}"
+            text += f"; the highest-rated response differs in {first.best.flipped:,} of {of}"
         said.append(f"{text}.")
     return said
 
 
-def _other_judges(runs: TwoRuns) -> list[str]:
+def _other_judges(runs: ComparedRuns) -> list[str]:
     """Say what the numbers of judges bring about that is no merit of either panel."""
     a, b = runs.n_judges
     facts = []
@@ -246,7 +205,7 @@ def _sides_shown_nearer(people: Mapping[str, NearerToPeople]) -> set[int]:
     return sides
 
 
-def _people(runs: TwoRuns) -> list[str]:
+def _people(runs: ComparedRuns) -> list[str]:
     """Say which panel is closer to people."""
     result, a, b = runs.people, runs.a, runs.b
     if not result:
@@ -285,7 +244,7 @@ def _nearer(
     what: str,
     how: str,
     sign: int,
-    runs: TwoRuns,
+    runs: ComparedRuns,
     figures: Mapping[str, PairedFigure],
     *,
     of_scores: bool = False,
@@ -309,7 +268,7 @@ def _nearer(
     return said
 
 
-def _limits(runs: TwoRuns) -> list[str]:
+def _limits(runs: ComparedRuns) -> list[str]:
     said = []
     for name, (missing, of) in zip((runs.a, runs.b), runs.missing, strict=True):
         if missing and missing >= MUCH_MISSING * of:

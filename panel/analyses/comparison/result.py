@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 from persona_panel.analyses.comparison.matching import WhatDiffers
 from persona_panel.results.answer import RunAnswer
@@ -51,12 +51,12 @@ class ComparedRuns:
 
     Attributes:
         compared: what differs: `texts`, rated by the same panel, or `panels`, on the same texts.
-        panel: in what the panels differ.
-        notes: what does not match, and was left out.
-        n_judges: in each run, those that are compared.
         differences: b − a by dimension, the composite first; the share of a category is called
             `dimension:category`. p is adjusted by Holm over all dimensions and runs, composites as
             a family of their own.
+        panel: in what the panels differ.
+        notes: what does not match, and was left out.
+        n_judges, n_shared: how many judges of each run are compared, and how many are in both.
         systems: of each of several systems (of two names, both) the composite's difference; p
             adjusted over all systems and runs.
         risen, fallen: the pairs whose composite is most above and below in b, the largest first.
@@ -66,22 +66,48 @@ class ComparedRuns:
             over all strata and runs.
         apart: of each stratum, side `a`, the excess of b − a over its mean in the others; of two
             strata, the first's. Over prompts, judges fixed; p adjusted likewise.
+        missing: of each run, how many judgments are missing, and of how many.
+        one_model: whether all judges of both are of one model.
+        repeated: the dimensions that the composite is, whose test is the composite's.
+        units: by dimension, what follows a number in the unit of its scores: nothing where these
+            are shares, points where it is not said.
+        is_ranking: whether ratings are shares of preferences among the responses to a prompt.
     """
 
     a: str
     b: str
     compared: WhatDiffers
-    panel: tuple[str, ...]
-    notes: tuple[str, ...]
-    n_judges: tuple[int, int]
     differences: Mapping[str, PairedDifference]
-    systems: Mapping[str, PairedDifference]
-    risen: tuple[ChangedResponse, ...]
-    fallen: tuple[ChangedResponse, ...]
-    alike: tuple[PanelsAlike, ...]
-    people: tuple[tuple[str, NearerToPeople], ...]
-    strata: tuple[tuple[str, str, PairedDifference], ...] = ()
-    apart: tuple[Difference, ...] = ()
+    panel: Sequence[str] = ()
+    notes: Sequence[str] = ()
+    n_judges: tuple[int, int] = (0, 0)
+    n_shared: int = 0
+    systems: Mapping[str, PairedDifference] = field(default_factory=dict)
+    risen: Sequence[ChangedResponse] = ()
+    fallen: Sequence[ChangedResponse] = ()
+    alike: Sequence[PanelsAlike] = ()
+    people: Mapping[str, NearerToPeople] = field(default_factory=dict)
+    strata: Sequence[tuple[str, str, PairedDifference]] = ()
+    apart: Sequence[Difference] = ()
+    missing: tuple[tuple[int, int], tuple[int, int]] = ((0, 0), (0, 0))
+    one_model: bool = False
+    repeated: Collection[str] = ()
+    units: Mapping[str, str] = field(default_factory=dict)
+    is_ranking: bool = False
+
+    def unit(self, name: str) -> str:
+        """Return the words that follow a number in the unit of a dimension's scores."""
+        return self.units.get(name, " points")
+
+    def labelled(self, called: Callable[[str], str]) -> ComparedRuns:
+        """Return the same with dimensions by their labels, as the conclusion has them."""
+        return replace(
+            self,
+            differences={called(name): each for name, each in self.differences.items()},
+            people={called(name): each for name, each in self.people.items()},
+            repeated=frozenset(map(called, self.repeated)),
+            units={called(name): unit for name, unit in self.units.items()},
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -256,7 +256,7 @@ def test_a_comparison_of_runs() -> None:
     """`difference[new, old]` is how far new is above old; a dimension that is not named is the
     composite; what is undefined meets nothing, with the reason."""
     rows = {"composite": difference(0.5, 0.1, 0.9), "depth": difference(nan, nan, nan)}
-    runs = ComparedRuns("old", "new", "texts", (), (), (2, 2), rows, {}, (), (), (), ())
+    runs = ComparedRuns("old", "new", "texts", rows, n_judges=(2, 2))
     found = compare_result(RunComparison(("old", "new"), (runs,), "prompts", ()))
     figures = result_figures(found)
     old = figure(figures, "difference[old, new]")

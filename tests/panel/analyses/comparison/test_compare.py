@@ -276,7 +276,7 @@ def test_with_people_the_nearer_panel_is_named(panels: dict[str, Path]) -> None:
     """Bob ranks responses exactly as people do, two points higher, and Ann at random: Bob's τ_b is
     1, which the conclusion says, and his distance 2."""
     found = compared(panels["ann"], panels["bob"], human=panels["people"])
-    ((name, one),) = found.compared[0].people
+    ((name, one),) = found.compared[0].people.items()
     assert (name, one.b_tau, one.b_distance) == ("composite", 1, 2)
     assert one.tau.shown
     said = " ".join(found.conclusion)
@@ -327,7 +327,7 @@ def test_with_people_the_change_of_the_advantage_is_given(panels: dict[str, Path
     higher; ω, which is given with an epsilon, is 0 of both. It is in the terminal, in JSON and on
     the page, and all three differences are adjusted together."""
     found = compared(panels["ann"], panels["bob"], human=panels["people"], epsilon=0.1)
-    ((_, one),) = found.compared[0].people
+    ((_, one),) = found.compared[0].people.items()
     places = one.advantages
     assert places is not None
     people = {
@@ -370,16 +370,18 @@ def test_people_who_rated_dimensions_are_compared_with_them(panels: dict[str, Pa
     scores = np.random.default_rng(0).integers(1, 11, (32, 2, 2)).astype(float)
     people = Ratings(scores, tuple(items), ("x", "y"), ("clarity", "depth"), ("all", "all"))
     found = compared(panels["ann"], panels["bob"], human=people)
-    assert [name for name, _ in found.compared[0].people] == ["composite", "clarity", "depth"]
-    first, *rest = ([one.p for one in each.figures] for _, each in found.compared[0].people)
+    assert [*found.compared[0].people] == ["composite", "clarity", "depth"]
+    first, *rest = ([one.p for one in each.figures] for each in found.compared[0].people.values())
     expected = holm(first), holm(np.concatenate(rest))
-    adjusted = [one.p_adjusted for _, each in found.compared[0].people for one in each.figures]
+    adjusted = [
+        one.p_adjusted for each in found.compared[0].people.values() for one in each.figures
+    ]
     np.testing.assert_allclose(adjusted, np.concatenate(expected))
     alone = Ratings(scores[:, :, :1], tuple(items), ("x", "y"), ("clarity",), ("all", "all"))
     found = compared(panels["ann"], panels["bob"], human=alone)
-    assert [name for name, _ in found.compared[0].people] == ["clarity"]
+    assert [*found.compared[0].people] == ["clarity"]
     far = replace(alone, scores=scores[:, :, :1] * 10, scales={"clarity": (10, 100)})
-    ((_, one),) = compared(panels["ann"], panels["bob"], human=far).compared[0].people
+    ((_, one),) = compared(panels["ann"], panels["bob"], human=far).compared[0].people.items()
     assert np.isnan(one.b_distance)
 
 

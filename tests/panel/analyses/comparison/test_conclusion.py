@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from persona_panel.analyses.comparison.conclusion import TwoRuns, compare_conclusion
+from persona_panel.analyses.comparison.conclusion import compare_conclusion
+from persona_panel.analyses.comparison.result import ComparedRuns, PanelsAlike
 from persona_panel.results.conclusions.wording import ONE_PERSON, would_show
 from persona_panel.statistics.core.display import number, signed
 from persona_panel.statistics.core.ranking import prompts_assured
@@ -20,6 +21,7 @@ from persona_panel.statistics.paired import (
     nearer_to_people,
     order_alike,
     paired_difference,
+    scores_alike,
 )
 
 LARGE = [1.0, 1.2, 0.8, 1.1, 0.9]
@@ -38,7 +40,7 @@ def difference(values: list[float], judges: int = 1) -> PairedDifference:
 def said(values: dict[str, list[float]], compared: str = "texts", **more: Any) -> list[str]:
     """The conclusion from these differences by dimension, adjusted together."""
     found = holm_adjusted([difference(of) for of in values.values()])
-    two = TwoRuns("old", "new", compared, dict(zip(values, found, strict=True)), **more)  # type: ignore[arg-type]
+    two = ComparedRuns("old", "new", compared, dict(zip(values, found, strict=True)), **more)  # type: ignore[arg-type]
     return compare_conclusion([two], "prompts")
 
 
@@ -140,12 +142,12 @@ def test_panels_that_differ_make_a_difference_of_texts_ambiguous() -> None:
 
 def test_judges_as_a_sample_may_be_what_is_lacking() -> None:
     """With five judges who differ by more than the difference, no number of prompts would do."""
-    two = TwoRuns("old", "new", "texts", {"composite": difference([0.3, 0.2, 0.25, 0.3], 5)})
+    two = ComparedRuns("old", "new", "texts", {"composite": difference([0.3, 0.2, 0.25, 0.3], 5)})
     found = compare_conclusion([two], "prompts-and-judges")
     assert (
         "No number of prompts would show it with these judges: more judges are needed" in found[1]
     )
-    shown = TwoRuns("old", "new", "texts", {"composite": difference([9.0, 9.1, 9.2, 9.0], 5)})
+    shown = ComparedRuns("old", "new", "texts", {"composite": difference([9.0, 9.1, 9.2, 9.0], 5)})
     (first,) = compare_conclusion([shown], "prompts-and-judges")
     assert "by 9.07 points" in first and "over prompts and judges" in first
 
@@ -181,15 +183,22 @@ def test_panels_rate_higher_or_lower() -> None:
 def test_order_and_best_responses_of_two_panels_are_said() -> None:
     """τ_b within prompts with its interval and the prompts whose highest-rated response differs;
     with one response a prompt, τ_b over all of them, and no best."""
-    order, best = order_alike(PEOPLE, NOISE, PROMPTS), best_of_prompts(PEOPLE, NOISE, PROMPTS)
-    found = said({"composite": LARGE}, "panels", order=order, best=best)
-    assert found[1] == (
-        f"The two order responses in prompts with a mean τ_b of {number(order[0].value)} (95 % "
-        f"interval {number(order[0].low)} to {number(order[0].high)}); the highest-rated "
-        f"response differs in {best.flipped} of 6 prompts."
+    alike, single = (
+        PanelsAlike(
+            "composite",
+            *order_alike(PEOPLE, NOISE, prompts),
+            scores_alike(PEOPLE, NOISE, prompts),
+            best_of_prompts(PEOPLE, NOISE, prompts),
+        )
+        for prompts in (PROMPTS, range(24))
     )
-    single = order_alike(PEOPLE, NOISE, range(24)), best_of_prompts(PEOPLE, NOISE, range(24))
-    (_, last) = said({"composite": LARGE}, "panels", order=single[0], best=single[1])
+    found = said({"composite": LARGE}, "panels", alike=[alike])
+    assert found[1] == (
+        f"The two order responses in prompts with a mean τ_b of {number(alike.tau_within.value)} "
+        f"(95 % interval {number(alike.tau_within.low)} to {number(alike.tau_within.high)}); the "
+        f"highest-rated response differs in {alike.best.flipped} of 6 prompts."
+    )
+    (_, last) = said({"composite": LARGE}, "panels", alike=[single])
     assert last.startswith("The two order all responses with a τ_b of ")
     assert "highest-rated" not in last
 
@@ -319,7 +328,7 @@ def test_each_of_several_runs_has_its_sentences() -> None:
     """Two runs compared with the first: a sentence each, without numbers of prompts and limits."""
     first = holm_adjusted([difference(LARGE), difference(NONE)])
     runs = [
-        TwoRuns("old", name, "texts", {"composite": one}, one_model=True)
+        ComparedRuns("old", name, "texts", {"composite": one}, one_model=True)
         for name, one in zip(("new", "newer"), first, strict=True)
     ]
     found = compare_conclusion(runs, "prompts")
@@ -331,5 +340,7 @@ def test_each_of_several_runs_has_its_sentences() -> None:
 def test_a_claim_needs_an_adjusted_p_below_the_level(p: float, shown: bool) -> None:
     """At 0.05 nothing is claimed."""
     one = replace(difference(LARGE), p_adjusted=p)
-    (first, *_) = compare_conclusion([TwoRuns("a", "b", "texts", {"composite": one})], "prompts")
+    (first, *_) = compare_conclusion(
+        [ComparedRuns("a", "b", "texts", {"composite": one})], "prompts"
+    )
     assert first.startswith("b is significantly ahead of a") is shown
