@@ -14,7 +14,9 @@ if __name__ == "persona_panel":
     _name, _names = lazy_names(__name__)
 else:
     # This folder, imported by its own name: it stands for the installed package.
-    import persona_panel._alias  # noqa: F401
+    from persona_panel._names import let_panel_go_on
+
+    let_panel_go_on()
 
 
 def __getattr__(name: str) -> Any:

@@ -1,11 +1,14 @@
-"""Load public names when they are first used: an import must not wait for numpy or pydantic."""
+"""Public names, loaded when they are first used, as an import must not wait for numpy or pydantic;
+and the former name `panel`, which stands for the same modules."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import cache
 from importlib import import_module
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
 
 
@@ -37,3 +40,34 @@ def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[st
         return value
 
     return get, lambda: sorted(modules())
+
+
+_ALIAS, _NAME = "panel", "persona_panel"
+
+
+class _SameModules:
+    """Finder and loader of `panel.X`: the module `persona_panel.X`, never a second copy of it."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if not name.startswith(f"{_ALIAS}.") or sys.modules.get(_ALIAS) is not sys.modules[_NAME]:
+            return None
+        return ModuleSpec(name, self)  # type: ignore[arg-type]  # a loader by its methods
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = import_module(_NAME + spec.name.removeprefix(_ALIAS))
+        self._own_spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system has given it the alias's.
+        module.__spec__ = self._own_spec
+
+
+def let_panel_go_on() -> None:
+    """Let the name `panel` stand for `persona_panel`, module by module; a package of the same name,
+    such as HoloViz Panel, comes before the module `panel` that calls this."""
+    if not any(isinstance(finder, _SameModules) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _SameModules())
+    sys.modules[_ALIAS] = sys.modules[_NAME]

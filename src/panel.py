@@ -1,3 +1,5 @@
 """The former name of `persona_panel`, which stands for the same modules."""
 
-import persona_panel._alias  # noqa: F401
+from persona_panel._names import let_panel_go_on
+
+let_panel_go_on()

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from persona_panel.analyses.group_contrasts import GroupContrasts
     from persona_panel.analyses.inputs import RatingsSource
     from persona_panel.analyses.on_page import RunWithPeople
-    from persona_panel.files.groups import GroupFile
+    from persona_panel.files.attributes import GroupFile
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping, Source
     from persona_panel.statistics.group_fidelity import FidelityContrast, FidelityVerdict

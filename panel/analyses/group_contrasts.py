@@ -20,14 +20,16 @@ from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.attributes import (
     AttributeTable,
     AttributeValues,
+    GroupContrast,
+    GroupFile,
     item_attributes,
+    load_groups,
     meeting,
     rater_attributes,
     value_of,
     values_of,
 )
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.groups import GroupContrast, GroupFile, load_groups
 from persona_panel.files.ratings import GivenScale
 from persona_panel.files.records import ColumnMapping, Source
 from persona_panel.files.wording import did_you_mean, shown, some

@@ -11,11 +11,10 @@ from typing import Any
 
 from persona_panel.analyses.answers import answers_of, conclusion_of, ranking_of
 from persona_panel.analyses.breakdown.groups import labels_of_personas
-from persona_panel.analyses.breakdown.strata import SystemsBy
+from persona_panel.analyses.breakdown.strata import SystemsBy, systems_by_result
 from persona_panel.analyses.contested import Contested, contested_result, headline, most_contested
 from persona_panel.analyses.methods import methods_of
 from persona_panel.analyses.on_page import RunWithPeople, beside_people
-from persona_panel.analyses.systems_by import systems_by_result
 from persona_panel.analyses.who_differs import who_differs
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.responses import Batch
@@ -28,7 +27,7 @@ from persona_panel.results.requirements.figures import Figure, result_figures
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.rubrics import Usage, is_comparative
-from persona_panel.runs.run import Run, share_name
+from persona_panel.runs.run import Run
 from persona_panel.runs.run_remarks import (
     call_tables,
     counts_sentence,
@@ -38,7 +37,7 @@ from persona_panel.runs.run_remarks import (
     run_remarks,
     unfenced_notice,
 )
-from persona_panel.runs.scale_limits import composite_in_words, unit_of
+from persona_panel.runs.scale_limits import composite_in_words, share_name, unit_of
 from persona_panel.statistics.core.arrays import Random, Reason
 from persona_panel.statistics.core.display import NONE, general, signed
 from persona_panel.statistics.core.display import number as number_text

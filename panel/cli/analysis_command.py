@@ -104,11 +104,11 @@ class Gate:
         """Write the files; whether they could be written."""
         texts, is_written = {}, True
         if self.junit is not None:
-            from persona_panel.results.requirements.junit import junit
+            from persona_panel.results.requirements.files import junit
 
             texts[self.junit] = junit(result, self.suite)
         if self.markdown is not None:
-            from persona_panel.results.requirements.markdown import markdown
+            from persona_panel.results.requirements.files import markdown
             from persona_panel.results.shown import first_table
 
             whole = of()

@@ -1,9 +1,10 @@
-"""The common parts of pages: templates whose texts are escaped, and the policy on what a page may
-run."""
+"""The common parts of pages: templates whose texts are escaped, texts and numbers as pages show
+them, and the policy on what a page may run."""
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 from base64 import b64encode
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from jinja2 import (
     PackageLoader,
     StrictUndefined,
 )
+from markupsafe import Markup, escape
 
 
 def templates(
@@ -58,3 +60,55 @@ def content_source(text: str) -> str:
     """Return a style sheet's or script's digest in the form in which a content security policy
     allows it."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+
+
+# Controls but for tab and line break; marks of direction and what is invisible; surrogates. Joiners
+# stay: emoji and several scripts are written with them, and they change no order.
+_HIDDEN = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f"
+    "\ufeff\ufff9-\ufffb\ud800-\udfff\U000e0000-\U000e007f]"
+)
+# A name in a sentence: what stands around it, figures too, keeps its place.
+_RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
+_RIGHT_TO_LEFT = re.compile(rf"[{_RIGHT}]+(?:[ _-]+[{_RIGHT}]+|[ _-]?\d+(?![.,]?\d))*")
+_COMMAND = re.compile(r"`([^`\n]+)`")
+_APART = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=[<0-9])|(?<=<) (?=\d)")
+
+
+def shown(value: Any) -> Any:
+    """A text with what would be obeyed or not be seen written out, as ⟨U+202E⟩; anything else as
+    it is. Escaping of markup is the template's.
+
+    >>> shown("a\\u202eb"), shown(3)
+    ('a⟨U+202E⟩b', 3)
+    """
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return _HIDDEN.sub(lambda sign: f"⟨U+{ord(sign[0]):04X}⟩", value)
+
+
+def sentence(text: str) -> Markup:
+    """A sentence of ours, escaped: figures are not parted from their signs at the end of a line,
+    what is written from right to left is set apart, and what stands between backticks, a command,
+    is set as one.
+
+    >>> sentence("`score --x 1` gives p < 0.05 <b>")
+    Markup('<code>score --x 1</code> gives p\xa0&lt;\xa00.05 &lt;b&gt;')
+    """
+    whole = str(escape(shown(_APART.sub("\u00a0", text))))
+    # Escaped above; what is put in is ours.
+    whole = _RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", whole)
+    return Markup(_COMMAND.sub(r"<code>\1</code>", whole))  # noqa: S704
+
+
+def seconds(value: float) -> str:
+    """A duration.
+
+    >>> seconds(3.21), seconds(125), seconds(7300)
+    ('3.2 s', '2 min 5 s', '2 h 1 min')
+    """
+    if value < 60:
+        return f"{value:.1f} s"
+    minutes, rest = divmod(round(value), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"

@@ -31,7 +31,7 @@ from persona_panel.rubrics import Rubric, Status, Usage
 from persona_panel.runs.collected import CollectedRatings, judge_sample, judgment_of_row
 from persona_panel.runs.judgment_lines import JudgmentFile, usage_document
 from persona_panel.runs.kept import kept_responses
-from persona_panel.runs.scale_limits import composite_limits, mean_limits, unit_of
+from persona_panel.runs.scale_limits import composite_limits, mean_limits, share_name, unit_of
 from persona_panel.statistics.core.arrays import Random
 from persona_panel.statistics.core.display import (
     ColumnKind,
@@ -572,11 +572,6 @@ class Run(CollectedRatings):
             ]
             rankings[prompt_id] = sorted(pairs, key=lambda pair: (pair[0] is None, pair[0] or 0))
         return rankings
-
-
-def share_name(dimension: str, category: str) -> str:
-    """Return what the share of a category is called in tables; no dimension's id has a colon."""
-    return f"{dimension}:{category}"
 
 
 _Computed = TypeVar("_Computed")

@@ -210,3 +210,19 @@ def _terms(
         product: Array = np.prod(factors, axis=2, keepdims=True)
         return product
     return ratings[:, :, [place[name] for name in rule.mean_of or ()]]
+
+
+def share_name(dimension: str, category: str) -> str:
+    """Return what the share of a category is called in tables; no dimension's id has a colon."""
+    return f"{dimension}:{category}"
+
+
+def dimension_labels(rubric: Rubric) -> Mapping[str, str]:
+    """Return the labels of dimensions, and of shares of categories, by their names in tables."""
+    labels = {dimension.id: dimension.label for dimension in rubric.dimensions}
+    shares = {
+        share_name(name, category): f"{labels[name]}: {category}"
+        for name, categories in rubric.categories.items()
+        for category in categories
+    }
+    return labels | shares

@@ -143,13 +143,6 @@ from persona_panel.statistics.human_raters import (
     human_difference_by_prompt as human_difference_by_prompt,
 )
 from persona_panel.statistics.human_raters import mean_reliability as mean_reliability
-from persona_panel.statistics.kappa import KappaWeights as KappaWeights
-from persona_panel.statistics.kappa import agreement_on as agreement_on
-from persona_panel.statistics.kappa import cohen_kappa as cohen_kappa
-from persona_panel.statistics.kappa import confusion as confusion
-from persona_panel.statistics.kappa import fleiss_kappa as fleiss_kappa
-from persona_panel.statistics.kappa import majority as majority
-from persona_panel.statistics.kappa import same_label as same_label
 from persona_panel.statistics.peers import Conformities as Conformities
 from persona_panel.statistics.peers import Conformity as Conformity
 from persona_panel.statistics.peers import Influence as Influence
@@ -162,9 +155,16 @@ from persona_panel.statistics.rasch import RaschError as RaschError
 from persona_panel.statistics.rasch import Threshold as Threshold
 from persona_panel.statistics.rasch import many_facet_rasch as many_facet_rasch
 from persona_panel.statistics.rasch import separation_reliability as separation_reliability
+from persona_panel.statistics.rater_pairs import KappaWeights as KappaWeights
 from persona_panel.statistics.rater_pairs import PairStatistic as PairStatistic
 from persona_panel.statistics.rater_pairs import Pairwise as Pairwise
+from persona_panel.statistics.rater_pairs import agreement_on as agreement_on
+from persona_panel.statistics.rater_pairs import cohen_kappa as cohen_kappa
+from persona_panel.statistics.rater_pairs import confusion as confusion
+from persona_panel.statistics.rater_pairs import fleiss_kappa as fleiss_kappa
+from persona_panel.statistics.rater_pairs import majority as majority
 from persona_panel.statistics.rater_pairs import pairwise as pairwise
+from persona_panel.statistics.rater_pairs import same_label as same_label
 from persona_panel.statistics.rater_pairs import tau_b_matrix as tau_b_matrix
 from persona_panel.statistics.reliability import ChosenRatings as ChosenRatings
 from persona_panel.statistics.reliability import by_chance as by_chance

@@ -42,8 +42,8 @@ from persona_panel.statistics.core.jackknife import left_out_variance
 from persona_panel.statistics.core.means import assured
 from persona_panel.statistics.core.registry import BlockResult
 from persona_panel.statistics.core.significance import benjamini_yekutieli
-from persona_panel.statistics.kappa import cohen_kappa
 from persona_panel.statistics.paired import ComparedAdvantages, paired_figure, undefined_figure
+from persona_panel.statistics.rater_pairs import cohen_kappa
 
 _WHO = r"[\d,]+ of [\d,]+ people left out with [^:;]*"
 _NAMED = re.compile(rf"(?P<who>{_WHO}): .*?(?=; {_WHO}: |\Z)", re.DOTALL)

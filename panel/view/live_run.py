@@ -21,12 +21,12 @@ import numpy as np
 import orjson
 
 from persona_panel.files.limits import LONGEST_LINE, open_regular
+from persona_panel.files.pages import shown
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge
 from persona_panel.graphs.records import judges_in
-from persona_panel.results.axis import Axis
 from persona_panel.results.conclusions.wording import dollars
-from persona_panel.results.page_text import shown
+from persona_panel.results.formats.html import Axis
 from persona_panel.rubrics import Rubric
 from persona_panel.runs.collected import (
     NOT_YET,

@@ -26,11 +26,10 @@ from jinja2 import Environment
 
 from persona_panel.files.errors import InputError, PanelError
 from persona_panel.files.limits import content_of
-from persona_panel.files.pages import content_source, templates
+from persona_panel.files.pages import content_source, sentence, shown, templates
 from persona_panel.files.secrets import SECRETS
 from persona_panel.files.wording import command_line
 from persona_panel.results.formats.html import TEMPLATES, part, section
-from persona_panel.results.page_text import sentence, shown
 from persona_panel.results.result import Result
 from persona_panel.view.lines import (
     MANIFEST,

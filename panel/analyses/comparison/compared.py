@@ -22,9 +22,13 @@ from persona_panel.analyses.comparison.result import (
     PanelsAlike,
     RunComparison,
 )
-from persona_panel.analyses.comparison.scored_terms import ScoredTerms, scored_terms
-from persona_panel.analyses.comparison.strata import StratumTerms, strata_apart, stratum_terms
-from persona_panel.analyses.figures.run import dimension_labels
+from persona_panel.analyses.comparison.scored_terms import (
+    ScoredTerms,
+    StratumTerms,
+    scored_terms,
+    strata_apart,
+    stratum_terms,
+)
 from persona_panel.analyses.inputs import RatingsSource, RunSource, input_name, opened_people
 from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import Fault, InputError
@@ -32,7 +36,7 @@ from persona_panel.files.ratings import GivenScale
 from persona_panel.files.records import ColumnMapping
 from persona_panel.results.answer import RunAnswer
 from persona_panel.results.conclusions.labels import called_by
-from persona_panel.runs.scale_limits import are_preferences, on_limits, unit_of
+from persona_panel.runs.scale_limits import are_preferences, dimension_labels, on_limits, unit_of
 from persona_panel.statistics.annotators import compared_advantages
 from persona_panel.statistics.core.arrays import (
     Array,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import isinf, isnan, nan
 from typing import TYPE_CHECKING, Literal
@@ -11,11 +11,11 @@ from persona_panel.files.secrets import SECRETS
 from persona_panel.planning.panel_plan import counted_judges
 from persona_panel.results.page_columns import PageColumns, check_plots
 from persona_panel.rubrics import Rubric
-from persona_panel.runs.run import share_name
 from persona_panel.runs.scale_limits import (
     POINTS,
     FigureUnit,
     composite_limits,
+    dimension_labels,
     mean_limits,
     unit_of,
     unit_of_ratings,
@@ -395,17 +395,6 @@ def _untested(differences: Iterable[SystemDifference]) -> list[str]:
         difference.reason for difference in differences if difference.reason is not None
     )
     return [f"Some have no interval and no p: {why}." for why in whys]
-
-
-def dimension_labels(rubric: Rubric) -> Mapping[str, str]:
-    """Return the labels of dimensions, and of shares of categories, by their names in tables."""
-    labels = {dimension.id: dimension.label for dimension in rubric.dimensions}
-    shares = {
-        share_name(name, category): f"{labels[name]}: {category}"
-        for name, categories in rubric.categories.items()
-        for category in categories
-    }
-    return labels | shares
 
 
 def composite_unit(rubric: Rubric) -> str:

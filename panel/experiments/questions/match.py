@@ -29,7 +29,7 @@ from persona_panel.rubrics.segmentation import parted, words
 from persona_panel.statistics.core.arrays import Array, Statistic
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.kappa import cohen_kappa
+from persona_panel.statistics.rater_pairs import cohen_kappa
 
 LABELS = ("useful", "unhelpful", "invalid")
 """The labels of the rubric `critical-question`; a label's code is its place."""

@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from persona_panel.calls.budget import CallCounts, Spending
+from persona_panel.files.pages import seconds
 from persona_panel.models.config import cost
 from persona_panel.results.conclusions.wording import SAMPLES, counted, spent
-from persona_panel.results.page_text import seconds
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.rubrics import Status

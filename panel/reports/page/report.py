@@ -16,7 +16,7 @@ from persona_panel.analyses.contested import by_disagreement
 from persona_panel.analyses.on_page import EPSILON, RunWithPeople
 from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.outputs import replace_file
-from persona_panel.files.pages import templates
+from persona_panel.files.pages import sentence, shown, templates
 from persona_panel.personas import NO_PERSONA
 from persona_panel.planning.panel_plan import counted_judges
 from persona_panel.reports.page.embedded import embedded
@@ -29,7 +29,6 @@ from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.definitions import DEFINITIONS
 from persona_panel.results.formats.html import TEMPLATES, gauge, page, part, picture
-from persona_panel.results.page_text import sentence, shown
 from persona_panel.results.result import Result
 from persona_panel.runs.kept import object_if_there
 from persona_panel.runs.run import Run
@@ -235,8 +234,7 @@ def _environment() -> Environment:
 
 def _by(run: Run, by: str) -> PageSection:
     """The systems within strata."""
-    from persona_panel.analyses.breakdown.strata import systems_by
-    from persona_panel.analyses.systems_by import systems_by_result
+    from persona_panel.analyses.breakdown.strata import systems_by, systems_by_result
 
     result = systems_by_result(systems_by(run, by), run, lines=_STRATA_LINES)
     return PageSection(f"By {by}", f"By {by}", result, command_on(run, "report"), full=False)

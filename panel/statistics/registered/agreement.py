@@ -55,8 +55,7 @@ from persona_panel.statistics.generalizability import (
     d_study,
     variance_components,
 )
-from persona_panel.statistics.kappa import fleiss_kappa
-from persona_panel.statistics.rater_pairs import PairStatistic, pairwise
+from persona_panel.statistics.rater_pairs import PairStatistic, fleiss_kappa, pairwise
 from persona_panel.statistics.reliability import disagreement_by_item, icc, krippendorff_alpha
 from persona_panel.statistics.subsets import THRESHOLD, leave_one_judge_out, smallest_subset
 from persona_panel.statistics.votes import (

@@ -25,7 +25,7 @@ from persona_panel.statistics.core.arrays import Array, Reason, Statistic, has_t
 from persona_panel.statistics.core.display import general
 from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, BlockResult, StatisticTable
 from persona_panel.statistics.human_raters import added_raters
-from persona_panel.statistics.kappa import majority
+from persona_panel.statistics.rater_pairs import majority
 
 RATER = "rater"
 """The breakdown of a single judge's rows; the panel's own row has none."""

@@ -24,14 +24,14 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.jackknife import resampled_mean
 from persona_panel.statistics.core.registry import ANY_LEVEL, BlockResult, StatisticTable
-from persona_panel.statistics.kappa import (
+from persona_panel.statistics.rater_pairs import (
     agreement_on,
     cohen_kappa,
     confusion,
     majority,
+    pairwise,
     same_label,
 )
-from persona_panel.statistics.rater_pairs import pairwise
 from persona_panel.statistics.registered.comparison import GAIN_REMARK, of_all_raters
 
 ANNOTATORS_SHOWN = 40

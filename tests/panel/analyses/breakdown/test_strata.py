@@ -16,10 +16,10 @@ from persona_panel.analyses.breakdown.strata import (
     SystemsBy,
     column_of,
     systems_by,
+    systems_by_result,
 )
 from persona_panel.analyses.contested import most_contested
 from persona_panel.analyses.run_summary import run_summary
-from persona_panel.analyses.systems_by import systems_by_result
 from persona_panel.analyses.who_differs import who_differs
 from persona_panel.files.outputs import as_json
 from persona_panel.graphs import Response

@@ -12,7 +12,7 @@ import pytest
 from persona_panel.analyses.compare import compare_result
 from persona_panel.analyses.comparison.compared import compare_runs
 from persona_panel.analyses.comparison.result import RunComparison
-from persona_panel.results.page_text import sentence as shown_sentence
+from persona_panel.files.pages import sentence as shown_sentence
 from tests.helpers.marked_texts import marked_model, marked_run
 
 MODEL = marked_model()

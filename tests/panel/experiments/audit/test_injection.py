@@ -30,9 +30,9 @@ from persona_panel.experiments.audit.uplift import (
     measure,
     read_injection,
 )
+from persona_panel.files.pages import sentence
 from persona_panel.reports.page.report import report_of
 from persona_panel.results.document import result_document
-from persona_panel.results.page_text import sentence
 from persona_panel.rubrics import Rubric
 from persona_panel.statistics.core.means import assured
 from persona_panel.testing import Answer, ok, serving, status

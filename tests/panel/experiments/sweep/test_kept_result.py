@@ -11,8 +11,8 @@ import pytest
 
 from persona_panel import Panel, Persona, Sweep, load_run
 from persona_panel.experiments.sweep.sweep_result import kept_sweep_result
+from persona_panel.files.pages import sentence
 from persona_panel.reports.page.report import report_of
-from persona_panel.results.page_text import sentence
 from persona_panel.results.result import Result
 from persona_panel.testing import serving
 from tests.sycophant import DIMENSIONS, questions, world

@@ -28,7 +28,7 @@ from persona_panel.analyses.contested import by_disagreement, contested_result
 from persona_panel.analyses.who_differs import who_differs_result
 from persona_panel.calls.budget import CallCounts, Spending
 from persona_panel.cli.report import report_at_the_end
-from persona_panel.files.pages import content_source
+from persona_panel.files.pages import content_source, seconds, sentence, shown
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judgment
 from persona_panel.graphs.aggregate import aggregate
@@ -38,10 +38,8 @@ from persona_panel.reports.page.method import missing_by_model
 from persona_panel.reports.page.report import report_of
 from persona_panel.reports.page.systems import systems_result
 from persona_panel.results.answer import QUESTIONS
-from persona_panel.results.axis import Axis
 from persona_panel.results.definitions import DEFINITIONS
-from persona_panel.results.formats.html import part, tint
-from persona_panel.results.page_text import seconds, sentence, shown
+from persona_panel.results.formats.html import Axis, part, tint
 from persona_panel.results.table import one_line
 from persona_panel.rubrics import Usage
 from persona_panel.runs.collected import judgment_of_row

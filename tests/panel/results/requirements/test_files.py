@@ -12,8 +12,7 @@ from persona_panel import check
 from persona_panel.analyses.score import score_result
 from persona_panel.results.requirements.decision import GateResult, decide
 from persona_panel.results.requirements.figures import Figure, FigureKey
-from persona_panel.results.requirements.junit import junit
-from persona_panel.results.requirements.markdown import markdown
+from persona_panel.results.requirements.files import junit, markdown
 from persona_panel.results.requirements.requirement import parse_requirement, written
 from persona_panel.results.shown import first_table
 from tests.helpers.gate_runs import run_of

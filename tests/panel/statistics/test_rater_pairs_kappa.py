@@ -19,7 +19,7 @@ from persona_panel.statistics import (
     cohen_kappa,
     fleiss_kappa,
 )
-from persona_panel.statistics.kappa import KappaWeights
+from persona_panel.statistics.rater_pairs import KappaWeights
 
 WEIGHTS = get_args(KappaWeights)
 SCORE = st.sampled_from([1.0, 2.0, 4.0, 5.0, nan])

@@ -8,8 +8,7 @@ from scipy import stats
 from sklearn.metrics import cohen_kappa_score
 
 from persona_panel.statistics.core.jackknife import left_out_weights
-from persona_panel.statistics.kappa import ValueTables
-from persona_panel.statistics.rater_pairs import PairStatistic, pairwise
+from persona_panel.statistics.rater_pairs import PairStatistic, ValueTables, pairwise
 
 RNG = np.random.default_rng(0)
 RATINGS = np.clip(np.round(3 + RNG.normal(0, 0.7, (60, 1)) + RNG.normal(0, 0.7, (60, 4))), 1, 5)

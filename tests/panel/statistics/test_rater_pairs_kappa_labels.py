@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.metrics import cohen_kappa_score, confusion_matrix, f1_score
 
-from persona_panel.statistics.kappa import agreement_on, confusion, majority, same_label
+from persona_panel.statistics.rater_pairs import agreement_on, confusion, majority, same_label
 from persona_panel.statistics.registered.labels import kappa_matrix
 
 _LABEL = st.one_of(st.just(np.nan), st.integers(0, 2).map(float))

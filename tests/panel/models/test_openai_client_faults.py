@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from persona_panel.models.client import NOTHING, CallError
-from persona_panel.models.faults import fault_of, reached
 from persona_panel.models.http_connection import HttpConnection
 from persona_panel.models.http_responses import MOST_BYTES, HttpResponse
+from persona_panel.models.openai_client import fault_of, reached
 from persona_panel.testing import always, raw, serving, stall
 
 AT = "http://localhost/v1/generate"
