@@ -10,9 +10,9 @@ from pydantic import SecretStr
 from persona_panel.models.availability import Availability, find_key
 from persona_panel.models.client import Capabilities, usage_from
 from persona_panel.models.config import ModelConfig
-from persona_panel.models.openai_client import fault_of, reached
 from persona_panel.models.http_connection import HttpConnection
 from persona_panel.models.http_responses import content_of
+from persona_panel.models.openai_client import fault_of, reached
 from persona_panel.rubrics import ModelRequest, ModelResponse
 
 packages = ("pycurl",)
