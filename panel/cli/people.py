@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from persona_panel.runs.run import Run
     from persona_panel.statistics.core.table import Ratings
     from persona_panel.study.collection import CollectedStudy, ReadAnswers
+    from persona_panel.study.design import Task
     from persona_panel.study.packet import StudyKey
 
 # A format is a function of a module that writes a study's packets into a folder.
@@ -75,6 +76,7 @@ def _design(ctx: click.Context, _: click.Parameter, name: str | None) -> str | N
 )
 @click.option(
     "--tasks",
+    type=click.Choice(["rank,rate", "rank", "rate"]),
     metavar="TASK,…",
     default="rank,rate",
     show_default=True,
@@ -223,10 +225,9 @@ def make(
     disciplines = {} if experts is None else disciplines_of(experts)
     controls = () if calibration.isdecimal() else tuple(dict.fromkeys(calibration.split(",")))
     settings = StudySettings(
-        raters or len(disciplines), per_rater or 0, _tasks(tasks),
-        len(controls) or int(calibration), repeats, attention,
-        seed, readings or 0, tuple(disciplines), tuple(disciplines.values()), exclude_failed,
-        abstain, controls,
+        raters or len(disciplines), per_rater or 0, cast(tuple["Task", ...], (*tasks.split(","),)),
+        len(controls) or int(calibration), repeats, attention, seed, readings or 0,
+        tuple(disciplines), tuple(disciplines.values()), exclude_failed, abstain, controls,
     )  # fmt: skip
     is_run = rubric not in shipped() and (Path(rubric) / "run.json").is_file()
     texts, inclusion = load_responses(responses, mapping=mapping), None
@@ -255,11 +256,10 @@ def make(
         err=True,
     )
     if form == "html":
-        answers = folder / "answers"
-        collect = command_line(
-            "people collect", [folder, answers], {"--out": folder / "ratings.csv"}
-        )
-        NextStep(f"put the files that raters send back into {answers}, then", collect).say()
+        answers, out_file = folder / "answers", folder / "ratings.csv"
+        collect = command_line("people collect", [folder, answers], {"--out": out_file})
+        sent = f"put the files that raters send back into {visible(str(answers))}, then"
+        NextStep(sent, collect).say()
 
 
 def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
@@ -283,15 +283,6 @@ def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
             "Change the texts, or check that the word means something else."
         )
     return said
-
-
-def _tasks(tasks: str) -> Any:
-    from persona_panel.study.design import TASKS
-
-    names = tuple(name.strip() for name in tasks.split(","))
-    if not set(names) <= set(TASKS) or len(set(names)) < len(names):
-        raise click.UsageError(f"--tasks {tasks}: expected rank, rate, or rank,rate")
-    return tuple(name for name in TASKS if name in names)
 
 
 def _text(name: str, path: str) -> str:

@@ -132,7 +132,7 @@ def test_rankings_alone_are_collected_as_ranks(responses: Path, tmp_path: Path) 
     ("words", "found"),
     [
         (["--raters", "1", "--per-rater", "4"], "of 9 texts would be seen by nobody"),
-        (["--tasks", "sort"], "expected rank, rate, or rank,rate"),
+        (["--tasks", "sort"], "'sort' is not one of 'rank,rate', 'rank', 'rate'"),
         (["--consent", "absent.txt"], "absent.txt: --consent: found no such file"),
         (["--rubric", "absent"], "no rubric of this name"),
         (["--out", "."], "a folder that is not empty"),
