@@ -213,16 +213,18 @@ def _for_people(
     if any(row.statistic == "disagreement_added" and not row.reason for row in of_all):
         summary = replace(summary, remarks=[_PERSONAS_ADD])
     shown = of_all if broken_down else rows
-    tables, said = made.of_registry(shown, agreement_statistics, all_raters, main_only=broken_down)
+    tables, sentences = made.of_registry(
+        shown, agreement_statistics, all_raters, main_only=broken_down
+    )
     tables += made.stratum_differences(shown, agreement_statistics, by)
     if not broken_down:
         if any(row.statistic == "effective_judges" and not row.reason for row in rows):
-            said.append(
+            sentences.append(
                 f"Effective number of {made.word}s: {WITHOUT_PEOPLE.format(made.word)} `people "
                 f"correlate --human` has the number of what {made.word}s say beyond people's mean."
             )
         quality, more = made.of_registry(
             rows, panel_quality_statistics, all_raters, main_only=False
         )
-        tables, said = [*tables, *quality], [*said, *more, *what_all_have(ratings)]
-    return [summary, *tables], said
+        tables, sentences = [*tables, *quality], [*sentences, *more, *what_all_have(ratings)]
+    return [summary, *tables], sentences

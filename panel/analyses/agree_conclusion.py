@@ -165,11 +165,11 @@ def _agreeing(family: _Family, before: str = "") -> str:
         return f"are not shown to agree beyond chance{on}{_basis(others, tests, lows)}"
     on = on_dimensions(names, alphas, all_dimensions(len(alphas)))
     basis = _basis(names, tests, lows)
-    said = f"agree beyond chance{on}{'' if not tests and basis in before else basis}"
+    text = f"agree beyond chance{on}{'' if not tests and basis in before else basis}"
     if not others:
-        return said
+        return text
     on = listed(others, "dimensions")
-    return f"{said}; this is not shown on {on}{_basis(others, tests, lows)}"
+    return f"{text}; this is not shown on {on}{_basis(others, tests, lows)}"
 
 
 def _basis(names: Sequence[str], tests: Mapping[str, Row], lows: Mapping[str, float]) -> str:
@@ -206,7 +206,7 @@ def _levels(families: Sequence[_Family]) -> list[str]:
         why = "; ".join(reasons) or "intervals were left out"
         return [f"{_ALPHA}{of} is {text}, but how high it is for other prompts is open: {why}."]
     text = "; by dimension it is ".join(_level(each.alphas, each.ends) for each in families)
-    said = (
+    sentence = (
         f"{_ALPHA}{of} is {text} ({TENTATIVE} is usually asked for tentative conclusions from "
         f"single ratings, {RELIABLE} for firm ones)."
     )
@@ -214,8 +214,8 @@ def _levels(families: Sequence[_Family]) -> list[str]:
         [row.value for row in each.alphas.values() if not row.reason] for each in families
     )
     if any(len(own) > 1 and round(max(own), 2) < round(max(whole), 2) for own in dimensions):
-        said += f" The composite's is the highest, as {AVERAGED}."
-    return [said]
+        sentence += f" The composite's is the highest, as {AVERAGED}."
+    return [sentence]
 
 
 def _values(alphas: Mapping[str, Row]) -> str:
@@ -230,8 +230,8 @@ def _level(alphas: Mapping[str, Row], ends: _Ends) -> str:
     there = [name for name, row in alphas.items() if not row.reason]
     without = [name for name in there if isnan(ends[name][0])]
     parts = [
-        said if len(alphas) == 1 else f"{said}{on_dimensions(names, alphas, 'all dimensions')}"
-        for said, names in (
+        text if len(alphas) == 1 else f"{text}{on_dimensions(names, alphas, 'all dimensions')}"
+        for text, names in (
             (f"shown to be at least {RELIABLE}", _in(ends, RELIABLE, 2)),
             (f"shown to be at least {TENTATIVE}", _in(ends, TENTATIVE, RELIABLE)),
             (f"shown to be below {TENTATIVE}", [n for n in ends if ends[n][1] < TENTATIVE]),

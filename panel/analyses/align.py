@@ -341,7 +341,7 @@ def _claim(
         before=None if error is None else error.before,
         after=None if error is None else error.after,
         difference=replace(moved, p_adjusted=learnt_method.p_adjusted),
-        verdict=said if (said := verdict(learnt_method)) in words else None,
+        verdict=text if (text := verdict(learnt_method)) in words else None,
     )
 
 
@@ -390,9 +390,9 @@ def align_conclusion(alignment_result: Alignment) -> list[str]:
             (primary if entry.dimension == COMPOSITE else rest).append(entry)
     if len(rest) == 1:
         primary, rest = primary + rest, []
-    said = [sentence for item in primary for sentence in _on_dimension(item)]
+    sentences = [sentence for item in primary for sentence in _on_dimension(item)]
     return [
-        *said,
+        *sentences,
         *_by_dimension(rest),
         *(_refused(reason, those) for reason, those in refused.items()),
     ]
@@ -428,19 +428,19 @@ def _without_a_gain(alignment_result: Alignment) -> list[str]:
 
 def _on_dimension(aligned: AlignedDimension) -> list[str]:
     on = "" if aligned.dimension == ALL else f" on {dimension_called(aligned.dimension)}"
-    said = []
+    sentences = []
     by_verdict: dict[str, list[MethodAlignment]] = {}
     for method in aligned.learnt.methods:
         by_verdict.setdefault(verdict(method), []).append(method)
     for word, verb in ((LOWER, "lowers"), (HIGHER, "raises")):
         for method in by_verdict.pop(word, []):
-            said.append(_changed(method, method.figures[0], verb, on))
+            sentences.append(_changed(method, method.figures[0], verb, on))
     none = by_verdict.pop(NONE, [])
     if none:
-        said.append(f"No gain is significant{on} by {_listed(none)}{_but(none)}.")
+        sentences.append(f"No gain is significant{on} by {_listed(none)}{_but(none)}.")
     for reason, those in by_verdict.items():
-        said.append(f"Nothing was learnt{on} by {_listed(those)}: {reason}.")
-    return said
+        sentences.append(f"Nothing was learnt{on} by {_listed(those)}: {reason}.")
+    return sentences
 
 
 def _by_dimension(dimensions: Sequence[AlignedDimension]) -> list[str]:
@@ -462,7 +462,7 @@ def _verdicts(of: Mapping[str, MethodAlignment]) -> list[str]:
     by_verdict: dict[str, list[str]] = {LOWER: [], HIGHER: [], NONE: []}
     for name, item in of.items():
         by_verdict.setdefault(verdict(item), []).append(name)
-    said = []
+    sentences = []
     for word, names in by_verdict.items():
         if not names:
             continue
@@ -472,13 +472,13 @@ def _verdicts(of: Mapping[str, MethodAlignment]) -> list[str]:
             changes = [abs(of[name].figures[0].difference.value) for name in names]
             least, most = number(min(changes)), number(max(changes))
             points = least if least == most else f"{least} to {most}"
-            said.append(f"{verb} the error on held-out prompts{on} (by {points} points)")
+            sentences.append(f"{verb} the error on held-out prompts{on} (by {points} points)")
         elif word == NONE:
             on = on_dimensions(names, of, "any dimension")
-            said.append(f"has no significant gain{on}{_but_by_dimension(names, of)}")
+            sentences.append(f"has no significant gain{on}{_but_by_dimension(names, of)}")
         else:
-            said.append(f"learnt nothing{on} ({word})")
-    return said
+            sentences.append(f"learnt nothing{on} ({word})")
+    return sentences
 
 
 def _but_by_dimension(names: Sequence[str], of: Mapping[str, MethodAlignment]) -> str:

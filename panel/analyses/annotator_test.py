@@ -45,7 +45,7 @@ def annotator_test_conclusion(
     """
     rates = by_dimension(rows, group, _RATE)
     advantages, needed = (by_dimension(rows, group, name) for name in (_ADVANTAGE, _NEEDED))
-    said = _undefined(rates)
+    sentences = _undefined(rates)
     defined = [name for name, rate in rates.items() if not rate.reason]
     rest = [name for name in defined if name != COMPOSITE]
     together = rest if len(rest) > 1 else []
@@ -63,24 +63,24 @@ def annotator_test_conclusion(
                 ". No correlation with people is significant, and one score for every item may "
                 "be as near: that the panel is as good as a person is not shown"
             )
-        said.append(f"By the alternative annotator test the panel {how}{on}: {figures}.")
+        sentences.append(f"By the alternative annotator test the panel {how}{on}: {figures}.")
         if how == _FAILED and name in correlated:
-            said += _why(name, on, group, panel, humans)
-        said += _to_pass([name], rates, needed)
-        said += _judges(rows, group, name, on, judges)
+            sentences += _why(name, on, group, panel, humans)
+        sentences += _to_pass([name], rates, needed)
+        sentences += _judges(rows, group, name, on, judges)
     if together:
-        said.append(_by_dimension(together, rates, advantages, correlated))
+        sentences.append(_by_dimension(together, rates, advantages, correlated))
         fails = COMPOSITE in defined and not _passed(rates[COMPOSITE])
         if fails and all(_passed(rates[name]) for name in together):
-            said.append(_HIGHER)
+            sentences.append(_HIGHER)
         if COMPOSITE not in defined:
             for name in together:
                 if name in correlated and not _passed(rates[name]):
-                    said += _why(name, on_dimensions([name], rates, ""), group, panel, humans)
+                    sentences += _why(name, on_dimensions([name], rates, ""), group, panel, humans)
                     break
-            said += _to_pass(together, rates, needed)
-        said += _judges_by_dimension(rows, group, together)
-    return said
+            sentences += _to_pass(together, rates, needed)
+        sentences += _judges_by_dimension(rows, group, together)
+    return sentences
 
 
 _HIGHER = (
@@ -194,11 +194,11 @@ def _undefined(rates: Mapping[str, Row]) -> list[str]:
     for dimension, rate in rates.items():
         if rate.reason:
             by_reason.setdefault(rate.reason, []).append(dimension)
-    said = []
+    sentences = []
     for reason, names in by_reason.items():
         on = on_dimensions(names, rates, "every dimension")
-        said.append(f"The alternative annotator test is undefined{on}: {reason}.")
-    return said
+        sentences.append(f"The alternative annotator test is undefined{on}: {reason}.")
+    return sentences
 
 
 def _judges(

@@ -357,17 +357,17 @@ def are_of_comparisons(rows: Iterable[tuple[str, str | None]]) -> bool:
 
 def _of_the_panel(panel: Mapping[str, Row], n_tests: int, unit: str) -> list[str]:
     measured = {name: row for name, row in panel.items() if not row.reason}
-    said = [f"Significant: {bias}" for bias in _significant(measured, n_tests, unit)]
+    sentences = [f"Significant: {bias}" for bias in _significant(measured, n_tests, unit)]
     if open_ := [name for name, row in measured.items() if not _sign(row, n_tests)]:
         # The p-value of a row is not adjusted for these biases.
         open_biases = "; ".join(
             f"{_NAMES[name]} {figure(replace(measured[name], p_value=nan))}" for name in open_
         )
-        said.append(f"Not significant, and not ruled out: {open_biases}.")
+        sentences.append(f"Not significant, and not ruled out: {open_biases}.")
     # Why stands with the figures.
     if without := [_NAMES[name] for name, row in panel.items() if row.reason]:
-        said.append(f"Not measured: {listed(without)}.")
-    return said
+        sentences.append(f"Not measured: {listed(without)}.")
+    return sentences
 
 
 def _significant(measured: Mapping[str, Row], n_tests: int, unit: str) -> Iterator[str]:

@@ -280,27 +280,27 @@ def calibrate_conclusion(calibrated: Calibration, run: Run | None = None) -> lis
 
     calibrated = calibrated.labelled(called_by(calibrated.labels))
     corrected = [system for system in calibrated.systems if system.mean.corrected.reason is None]
-    said = []
+    sentences = []
     if corrected:
         # Of what is shown: where there is a composite, the other means are in --full alone.
         primary = [item for item in corrected if item.dimension == COMPOSITE] or corrected
         ranked = by_people(calibrated)
         several = ranked is not None and len(ranked.systems) > 1
         if ranked is not None and several and len({item.dimension for item in primary}) == 1:
-            said.append(f"{QUESTIONS['best']} {best_sentence(ranked, run)}")
+            sentences.append(f"{QUESTIONS['best']} {best_sentence(ranked, run)}")
         else:
-            said += _ahead(calibrated.pairs)
+            sentences += _ahead(calibrated.pairs)
         if calibrated.complete:
-            said.append(
+            sentences.append(
                 "People rated everything that the panel scored: these are people's means; the "
                 "panel adds nothing to them."
             )
         else:
-            said += _gained(primary)
-        said.append(_to_halve(primary))
-        said += _noted(corrected, calibrated.pairs)
-    said += _uncorrected(calibrated.systems)
-    return [*said, ONE_PERSON] if calibrated.n_people == 1 else said
+            sentences += _gained(primary)
+        sentences.append(_to_halve(primary))
+        sentences += _noted(corrected, calibrated.pairs)
+    sentences += _uncorrected(calibrated.systems)
+    return [*sentences, ONE_PERSON] if calibrated.n_people == 1 else sentences
 
 
 def _uncorrected(systems: Iterable[CorrectedSystem]) -> list[str]:
@@ -331,13 +331,13 @@ def _noted(systems: Sequence[CorrectedSystem], pairs: Sequence[CorrectedPair]) -
     for system in systems:
         for note in system.mean.notes:
             by_note.setdefault(note, []).append(_name(system))
-    said = []
+    sentences = []
     for note, names in by_note.items():
         of = "" if len(names) == len(systems) else f" of {listed(names, 'means')}"
-        said.append(f"Note{of}: {note}.")
+        sentences.append(f"Note{of}: {note}.")
         if note is Reason.FEW_EXCEPTIONS and pairs:
-            said[-1] += " So they are for differences from these."
-    return said
+            sentences[-1] += " So they are for differences from these."
+    return sentences
 
 
 def _ahead(pairs: Sequence[CorrectedPair]) -> list[str]:
@@ -347,16 +347,16 @@ def _ahead(pairs: Sequence[CorrectedPair]) -> list[str]:
     if not shown:
         n = counted(len(tested), "difference")
         return [f"No difference between systems is significant ({n} tested)."] if tested else []
-    said = []
+    sentences = []
     for entry in shown[:NAMES_SHOWN]:
         ahead = entry.corrected if entry.corrected.value > 0 else -entry.corrected
         on = "" if entry.dimension == ALL else f" on {dimension_called(entry.dimension)}"
-        said.append(f"{ahead.a} is significantly ahead of {ahead.b}{on}: {ahead}.")
+        sentences.append(f"{ahead.a} is significantly ahead of {ahead.b}{on}: {ahead}.")
     if len(shown) > NAMES_SHOWN:
         left = len(shown) - NAMES_SHOWN
         more, are = counted(left, "more difference"), "is" if left == 1 else "are"
-        said.append(f"{more} of {len(tested):,} {are} significant.")
-    return said
+        sentences.append(f"{more} of {len(tested):,} {are} significant.")
+    return sentences
 
 
 def _gained(corrected: Sequence[CorrectedSystem]) -> list[str]:

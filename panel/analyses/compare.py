@@ -155,7 +155,7 @@ def compare_result(comparison: RunComparison) -> Result:
             ],
             "Differences b − a",
             sides=("b", "a"),
-            remarks=[said for each in pairs for said in _matching(each)],
+            remarks=[text for each in pairs for text in _matching(each)],
         ),
         Table(
             "systems",

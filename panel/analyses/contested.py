@@ -399,12 +399,12 @@ def reasons(
     if not response.value > 0:
         return ("Personas differ by no more than models do for one persona.",)
     place = int(np.nanargmax(response.by_dimension))
-    said = []
+    sentences = []
     if not response.shown:
-        said.append(f"Noise alone may explain it (adjusted p {response.p_adjusted:.2g}).")
+        sentences.append(f"Noise alone may explain it (adjusted p {response.p_adjusted:.2g}).")
     if len(dimensions) > 1:
         widest = f"standard deviation {response.by_dimension[place]:.2f}{unit}"
-        said.append(f"Personas differ most on {dimensions[place]} ({widest}).")
+        sentences.append(f"Personas differ most on {dimensions[place]} ({widest}).")
     on = by_dimension[:, place]
     far = max(_APART, response.by_dimension[place] / 2)
     sides = []
@@ -416,8 +416,10 @@ def reasons(
             sides.append(f"{word} the panel {'are' if len(order) > 1 else 'is'} {those}{more}")
     if sides:
         both = "; ".join(sides)
-        said.append(f"On it, {both}." if len(dimensions) > 1 else f"{both[0].upper()}{both[1:]}.")
-    return (*said, *_of_axes(axes, on, unit))
+        sentences.append(
+            f"On it, {both}." if len(dimensions) > 1 else f"{both[0].upper()}{both[1:]}."
+        )
+    return (*sentences, *_of_axes(axes, on, unit))
 
 
 def _of_axes(axes: Sequence[str], on: Array, unit: str) -> list[str]:

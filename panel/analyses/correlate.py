@@ -236,13 +236,15 @@ def _for_people(
         rows = [row for row in rows if row.group in (all_judges, ALL, HUMANS)]
     if _PEOPLE not in ours.groups:
         rows = [_as_people(row) for row in rows]
-    tables, said = made.of_registry(rows, comparison_statistics, all_judges, main_only=main_only)
+    tables, sentences = made.of_registry(
+        rows, comparison_statistics, all_judges, main_only=main_only
+    )
     tables += made.stratum_differences(rows, comparison_statistics, by)
     if not main_only:
         tables += [*_scores(panel, humans), *_farthest_apart(panel, humans)]
     if judges is None and any(row.by_value in names.values() for row in rows):
-        said += what_all_have(panel)
-    return [replace(summary, remarks=remarks), *tables], said
+        sentences += what_all_have(panel)
+    return [replace(summary, remarks=remarks), *tables], sentences
 
 
 def _as_people(row: Row) -> Row:

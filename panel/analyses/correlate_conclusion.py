@@ -73,17 +73,17 @@ def correlate_conclusion(
     # A dimension may have the name of the mean over dimensions.
     is_mean = COMPOSITE in result and COMPOSITE not in panel.dimensions
     primary = {COMPOSITE: result.pop(COMPOSITE)} if is_mean else {}
-    said, over = list[str](), clusters_of(panel if humans.prompts is None else humans)
+    sentences, over = list[str](), clusters_of(panel if humans.prompts is None else humans)
     differences = _differences(rows, group, primary), _differences(rows, group, result)
     for family, apart in zip((primary, result), differences, strict=True):
         if family:
-            said += _correlated(family)
-            said += _people(apart, family)
-            said += _to_settle(family, over)
+            sentences += _correlated(family)
+            sentences += _people(apart, family)
+            sentences += _to_settle(family, over)
     if labels:
-        said.append(_labelled(labels))
+        sentences.append(_labelled(labels))
     if (primary or result or labels) and humans.n_raters_of(panel) == 1:
-        said.append(ONE_PERSON)
+        sentences.append(ONE_PERSON)
     correlated = [
         name
         for family in (primary, result)
@@ -91,14 +91,14 @@ def correlate_conclusion(
         if _sign(row, len(family)) == 1
     ]
     correlated += _beyond_chance(labels)
-    said += annotator_test_conclusion(rows, group, correlated, panel, humans, called)
-    said += differ
-    return said or ["Panel and people share no dimension on which they can be compared."]
+    sentences += annotator_test_conclusion(rows, group, correlated, panel, humans, called)
+    sentences += differ
+    return sentences or ["Panel and people share no dimension on which they can be compared."]
 
 
 def _by_strata(rows: Sequence[Row], by: str) -> list[str]:
     """Say from where to where the correlation is in the strata, and whether these differ."""
-    said: list[str] = []
+    sentences: list[str] = []
     for statistic, name in (
         (_WITHIN, "τ_b with people within prompts"),
         (_MAIN, "τ_b with people"),
@@ -116,10 +116,10 @@ def _by_strata(rows: Sequence[Row], by: str) -> list[str]:
         if whole := [row for row in values if row.dimension == COMPOSITE]:
             values, name = whole, f"{name} on the composite"
         if values:
-            said.append(f"By {by}, {name} {range_over(values)}.")
+            sentences.append(f"By {by}, {name} {range_over(values)}.")
         if values or differ:
             # Over all items easy and hard prompts count, too; within them it is asked alone.
-            return [*said, *differ]
+            return [*sentences, *differ]
     return [f"By {by}, panel and people cannot be compared."]
 
 
@@ -147,7 +147,7 @@ def _correlated(correlations: Mapping[str, Row]) -> list[str]:
     if not defined:
         why = reasons_of(correlations.values())
         return [f"Whether the panel correlates with people is not known: {why}."]
-    said = []
+    sentences = []
     for sign, how in (
         (1, "The panel's mean correlates with people's mean{where}{on}: {figures}."),
         (-1, "The panel's mean runs contrary to people's mean{where}{on}: {figures}."),
@@ -165,11 +165,11 @@ def _correlated(correlations: Mapping[str, Row]) -> list[str]:
                 figures = _figures(names, defined)
                 if not sign and any(_has_one_of_two(defined[name]) for name in names):
                     figures += f"; a claim takes p below {LEVEL} and an interval that leaves 0 out"
-                said.append(how.format(where=where, on=on, figures=figures))
+                sentences.append(how.format(where=where, on=on, figures=figures))
     if without := [name for name, row in correlations.items() if row.reason]:
         why = reasons_of(correlations[name] for name in without)
-        said.append(f"It is undefined on {listed(without, 'dimensions')} ({why}).")
-    return said
+        sentences.append(f"It is undefined on {listed(without, 'dimensions')} ({why}).")
+    return sentences
 
 
 def _has_one_of_two(row: Row) -> bool:
@@ -197,22 +197,22 @@ def _people(differences: Mapping[str, Row], correlations: Mapping[str, Row]) -> 
     """Say whether the panel's mean correlates more or less with people than a person does."""
     if not differences:
         return []
-    said, rest = [], dict(differences)
+    sentences, rest = [], dict(differences)
     for sign, how in ((1, "more"), (-1, "less")):
         if names := _on_side(sign, differences):
             on = on_dimensions(names, correlations, "all dimensions")
-            said.append(
+            sentences.append(
                 f"The panel's mean correlates {how} with the other people than one person does"
                 f"{on}: {_where_they_differ(names, differences, len(differences))}."
             )
             rest = {name: row for name, row in rest.items() if name not in names}
     if rest:
         on = on_dimensions(list(rest), correlations, "any dimension")
-        said.append(
+        sentences.append(
             "That the panel's mean correlates more or less with the other people than one person "
             f"does is not shown{on}: {_where_they_differ(list(rest), rest, len(differences))}."
         )
-    return said
+    return sentences
 
 
 def _differences(
@@ -290,19 +290,23 @@ def _to_settle(correlations: Mapping[str, Row], what: str) -> list[str]:
 def _labelled(labels: Mapping[str, Row]) -> str:
     above = _beyond_chance(labels)
     rest = [name for name in labels if name not in above and not labels[name].reason]
-    said = []
+    sentences = []
     if above:
         on = on_dimensions(above, labels, all_dimensions(len(labels)))
         text = "; ".join(figure(labels[name]) for name in above[:_SHOWN])
-        said.append(f"The panel's labels agree with people's beyond chance{on} (Cohen κ {text})")
+        sentences.append(
+            f"The panel's labels agree with people's beyond chance{on} (Cohen κ {text})"
+        )
     if rest:
         text = "; ".join(figure(labels[name]) for name in rest[:_SHOWN])
         on = on_dimensions(rest, labels, "any dimension")
-        said.append(f"agreement of labels beyond chance is not significant{on} (Cohen κ {text})")
-    if not said:
+        sentences.append(
+            f"agreement of labels beyond chance is not significant{on} (Cohen κ {text})"
+        )
+    if not sentences:
         why = reasons_of(labels.values())
-        said.append(f"whether labels agree with people's is not known ({why})")
-    text = "; ".join(said)
+        sentences.append(f"whether labels agree with people's is not known ({why})")
+    text = "; ".join(sentences)
     return f"{text[0].upper()}{text[1:]}."
 
 

@@ -45,11 +45,11 @@ def deliberation_result(run: Run) -> Result:
     report = run.deliberation()
     if report is None:
         return Result("deliberation", (), ())
-    said = deliberation_conclusion(
+    sentences = deliberation_conclusion(
         report.n_deliberated, report.n_responses, report.spread, report.humans
     )
     labels = {dimension.id: dimension.label for dimension in run.rubric.dimensions}
-    return Result("deliberation", said, [*deliberation_tables(report, labels)])
+    return Result("deliberation", sentences, [*deliberation_tables(report, labels)])
 
 
 def deliberation_tables(report: DeliberationReport, labels: Mapping[str, str]) -> Iterator[Table]:
@@ -221,11 +221,11 @@ def _rankings(report: DeliberationReport, is_shown: bool) -> Iterator[Table]:
     inside = of.tau_b.mean
     tau = {"tau_b": _share(inside), "systems_tau_b": _share(of.systems_tau_b)}
     yield Table("reordering", (), columns, [row_of(of, columns, **tau)])
-    said = (
+    text = (
         f"{of.n_swapped:,} of {of.n_pairs:,} pairs of responses to one prompt changed their order, "
         f"{of.n_tied:,} became ties, {of.n_untied:,} ties were broken"
     )
-    said += "" if inside.reason else f"; τ_b before to after {number(inside.value)}"
+    text += "" if inside.reason else f"; τ_b before to after {number(inside.value)}"
     columns = (
         Column("rank_before", "whole", "rank before"),
         Column("rank_after", "whole", "after"),
@@ -237,7 +237,7 @@ def _rankings(report: DeliberationReport, is_shown: bool) -> Iterator[Table]:
     yield Table(
         "deliberated_systems", (Key("system", "system"),), columns, rows,
         "Systems before and after deliberation" if is_shown else "",
-        remarks=[f"{said}.", *([] if changed else ["No system changed its rank."])],
+        remarks=[f"{text}.", *([] if changed else ["No system changed its rank."])],
     )  # fmt: skip
 
 

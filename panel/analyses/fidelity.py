@@ -221,20 +221,22 @@ def fidelity_conclusion(rows: Sequence[FidelityContrast]) -> list[str]:
     verdicts, then null controls, then whether differences on single items mean something."""
     several = len({row.dimension for row in rows}) > 1
     tested = [row for row in rows if not row.control]
-    said = []
+    sentences = []
     for verdict, words in _WORDS.items():
         result = [row for row in tested if row.verdict == verdict]
         if result:
             names = listed([contrast_label(row, several) for row in result], "contrasts")
-            said.append(f"{words.format(of=names)}{_figures(result)}.")
+            sentences.append(f"{words.format(of=names)}{_figures(result)}.")
     unclear: dict[str, list[FidelityContrast]] = {}
     for row in tested:
         if row.verdict == "not measurable":
             unclear.setdefault(str(row.reason).partition(":")[0], []).append(row)
     for reason, result in unclear.items():
         names = listed([contrast_label(row, several) for row in result], "contrasts")
-        said.append(f"Whether the personas differ as people do is not known on {names}: {reason}.")
-    return [*said, *_controls([row for row in rows if row.control], several), *_by_item(rows)]
+        sentences.append(
+            f"Whether the personas differ as people do is not known on {names}: {reason}."
+        )
+    return [*sentences, *_controls([row for row in rows if row.control], several), *_by_item(rows)]
 
 
 def contrast_label(row: FidelityContrast, several: bool) -> str:
@@ -252,16 +254,18 @@ def _figures(contrasts: Sequence[FidelityContrast]) -> str:
 
 
 def _controls(controls: Sequence[FidelityContrast], several: bool) -> list[str]:
-    said = []
+    sentences = []
     if differ := [row for row in controls if row.human.sign]:
         names = listed([contrast_label(row, several) for row in differ], "null controls")
-        said.append(
+        sentences.append(
             f"People differ on {names} (null control), where no difference was expected; by chance "
             "the interval of 1 control in 20 leaves out 0."
         )
     if exceeding := [row for row in controls if row.exceeds]:
         names = listed([contrast_label(row, several) for row in exceeding], "null controls")
-        said.append(f"On {names} the personas differ in another way than people: a null control.")
+        sentences.append(
+            f"On {names} the personas differ in another way than people: a null control."
+        )
     calm = [
         row
         for row in controls
@@ -269,8 +273,10 @@ def _controls(controls: Sequence[FidelityContrast], several: bool) -> list[str]:
     ]
     if calm:
         names = listed([contrast_label(row, several) for row in calm], "null controls")
-        said.append(f"Neither people nor personas are shown to differ on {names} (null control).")
-    return said
+        sentences.append(
+            f"Neither people nor personas are shown to differ on {names} (null control)."
+        )
+    return sentences
 
 
 def _by_item(rows: Sequence[FidelityContrast]) -> list[str]:

@@ -105,8 +105,8 @@ def score_result(
     tables += _responses(run)
     conclusion = conclusion_of(run, people)
     if run.coverage.scored:
-        said, contested = _who_differs(run)
-        conclusion += said
+        sentences, contested = _who_differs(run)
+        conclusion += sentences
         tables += contested
     if report is not None:
         # Few panels deliberate.
@@ -464,17 +464,17 @@ def _of_response(composite: float) -> Estimate:
 
 def _majority(verdict: Verdict) -> str:
     """What most judges chose on each dimension of categories; with a tie, who shares it."""
-    said = []
+    sentences = []
     for summary in verdict.labels.values():
         most = max(summary.counts.values())
         first = [name for name, n in summary.counts.items() if summary.n and n == most]
-        said.append(" = ".join(first) or NONE)
-    return "; ".join(said)
+        sentences.append(" = ".join(first) or NONE)
+    return "; ".join(sentences)
 
 
 def _who_differs(run: Run) -> tuple[list[str], list[Table]]:
     """Yield who sees responses otherwise, and the most contested; nothing of one judge."""
-    if not run.rubric.numeric or not (said := who_differs(run)):
+    if not run.rubric.numeric or not (sentences := who_differs(run)):
         return [], []
     of, names = contested_result(run, _CONTESTED), labels_of_personas(run)
     first = [each for each in most_contested(run)[:_CONTESTED_SHOWN] if each.established]
@@ -488,7 +488,7 @@ def _who_differs(run: Run) -> tuple[list[str], list[Table]]:
         )
         for table in of.tables
     ]
-    return [*said, *of.conclusion, *named], tables
+    return [*sentences, *of.conclusion, *named], tables
 
 
 def _apart(of: Contested, names: Mapping[str, str]) -> str:

@@ -84,9 +84,9 @@ def select_conclusion(drawn: Sequence[SelectedItem], panel: Ratings, n: int) -> 
     source = f"{n_items:,}"
     if n_scored < n_items:
         source = f"the {n_scored:,} of {n_items:,} that the panel scored"
-    said = [f"{counted(len(drawn), 'item')}{of}, drawn from {source}, {how} {high}."]
+    sentences = [f"{counted(len(drawn), 'item')}{of}, drawn from {source}, {how} {high}."]
     if len(drawn) < n:
-        said.append(f"There are no more than these: {n:,} were asked for.")
+        sentences.append(f"There are no more than these: {n:,} were asked for.")
     by_system = {
         name: len({item.prompt or item.item for item in drawn if item.system == name})
         for name in set(panel.sources or [None])
@@ -94,9 +94,9 @@ def select_conclusion(drawn: Sequence[SelectedItem], panel: Ratings, n: int) -> 
     fewest = min(by_system.values())
     if fewest < LEAST_PROMPTS:
         more = "choose a larger --n" if len(drawn) < n_scored else "score more prompts"
-        said.append(
+        sentences.append(
             f"A correction takes {LEAST_PROMPTS} prompts of each system rated by people; here it "
             f"is {fewest} of some: {more}."
         )
     n_prompts = len({item.prompt or item.item for item in drawn})
-    return said + too_few_to_come(n_prompts=n_prompts, texts_per_rater=len(drawn))
+    return sentences + too_few_to_come(n_prompts=n_prompts, texts_per_rater=len(drawn))

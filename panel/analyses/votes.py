@@ -165,10 +165,10 @@ def votes_result(
 
 
 def _remarks(report: VotesReport) -> list[str]:
-    main, said = report.main, []
+    main, sentences = report.main, []
     k = main.sources[0].n_judges
     if any(of.largest_set < k for of in main.sources):
-        said.append(
+        sentences.append(
             f"Where the largest set is smaller than {k:,}, the number is that of {k:,} judges who "
             "correlate as those do."
         )
@@ -183,16 +183,16 @@ def _remarks(report: VotesReport) -> list[str]:
                 "judges of each dimension, with the reliability of people's mean on that one; "
                 "--json has both."
             )
-        said.append(errors)
+        sentences.append(errors)
     if not report.n_people:
         like = " The differences compare like with like." if main.differences else ""
-        said.append(f"{WITHOUT_PEOPLE.format('judge')}{like}")
+        sentences.append(f"{WITHOUT_PEOPLE.format('judge')}{like}")
     if report.deliberated:
-        said.append(
+        sentences.append(
             "Judges saw each other's ratings in the deliberation, so that these are no longer "
             "independent; votes before it take a run without --deliberate."
         )
-    return said
+    return sentences
 
 
 def votes_conclusion(report: VotesReport) -> list[str]:
@@ -210,17 +210,17 @@ def votes_conclusion(report: VotesReport) -> list[str]:
     judges = (
         f"{counted(first.n_judges, kind)} {where}" if kind else f"{first.n_judges:,} {first.source}"
     )
-    said = [_number_of_votes(first, judges, bool(report.n_people))]
-    said.append(personas_in_votes(main).text)
+    sentences = [_number_of_votes(first, judges, bool(report.n_people))]
+    sentences.append(personas_in_votes(main).text)
     if (pair := pairs.get((PERSONAS, MODELS))) is not None and pair.sign:
         more = pair if pair.sign > 0 else -pair
-        said.append(
+        sentences.append(
             f"At the same number of judges, {more.a} have {more.number()} effective votes more "
             f"than {more.b} ({more.interval()})."
         )
     if main.distance is not None:
-        said.append(_nearer(main))
-    return [*said, ONE_PERSON] if report.n_people == 1 else said
+        sentences.append(_nearer(main))
+    return [*sentences, ONE_PERSON] if report.n_people == 1 else sentences
 
 
 def _number_of_votes(of: Votes, judges: str, with_people: bool) -> str:

@@ -72,12 +72,12 @@ def differs_document(run: Run) -> dict[str, Any]:
     """Return what summary.json says of who differs: `differs`, and `contested`, how many responses
     are in sentences and the first of them; nothing of a run of categories, and of what there is
     only one of, or where nothing was scored."""
-    if not (run.rubric.numeric and run.coverage.scored) or not (said := who_differs(run)):
+    if not (run.rubric.numeric and run.coverage.scored) or not (sentences := who_differs(run)):
         return {}
     result = most_contested(run)
     shown = [item for item in result if item.established][:_CONTESTED]
     return {
-        "differs": said,
+        "differs": sentences,
         "contested": {
             "conclusion": contested_conclusion(result),
             "responses": [asdict(item) for item in shown],
@@ -101,9 +101,9 @@ def who_differs_result(run: Run, systems: Sequence[str], titles: Mapping[str, st
             tables += _group_tables(run, differences)
     if len(run.ranking_columns()[0]) > 1:
         tables.append(_agreement(run))
-    said = who_differs(run) if run.rubric.numeric and run.coverage.scored else []
+    sentences = who_differs(run) if run.rubric.numeric and run.coverage.scored else []
     nobody = [] if tables else ["One judge alone has nobody to differ from."]
-    return Result("differences", [*said, *nobody], tables)
+    return Result("differences", [*sentences, *nobody], tables)
 
 
 def _persona_tables(
@@ -184,15 +184,15 @@ def _by_response(
         Column(f"c{n}", kind, names[entry]) for n, entry in enumerate(measured.personas)
     )
     unit = unit_of_departures(run).several
-    said = [f"{_ABOVE.format(unit)}, the persona's own severity taken out."]
+    sentences = [f"{_ABOVE.format(unit)}, the persona's own severity taken out."]
     if (left_out := len(run.items) - len(rows)) > 0:
-        said[0] += f" The most contested responses; {left_out:,} others are not shown."
+        sentences[0] += f" The most contested responses; {left_out:,} others are not shown."
     if seen.reason is not None:
-        said.append(f"What of this is noise is not known: {seen.reason}.")
+        sentences.append(f"What of this is noise is not known: {seen.reason}.")
     else:
         n, beyond = int((seen.departures == seen.departures).sum()), int(seen.beyond_chance.sum())
         n_shown = int(seen.shown.sum())
-        said.append(
+        sentences.append(
             f"A dot is within what noise exceeds in 5 % of cells. Of {n:,} cells of all responses "
             f"{beyond:,} are beyond it, where noise alone would put about {round(n * 0.05):,}; "
             f"{counted(n_shown, 'cell')} {'is' if n_shown == 1 else 'are'} significant one by one "
@@ -206,11 +206,11 @@ def _by_response(
         f"{signed(seen.departures[row, persona])}"
         for row, persona in places[:_LARGEST]
     ]
-    said += [f"The largest that are significant: {'; '.join(largest)}."] if largest else []
+    sentences += [f"The largest that are significant: {'; '.join(largest)}."] if largest else []
     keys = Key("system", "system"), Key("response", "response")
     return Table(
         "personas_by_response", keys, columns, rows, "Persona and response: what means hide",
-        heat=_deepest(run), programs=False, remarks=said,
+        heat=_deepest(run), programs=False, remarks=sentences,
     )  # fmt: skip
 
 
@@ -232,7 +232,7 @@ def _group_tables(run: Run, measured: GroupDifferences) -> Iterator[Table]:
         (entry for entry in measured.interactions if entry.shown), key=lambda o: -abs(o.value)
     )
     if shown:
-        said = "; ".join(
+        examples = "; ".join(
             f"{entry.a} − {entry.b} on {entry.system}, "
             f"{labels.get(entry.dimension, entry.dimension)}, "
             f"{signed(entry.value)} beyond the difference on the other systems ({entry.p_text()})"
@@ -241,7 +241,7 @@ def _group_tables(run: Run, measured: GroupDifferences) -> Iterator[Table]:
         of = counted(len(measured.interactions), "interaction")
         remarks.append(
             f"They see systems differently: of {of} with systems {len(shown)} "
-            f"{'is' if len(shown) == 1 else 'are'} significant, such as {said}."
+            f"{'is' if len(shown) == 1 else 'are'} significant, such as {examples}."
         )
     elif measured.interactions:
         remarks.append(
@@ -349,16 +349,16 @@ def who_differs(run: Run) -> list[str]:
     departures, names = persona_departures(run), labels_of_personas(run)
     unit = unit_of(run.rubric).after_number
     axes, models = axis_differences(run), model_differences(run)
-    said = []
+    sentences = []
     if len(departures.personas) > 1:
         if len({item.system for item in run.items}) > 1:
             cells = [replace(entry, persona=names[entry.persona]) for entry in departures.by_system]
-            said.append(personas_and_systems(cells, unit))
-        said.append(personas_and_responses(departures.by_response, unit))
+            sentences.append(personas_and_systems(cells, unit))
+        sentences.append(personas_and_responses(departures.by_response, unit))
     for what, element in (("Axes", axes), ("Models", models)):
         if element.differences:
-            said.append(groups(what, element.differences, element.interactions, unit))
-    return said
+            sentences.append(groups(what, element.differences, element.interactions, unit))
+    return sentences
 
 
 def personas_and_systems(cells: Sequence[Departure], unit: str = " points") -> str:
@@ -425,10 +425,10 @@ def groups(
         return f"{what}: nothing can be tested ({'; '.join(map(str, reasons))})."
     shown = sorted((item for item in tested if item.shown), key=lambda entry: -abs(entry.value))
     if shown:
-        said = "; ".join(_pair(item, unit) for item in shown[:_SHOWN])
+        text = "; ".join(_pair(item, unit) for item in shown[:_SHOWN])
         if len(shown) > _SHOWN:
             more = len(shown) - _SHOWN
-            said += f"; {counted(more, 'more pair')} {'differs' if more == 1 else 'differ'}"
+            text += f"; {counted(more, 'more pair')} {'differs' if more == 1 else 'differ'}"
     elif len(tested) == 1:
         element = tested[0]
         facts = in_brackets(
@@ -436,10 +436,10 @@ def groups(
             element.interval(),
             element.p_text(),
         )
-        said = f"{element.a} and {element.b} are not shown to differ{facts}"
+        text = f"{element.a} and {element.b} are not shown to differ{facts}"
     else:
-        said = f"no two of {counted(len(tested), 'pair')} are shown to differ"
-    return f"{what}: {said}{_interaction(interactions, first)}."
+        text = f"no two of {counted(len(tested), 'pair')} are shown to differ"
+    return f"{what}: {text}{_interaction(interactions, first)}."
 
 
 def _interaction(rows: Sequence[GroupDifference], dimension: str) -> str:

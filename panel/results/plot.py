@@ -57,8 +57,8 @@ def forest_of(
     first = shown[0]
     if table.curve and not figure:
         return _curve(table, first, sample, columns)
-    said = [first.unit, f"{first.better} is better" if first.better else ""]
-    brackets = ", ".join(part for part in said if part)
+    sentences = [first.unit, f"{first.better} is better" if first.better else ""]
+    brackets = ", ".join(part for part in sentences if part)
     name = heads[0] if len(heads) == 1 else figure.replace("_", " ")
     plot = forest(
         [SECRETS.scrub(table.label(row)) for row in rows],

@@ -77,9 +77,9 @@ def shown_table(table: Table, full: bool) -> ReportTable:
     ]
     heads = [_head(table, names) for names in groups]
     above = [" / ".join(heads[:-1])] if outer else []
-    said = f": {', '.join(common)}" if common else ""
+    text = f": {', '.join(common)}" if common else ""
     return ReportTable(
-        f"{table.title}{said}",
+        f"{table.title}{text}",
         [*above, heads[-1]],
         [head for column in columns for head in _heads(table, column, rows)],
         lines,
@@ -118,15 +118,15 @@ def lacking(table: Table, full: bool) -> list[str]:
                 what = "Undefined" if isnan(estimate.value) else "No interval"
                 by_head = reasons.setdefault((what, str(estimate.lacks)), {})
                 by_head.setdefault(one_line(column.head), []).append(table.label(row, named))
-    said = []
+    sentences = []
     for (what, reason), by_head in reasons.items():
         those = []
         for head, labels in by_head.items():
             names = "; ".join(dict.fromkeys(labels))
             of_all = len(labels) == len(rows)
             those.append(head if of_all else names if len(columns) == 1 else f"{head} ({names})")
-        said.append(f"{what}: {'; '.join(dict.fromkeys(those))}: {reason}.")
-    return said
+        sentences.append(f"{what}: {'; '.join(dict.fromkeys(those))}: {reason}.")
+    return sentences
 
 
 def _brackets(tables: Sequence[Table], full: bool) -> str:

@@ -124,7 +124,7 @@ class StatisticTables:
         by_table: dict[StatisticTable, list[RegisteredStatistic[Any]]] = {}
         for each in registry:
             by_table.setdefault(each.table, []).append(each)
-        tables_of_all, said = list[Table](), list[str]()
+        tables_of_all, sentences = list[Table](), list[str]()
         for table, statistics in by_table.items():
             if table.all_raters_only and main_only:
                 continue
@@ -146,13 +146,13 @@ class StatisticTables:
                 if isinstance(part, Table):
                     tables.append(part)
                 else:
-                    said.append(part)
+                    sentences.append(part)
             if tables:
                 tables[-1] = replace(tables[-1], remarks=[*tables[-1].remarks, *remarks])
                 tables_of_all += tables
             else:
-                said += remarks
-        return tables_of_all, said
+                sentences += remarks
+        return tables_of_all, sentences
 
     def stratum_differences(
         self, rows: Iterable[Row], registry: Registry[Any], by: str
@@ -349,10 +349,10 @@ class StatisticTables:
                 and (other.statistic, other.group, other.dimension)
                 == (row.statistic, row.group, row.dimension)
             ]
-            said = f"{general(row.value)} of {row.n_raters} {one_line(headings[row.statistic])}"
+            text = f"{general(row.value)} of {row.n_raters} {one_line(headings[row.statistic])}"
             if names and len(names) <= PARTS_NAMED:
-                said += f" ({', '.join(names)})"
-            yield f"{title}{of}: {said}{f'; {row.note}' if row.note else ''}."
+                text += f" ({', '.join(names)})"
+            yield f"{title}{of}: {text}{f'; {row.note}' if row.note else ''}."
 
 
 _Layout = Callable[
@@ -398,9 +398,9 @@ def _notes(rows: Sequence[Row], headings: Mapping[str, str]) -> list[str]:
         if row.note and row.reason is None:
             key = headings[row.statistic], row.dimension, row.note
             groups.setdefault(key, []).append(row.group)
-    said = []
+    sentences = []
     for (heading, dimension, note), names in groups.items():
         of = [name for name in (", ".join(names), dimension) if name != ALL]
         where = f" ({'; '.join(of)})" if of else ""
-        said.append(f"{one_line(heading)}{where}: {note}.")
-    return said
+        sentences.append(f"{one_line(heading)}{where}: {note}.")
+    return sentences

@@ -219,8 +219,8 @@ class Table:
             labels = (
                 [" − ".join(both), *labels] if not names or {*self.sides} & {*names} else labels
             )
-        said = [label for label in labels if label and label != ALL] or labels[:1]
-        return ", ".join(said)
+        text = [label for label in labels if label and label != ALL] or labels[:1]
+        return ", ".join(text)
 
 
 def choices_by_kind(of_rows: Sequence[Sequence[tuple[str, str]]]) -> list[tuple[str, str]]:

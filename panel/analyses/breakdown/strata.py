@@ -431,10 +431,10 @@ def _conclusion(by_stratum: SystemsBy) -> list[str]:
         f"{of.a} − {of.b} in {stratum} {of.number(with_sign=True)}{in_brackets(of.p_text())}"
         for stratum, of in shown
     ]
-    said = f"Differences between systems by {by}: {len(shown):,} of {len(tested):,} significant "
-    said += "(p adjusted by Holm's method over all of them)"
-    said += f": {first_of(named, _NAMED)}." if named else "."
-    sentences = [said]
+    text = f"Differences between systems by {by}: {len(shown):,} of {len(tested):,} significant "
+    text += "(p adjusted by Holm's method over all of them)"
+    text += f": {first_of(named, _NAMED)}." if named else "."
+    sentences = [text]
     every = [
         each.difference if isinstance(each, StratumContrast) else each
         for each in by_stratum.interactions

@@ -44,18 +44,18 @@ def compare_conclusion(compared: Sequence[ComparedRuns], random: Random) -> list
     (`prompts_assured`), and the limits of the answer.
     """
     n_tests = _n_tests(compared)
-    said: list[str] = []
+    sentences: list[str] = []
     for entry in compared:
-        said += _difference(entry, random, n_tests, alone=len(compared) == 1)
+        sentences += _difference(entry, random, n_tests, alone=len(compared) == 1)
         if entry.compared == "panels":
-            said += _alike(entry)
-        said += _people(entry)
+            sentences += _alike(entry)
+        sentences += _people(entry)
         if entry.compared == "panels":
-            said += _other_judges(entry)
+            sentences += _other_judges(entry)
     people = [result.n_people for item in compared for result in item.people.values()]
     if people and max(people) == 1:
-        said.append(ONE_PERSON)
-    return said if len(compared) > 1 else said + _limits(compared[0])
+        sentences.append(ONE_PERSON)
+    return sentences if len(compared) > 1 else sentences + _limits(compared[0])
 
 
 def _n_tests(compared: Sequence[ComparedRuns]) -> int:
@@ -71,19 +71,19 @@ def _n_tests(compared: Sequence[ComparedRuns]) -> int:
 
 def _difference(runs: ComparedRuns, random: Random, n_tests: int, *, alone: bool) -> list[str]:
     main, whole = next(iter(runs.differences.items()))
-    said = [_whole(runs, main, whole, random)]
+    sentences = [_whole(runs, main, whole, random)]
     rest = {n: d for n, d in runs.differences.items() if n != main and not isnan(d.p)}
     if len(rest) > 1 and any(d.shown for d in rest.values()):
-        said.append(_by_dimension(runs, rest))
-    said += _by_system(runs)
+        sentences.append(_by_dimension(runs, rest))
+    sentences += _by_system(runs)
     if alone and runs.compared == "texts" and not whole.shown and whole.reason is None:
-        said += _to_settle(whole, n_tests)
+        sentences += _to_settle(whole, n_tests)
     if runs.compared == "texts" and runs.panel:
-        said.append(
+        sentences.append(
             f"The runs differ in more than their texts ({'; '.join(runs.panel)}): the difference "
             "may come from any of these."
         )
-    return said
+    return sentences
 
 
 def _whole(runs: ComparedRuns, main: str, difference: PairedDifference, random: Random) -> str:
@@ -162,7 +162,7 @@ def _alike(runs: ComparedRuns) -> list[str]:
     figure, where = within, "responses in prompts"
     if isnan(within.value):
         figure, where = over_all, "all responses"
-    said = []
+    sentences = []
     if not isnan(figure.value):
         kind = "τ_b" if figure is over_all else "mean τ_b"
         ends = in_brackets(figure.interval())
@@ -170,8 +170,8 @@ def _alike(runs: ComparedRuns) -> list[str]:
         if n := first.best.n_prompts:
             of = counted(n, "prompt")
             text += f"; the highest-rated response differs in {first.best.flipped:,} of {of}"
-        said.append(f"{text}.")
-    return said
+        sentences.append(f"{text}.")
+    return sentences
 
 
 def _other_judges(runs: ComparedRuns) -> list[str]:
@@ -217,13 +217,13 @@ def _people(runs: ComparedRuns) -> list[str]:
         for name, item in result.items()
         if item.advantages is not None
     }
-    said = (
+    sentences = (
         _nearer("has a higher rank correlation with people", "higher in τ_b", 1, runs, tau)
         + _nearer("gives scores closer to people's", "closer", -1, runs, distance, of_scores=True)
         + _nearer("represents people better", "higher in the advantage ρ", 1, runs, advantage)
     )
-    if said:
-        return said
+    if sentences:
+        return sentences
     name, entry = next(iter(result.items()))
     text = f"Neither {a} nor {b} is significantly closer to people"
     if isnan(entry.tau.value):
@@ -250,7 +250,7 @@ def _nearer(
     of_scores: bool = False,
 ) -> list[str]:
     """Say where either panel is shown nearer; `sign`: that of b − a where b is."""
-    said = []
+    sentences = []
     for better, worse, side in ((runs.b, runs.a, sign), (runs.a, runs.b, -sign)):
         names = [
             name for name, figure in figures.items() if figure.shown and figure.value * side > 0
@@ -261,22 +261,24 @@ def _nearer(
             called = list(map(dimension_called, names))
             of = f"{called[0]}: " if len(called) > 1 else ""
             by = points(first.value, runs.unit(names[0]) if of_scores else "")
-            said.append(
+            sentences.append(
                 f"{better} {what} than {worse} on {listed(called, 'dimensions')} ({of}{by} {how}, "
                 f"{facts})."
             )
-    return said
+    return sentences
 
 
 def _limits(runs: ComparedRuns) -> list[str]:
-    said = []
+    sentences = []
     for name, (missing, of) in zip((runs.a, runs.b), runs.missing, strict=True):
         if missing and missing >= MUCH_MISSING * of:
             text = missing_judgments(missing, of, of=name)
-            said.append(f"{text}: its scores are means of those that are there.")
+            sentences.append(f"{text}: its scores are means of those that are there.")
     if runs.one_model and runs.compared == "texts":
-        said.append("All judges are of one model: no interval includes the error that they share.")
-    return said
+        sentences.append(
+            "All judges are of one model: no interval includes the error that they share."
+        )
+    return sentences
 
 
 def _facts(difference: Difference, *more: str) -> str:

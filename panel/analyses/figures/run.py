@@ -85,7 +85,7 @@ class RunPlots:
             ForestMarks(_OVER_PROMPTS, _OVER_BOTH if wide else ""),
             columns=columns,
         )
-        said = [
+        sentences = [
             f"{what} of {self._sizes(systems)} ({unit}); thick lines: {_OVER_PROMPTS}"
             + (f"; thin lines: {_OVER_BOTH}." if wide else ".")
         ]
@@ -97,8 +97,8 @@ class RunPlots:
                     [(each.system, each.with_judges.reason) for each in systems],
                 ),
             ):
-                said += _reasons(f"interval over {sample}", reasons)
-        figure.caption = " ".join(said)
+                sentences += _reasons(f"interval over {sample}", reasons)
+        figure.caption = " ".join(sentences)
         return figure
 
     def dimensions(self, *, columns: PageColumns = 2) -> PaperFigure:

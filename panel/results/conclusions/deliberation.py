@@ -53,14 +53,14 @@ def deliberation_conclusion(
 
 
 def _directions(humans: Mapping[str, TowardHumans]) -> list[str]:
-    said = []
+    sentences = []
     for direction, sentence in _SAID.items():
         names = [name for name, human in humans.items() if human.direction is direction]
         if not names:
             continue
         p = max(min(_p_values(humans[name]) or [1.0]) for name in names)
         why = dict.fromkeys(str(human) for name in names if (human := humans[name].reason))
-        said.append(
+        sentences.append(
             sentence.format(
                 names=listed(names, "dimensions"),
                 facts=in_brackets(f"largest {p_adjusted(p)}" if len(names) > 1 else p_adjusted(p)),
@@ -69,11 +69,11 @@ def _directions(humans: Mapping[str, TowardHumans]) -> list[str]:
         )
     if any(human.reason is Reason.FEW_TO_TELL for human in humans.values()):
         n_tests = sum(len(_p_values(human)) for human in humans.values())
-        said.append(
+        sentences.append(
             f"A test takes at least {items_needed(LEVEL / max(1, n_tests))} deliberated prompts "
             "with ratings by people."
         )
-    return said
+    return sentences
 
 
 def _p_values(human: TowardHumans) -> list[float]:
@@ -84,14 +84,14 @@ def _p_values(human: TowardHumans) -> list[float]:
 def _spreads(spread: Mapping[str, Change]) -> list[str]:
     """Say where judges differ less or more, by intervals widened for all dimensions."""
     signs = {name: _sign(change, len(spread)) for name, change in spread.items()}
-    said = [
+    sentences = [
         f"After deliberation judges differ {how} on {_named(names)} (intervals adjusted for "
         f"{counted(len(spread), 'dimension')})."
         for sign, how in ((-1, "less"), (1, "more"))
         if (names := [name for name, value in signs.items() if value == sign])
     ]
-    if said:
-        return said
+    if sentences:
+        return sentences
     return ["Deliberation is not shown to have changed how far judges differ, on any dimension."]
 
 

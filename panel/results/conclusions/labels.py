@@ -151,8 +151,8 @@ def in_short(rows: Sequence[Row], names: Mapping[str, str]) -> list[Row]:
 
 def what_all_have(ratings: Ratings) -> list[str]:
     """Say what short names leave out; nothing where they leave out nothing."""
-    said = "" if ratings.personas is None else left_out_of(ratings.raters)
-    return [said] if said else []
+    text = "" if ratings.personas is None else left_out_of(ratings.raters)
+    return [text] if text else []
 
 
 def left_out_of(judges: Sequence[str]) -> str:

@@ -21,23 +21,23 @@ def too_few_to_come(
         texts_per_rater: how many texts the person with the most will have rated.
         raters_per_text: how many people rate a text, at most; None where it is not known.
     """
-    said = []
+    sentences = []
     if raters_per_text == 1:
-        said.append(
+        sentences.append(
             "Each text has one rater: how far people agree will not be known, so that `people "
             "align` and `people correlate --epsilon` will refuse; they take two people a text."
         )
     elif texts_per_rater < LEAST_ITEMS:
-        said.append(
+        sentences.append(
             f"`people correlate --epsilon` will refuse: it takes {LEAST_ITEMS} texts a person that "
             f"another person rates, too; here a person rates at most {texts_per_rater:,}."
         )
     if n_prompts < LEAST_TO_ALIGN:
-        said.append(
+        sentences.append(
             f"`people align` will refuse: it takes {LEAST_TO_ALIGN} prompts rated by people; "
             f"here it is {n_prompts:,}."
         )
-    return said
+    return sentences
 
 
 def prompts_for_people(n_prompts: int) -> list[str]:

@@ -74,7 +74,7 @@ def declining(board: Leaderboard) -> list[str]:
             f"{len(unranked):,} systems are not ranked: more than half of the judgments of each "
             "are abstentions (the response declines to answer)."
         ]
-    said = []
+    sentences = []
     for entry in unranked:
         rest = entry.n_judged - entry.n_abstained
         sentence = (
@@ -86,8 +86,8 @@ def declining(board: Leaderboard) -> list[str]:
             if isnan(entry.composite.value)
             else f"; its mean of {entry.composite.number()} rests on {rest:,}"
         )
-        said.append(f"{sentence}{mean}.")
-    return said
+        sentences.append(f"{sentence}{mean}.")
+    return sentences
 
 
 def limits(judged: Judged) -> list[str]:

@@ -432,15 +432,15 @@ def _key(table: Table, column: Column, rows: Sequence[Mapping[str, Any]]) -> str
     of = [row[column.name] for row in rows if row.get(column.name) is not None]
     over = next((f" over {each.over}" for each in of if each.has_interval and each.over), "")
     level = next((100 * each.level for each in of), 0)
-    said = [f"● {one_line(column.head)}, band: {level:g} % interval{over}"]
+    sentences = [f"● {one_line(column.head)}, band: {level:g} % interval{over}"]
     for name, mark in ((table.wide, "line"), (table.beside, "◇")):
         if any(row.get(name) is not None for row in rows):
-            said.append(f"{mark}{':' if mark == 'line' else ''} {heads[name]}")
+            sentences.append(f"{mark}{':' if mark == 'line' else ''} {heads[name]}")
     if any(isnan(each.value) for each in of) and table.hollow:
-        said.append("hollow: not ranked")
+        sentences.append("hollow: not ranked")
     if any(row.get("marks") for row in rows):
-        said.append("marks: prompts")
-    return "; ".join(said)
+        sentences.append("marks: prompts")
+    return "; ".join(sentences)
 
 
 def _value_and_ends(text: str) -> tuple[str, str]:
@@ -520,9 +520,9 @@ def _heat_cell(
     head = one_line(column.head)
     if scale is not None:
         return _Cell(head, entry.number(1), "", f"c {shade(entry.value, scale)}")
-    said = "; ".join(part for part in (entry.interval(), entry.p_text(), entry.lacks) if part)
+    text = "; ".join(part for part in (entry.interval(), entry.p_text(), entry.lacks) if part)
     if not entry.has_interval and not isnan(entry.p) and not entry.p < LEVEL:
-        return _Cell(head, "·", "", "c ", said=f"{signed(entry.value)}; {said}")
+        return _Cell(head, "·", "", "c ", said=f"{signed(entry.value)}; {text}")
     beyond = entry.sign if entry.has_interval else not entry.lacks
     css = (
         tint(-entry.value if column.better == "lower" else entry.value, most)
@@ -530,7 +530,7 @@ def _heat_cell(
         else ""
     )
     established = entry.shown and bool(entry.sign or not entry.has_interval)
-    return _Cell(head, signed(entry.value), "", f"c {css}", established, said)
+    return _Cell(head, signed(entry.value), "", f"c {css}", established, text)
 
 
 def tint(value: float, most: float) -> str:

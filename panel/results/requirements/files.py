@@ -105,12 +105,12 @@ def junit(result: GateResult, suite: str) -> str:
     for decision in result.decisions:
         about = {"classname": _text(suite), "name": _text(str(decision.requirement)), "time": "0"}
         case = Xml.SubElement(cases, "testcase", about)
-        said = _text(sentence(decision))
+        text = _text(sentence(decision))
         if decision.met:
-            Xml.SubElement(case, "system-out").text = said
+            Xml.SubElement(case, "system-out").text = text
         else:
-            kind = {"message": said, "type": f"requirement: {decision.why}"}
-            Xml.SubElement(case, "failure", kind).text = said
+            kind = {"message": text, "type": f"requirement: {decision.why}"}
+            Xml.SubElement(case, "failure", kind).text = text
     Xml.indent(root)
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{Xml.tostring(root, "unicode")}\n'
 

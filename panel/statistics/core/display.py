@@ -63,8 +63,8 @@ class Facts:
     def html(self) -> str:
         """Return the facts and the table's first twenty rows, with a note of how many are left
         out."""
-        said = escape(", ".join(map(_short, self.facts)))
-        parts = [f"<div><strong>{escape(self.kind)}</strong>: {said}"]
+        facts = escape(", ".join(map(_short, self.facts)))
+        parts = [f"<div><strong>{escape(self.kind)}</strong>: {facts}"]
         if self.rows:
             head = "".join(f'<th scope="col">{escape(name)}</th>' for name in self.header)
             body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in self.rows[:_MOST_ROWS])

@@ -88,9 +88,9 @@ def _tests(block: ComparisonBlock) -> list[tuple[str | None, AnnotatorTest]]:
 def _note(block: ComparisonBlock, test: AnnotatorTest) -> str:
     n_tested = sum(person.is_tested for person in test.humans)
     n_wins = round(test.winning_rate.value * n_tested) if n_tested else 0
-    said = [f"epsilon {block.options.epsilon:g}"]
+    sentences = [f"epsilon {block.options.epsilon:g}"]
     if n_tested:
-        said.append(f"wins over {n_wins} of {n_tested} people")
+        sentences.append(f"wins over {n_wins} of {n_tested} people")
     few = [
         block.human_names[person.human] for person in test.humans if person.n_items < LEAST_ITEMS
     ]
@@ -104,8 +104,8 @@ def _note(block: ComparisonBlock, test: AnnotatorTest) -> str:
         (prompts, f"fewer than {LEAST_CLUSTERS} prompts"),
     ):
         if names:
-            said.append(left_out(names, len(test.humans), what))
-    return "; ".join(said)
+            sentences.append(left_out(names, len(test.humans), what))
+    return "; ".join(sentences)
 
 
 _register_test_figure("alt_test_winning_rate", "winning\nrate ω", 190, "winning rate ω")
