@@ -35,25 +35,48 @@ ON_TEN = Dimension(
 SHARE = ON_TEN.model_copy(update={"scale": RealScale(min=0, max=1, low="none", high="all")})
 
 EIGHTS = {
+    "ar": ["التقييم: ٨", "٨ من ١٠", "درجتي هي ٨", "أعطي هذا النص ٨ نقاط", "أمنحه 8 من أصل 10",
+           "الدرجة النهائية: ٨/١٠", "على مقياس من ١ إلى ١٠ أعطي ٨", "The score is 8."],
     "de": ["Meine Bewertung ist 8.", "Bewertung: 8,0", "8 von 10", "8 von maximal 10 Punkten",
            "Ich vergebe 8 Punkte, auf der Skala von 1 bis 10.", "Gesamturteil: **8/10**",
            "The score is 8."],
+    "es": ["Mi puntuación es 8.", "Puntuación: 8,0", "8 sobre 10", "8 de un máximo de 10",
+           "En la escala de 1 a 10, le doy 8 puntos.", "Nota final: **8/10**", "The score is 8."],
+    "zh": ["评分：8", "我的评分是８。", "８／１０", "8分", "我给8分", "最终得分：8分（满分10分）",
+           "在1到10的范围内，我给出的评分为8。", "The score is 8."],
 }  # fmt: skip
 """Answers that give an 8 out of 10."""
 
 NONE_GIVEN = {
+    "ar": ["لا أعطي ٨", "في النص ٨ فقرات.", "التقييم: ٨٪"],
     "de": ["Ich gebe keine Bewertung, auch keine 8.", "Der Text hat 8 Absätze.", "Bewertung: 8%"],
+    "es": ["No doy un 8.", "El texto tiene 8 párrafos.", "Puntuación: 8%"],
+    "zh": ["我不给8分", "文中有8个段落。", "评分：8%"],
 }
 """Answers that give no rating."""
 
 REFUSALS = {
+    "ar": ["لا أستطيع تقييم هذا النص.", "أعتذر عن تقييمه.", "I cannot rate this."],
     "de": ["Ich kann diesen Text leider nicht bewerten.", "Das lehne ich ab: ich lehne es ab.",
            "Als KI bewerte ich so etwas nicht.", "I cannot rate this."],
+    "es": ["No puedo valorar este texto.", "Lo siento, me niego a hacerlo.",
+           "Como modelo de lenguaje, eso no lo valoro.", "I cannot rate this."],
+    "zh": ["我无法对这篇文本评分。", "抱歉，这个我不能评价。", "I cannot rate this."],
 }  # fmt: skip
 
-FLAGS = {"de": (["ja", "Wahr", "yes"], ["nein", " falsch ", "false"])}
+FLAGS = {
+    "ar": (["نعم", "صحيح", "yes"], ["لا", "خطأ", "false"]),
+    "de": (["ja", "Wahr", "yes"], ["nein", " falsch ", "false"]),
+    "es": (["sí", "Verdadero", "yes"], ["no", " falso ", "false"]),
+    "zh": (["是", "正确", "yes"], ["否", "不是", "false"]),
+}
 
-SHARES = {"de": "Meine Bewertung ist 0,75."}
+SHARES = {
+    "ar": "التقييم: ٠٫٧٥",
+    "de": "Meine Bewertung ist 0,75.",
+    "es": "Mi puntuación es 0,75.",
+    "zh": "评分：０．７５",
+}
 
 
 def each(table: dict[str, list[str]]) -> list[tuple[str, str]]:
