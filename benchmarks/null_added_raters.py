@@ -58,9 +58,10 @@ def main() -> int:
         claims = refused = 0
         for _ in range(n):
             ratings = drawn(rng, n_prompts, humans + added, data)
-            found = added_raters(ratings[:, :humans], ratings[:, humans:], clusters=prompts)
-            claims += bool((found.p_adjusted < LEVEL).any())
-            refused += bool(np.isnan(found.p_adjusted).all())
+            _, more = added_raters(ratings[:, :humans], ratings[:, humans:], clusters=prompts)
+            p_values = np.array([each.p_adjusted for each in more])
+            claims += bool((p_values < LEVEL).any())
+            refused += bool(np.isnan(p_values).all())
         share = claims / n
         error = math.sqrt(max(share, LEVEL) * (1 - share) / n)
         high = data != "severity" and share > LEVEL + 2 * error

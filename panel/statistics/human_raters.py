@@ -11,7 +11,7 @@ section 4.3 and table 4 (α as raters are added), here with Student's t over pro
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import nan
+from math import isnan, nan
 from typing import Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -310,30 +310,15 @@ def _statistic(columns: _Columns, kind: CorrelationKind, judges: Array, humans: 
 
 @dataclass(frozen=True, slots=True)
 class AddedRaters:
-    """`alphas` after adding 0, 1, … n raters, and of each of the n additions the `change`
-    from people's α, its interval (`confidence` holds for all n together), its p-value and
-    that adjusted by Bonferroni: `(n,)`, NaN where an α is undefined."""
+    """α of people with raters added, the `change` from people's own, its interval (the confidence
+    is of all additions together), its p-value and that adjusted by Bonferroni; NaN where an α is
+    undefined."""
 
-    alphas: tuple[Statistic, ...]
-    change: Array
-    intervals: tuple[Interval, ...]
-    p_value: Array
-    p_adjusted: Array
-
-    @property
-    def low(self) -> Array:
-        """Return the lower ends of the intervals `(n,)`."""
-        return np.array([interval.low for interval in self.intervals])
-
-    @property
-    def high(self) -> Array:
-        """Return the upper ends of the intervals `(n,)`."""
-        return np.array([interval.high for interval in self.intervals])
-
-    @property
-    def reasons(self) -> tuple[Reason | None, ...]:
-        """Return, for each change without an interval, why it has none."""
-        return tuple(interval.reason for interval in self.intervals)
+    alpha: Statistic
+    change: float
+    interval: Interval
+    p: float
+    p_adjusted: float
 
 
 def added_raters(
@@ -344,9 +329,9 @@ def added_raters(
     *,
     confidence: float = 0.95,
     seed: int = 0,
-) -> AddedRaters:
-    """Return Krippendorff's α of people with the first 0, 1, … n model raters, over the items that
-    two people rated, so that a change is due to the raters added.
+) -> tuple[Statistic, tuple[AddedRaters, ...]]:
+    """Return Krippendorff's α of people, and with the first 1, 2, … n model raters, over the items
+    that two people rated, so that a change is due to the raters added.
 
     How to read it: a change near 0 means that the models agree with these people as much as these
     do among themselves; below 0 less, above 0 more.
@@ -361,9 +346,9 @@ def added_raters(
         seed: as for `jackknife`.
 
     >>> humans = [[1, 1], [2, 2], [3, 3], [1, 2]]
-    >>> result = added_raters(humans, [[1], [2], [3], [1]])
-    >>> [round(alpha.value, 3) for alpha in result.alphas]
-    [0.79, 0.853]
+    >>> alone, (added,) = added_raters(humans, [[1], [2], [3], [1]])
+    >>> round(alone.value, 3), round(added.alpha.value, 3)
+    (0.79, 0.853)
     """
     check_confidence(confidence)
     theirs, ours = as_ratings(humans), as_ratings(models)
@@ -372,29 +357,20 @@ def added_raters(
     codes = encode_labels(range(len(theirs)) if clusters is None else clusters, len(theirs))[1]
     kept = has_two_ratings(theirs)
     theirs, ours, codes = theirs[kept], ours[kept], codes[kept]
-    sets = [np.hstack([theirs, ours[:, :n]]) for n in range(ours.shape[1] + 1)]
-    alphas = tuple(krippendorff_alpha(ratings, level) for ratings in sets)
-    change = np.array([alpha.value - alphas[0].value for alpha in alphas[1:]])
-    n_tests = max(1, int(np.sum(~np.isnan(change))))
-    intervals = [
-        jackknife(
-            difference_of(alpha.resampled, alphas[0].resampled),
-            len(codes),
-            codes,
-            kind="difference",
-            counted=alpha.counted,
-            confidence=1 - (1 - confidence) / n_tests,
-            seed=seed,
-        )
-        for alpha in alphas[1:]
-    ]
-    p_value = np.array(
-        [
-            nan
-            if each.reason
-            else two_sided_p(moved / each.standard_error, each.degrees_of_freedom)
-            for moved, each in zip(change, intervals, strict=True)
-        ]
+    alone, *alphas = (
+        krippendorff_alpha(np.hstack([theirs, ours[:, :n]]), level)
+        for n in range(ours.shape[1] + 1)
     )
-    p_adjusted = np.minimum(n_tests * p_value, 1)
-    return AddedRaters(alphas, change, tuple(intervals), p_value, p_adjusted)
+    changes = [alpha.value - alone.value for alpha in alphas]
+    n_tests = max(1, sum(not isnan(change) for change in changes))
+    added = []
+    for alpha, change in zip(alphas, changes, strict=True):
+        interval = jackknife(
+            difference_of(alpha.resampled, alone.resampled), len(codes), codes, kind="difference",
+            counted=alpha.counted, confidence=1 - (1 - confidence) / n_tests, seed=seed,
+        )  # fmt: skip
+        p = nan
+        if not interval.reason:
+            p = two_sided_p(change / interval.standard_error, interval.degrees_of_freedom)
+        added.append(AddedRaters(alpha, change, interval, p, min(n_tests * p, 1.0)))
+    return alone, tuple(added)

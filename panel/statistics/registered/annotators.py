@@ -188,22 +188,20 @@ def change_of_alpha(block: ComparisonBlock) -> Iterator[BlockResult]:
         undefined = Statistic.undefined(Reason.OTHER_SCALE)
         yield BlockResult(undefined, by="judges added", by_value="any number")
         return
-    additions = added_raters(
+    alone, additions = added_raters(
         humans, judges, block.level, clusters, confidence=options.confidence, seed=options.seed
     )
-    alone = additions.alphas[0]
-    for place, alpha in enumerate(additions.alphas[1:]):
-        change, p = float(additions.change[place]), float(additions.p_adjusted[place])
-        reason = alone.reason or alpha.reason
+    for n, added in enumerate(additions, start=1):
+        alpha, reason = added.alpha, alone.reason or added.alpha.reason
+        p = nan if reason else added.p_adjusted
+        note = f"α {general(alone.value, 4)} of people, {general(alpha.value, 4)} with judges"
         yield BlockResult(
-            Statistic(change, alpha.n_items, alpha.n_raters, nan if reason else p, reason),
-            note=""
-            if reason
-            else f"α {general(alone.value, 4)} of people, {general(alpha.value, 4)} with judges",
+            Statistic(added.change, alpha.n_items, alpha.n_raters, p, reason),
+            note="" if reason else note,
             by="judges added",
-            by_value=f"{place + 1}",
-            ci=additions.intervals[place] if options.intervals and not reason else None,
-            p_raw=float(additions.p_value[place]),
-            n_tests=len(additions.change),
+            by_value=f"{n}",
+            ci=added.interval if options.intervals and not reason else None,
+            p_raw=added.p,
+            n_tests=len(additions),
             adjusted_over="judges added",
         )

@@ -21,27 +21,26 @@ def raters(noise: float, n: int, seed: int, items: int = 150) -> np.ndarray:
 def test_alphas_are_those_of_the_joined_raters() -> None:
     """After n additions α is that of people with the first n models."""
     humans, models = raters(1, 3, 1), raters(1, 2, 2)
-    ours = added_raters(humans, models)
-    for n, alpha in enumerate(ours.alphas):
+    alone, added = added_raters(humans, models)
+    assert alone == krippendorff_alpha(humans)
+    for n, each in enumerate(added, start=1):
         expected = krippendorff_alpha(np.hstack([humans, models[:, :n]]))
-        assert alpha == expected
-        if n:
-            assert ours.change[n - 1] == expected.value - ours.alphas[0].value
+        assert each.alpha == expected
+        assert each.change == expected.value - alone.value
 
 
 def test_better_raters_raise_alpha_worse_ones_lower_it() -> None:
     """Raters much better or worse than the humans change α significantly, the same kind do not."""
     humans = raters(1, 3, 1)
-    better = added_raters(humans, raters(0.1, 3, 2))
-    worse = added_raters(humans, raters(9, 3, 2))
-    alike = added_raters(humans, raters(1, 1, 4))
-    assert (better.p_adjusted < 0.05).all()
-    assert (better.low > 0).all()
-    assert (worse.p_adjusted < 0.05).all()
-    assert (worse.high < 0).all()
-    assert alike.p_value[0] > 0.05
-    assert alike.low[0] < 0 < alike.high[0]
-    assert better.p_adjusted == pytest.approx(np.minimum(3 * better.p_value, 1))
+    _, better = added_raters(humans, raters(0.1, 3, 2))
+    _, worse = added_raters(humans, raters(9, 3, 2))
+    _, (alike,) = added_raters(humans, raters(1, 1, 4))
+    assert all(each.p_adjusted < 0.05 and each.interval.low > 0 for each in better)
+    assert all(each.p_adjusted < 0.05 and each.interval.high < 0 for each in worse)
+    assert alike.p > 0.05
+    assert alike.interval.low < 0 < alike.interval.high
+    for each in better:
+        assert each.p_adjusted == pytest.approx(min(3 * each.p, 1))
 
 
 def test_the_test_keeps_its_level() -> None:
@@ -54,8 +53,8 @@ def test_the_test_keeps_its_level() -> None:
         scores = alike + rng.normal(size=(5, 8, 1)) + rng.normal(size=(5, 8, 5))
         ratings = np.digitize(scores.reshape(40, 5), [-1, 0, 1]) + 1.0
         prompts = np.repeat(np.arange(5), 8).tolist()
-        found = added_raters(ratings[:, :3], ratings[:, 3:], clusters=prompts)
-        significant.append((found.p_adjusted < 0.05).any())
+        _, added = added_raters(ratings[:, :3], ratings[:, 3:], clusters=prompts)
+        significant.append(any(each.p_adjusted < 0.05 for each in added))
     assert np.mean(significant) < 0.09
 
 
@@ -63,8 +62,8 @@ def test_items_stay_the_humans() -> None:
     """Items that only models rated do not enter."""
     humans, models = raters(1, 2, 1), raters(1, 2, 2)
     humans[100:] = nan
-    found = added_raters(humans, models)
-    assert [alpha.n_items for alpha in found.alphas] == [100, 100, 100]
+    alone, added = added_raters(humans, models)
+    assert [alone.n_items, *(each.alpha.n_items for each in added)] == [100, 100, 100]
 
 
 def test_interval_and_p_value_are_those_of_the_jackknife_by_hand() -> None:
@@ -73,8 +72,8 @@ def test_interval_and_p_value_are_those_of_the_jackknife_by_hand() -> None:
     additions each is tested at 2.5 %."""
     humans, models = raters(1, 3, 1, items=48), raters(0.8, 2, 3, items=48)
     prompts = np.repeat(np.arange(12), 4)
-    found = added_raters(humans, models, clusters=prompts.tolist())
-    for n in (1, 2):
+    _, added = added_raters(humans, models, clusters=prompts.tolist())
+    for n, each in enumerate(added, start=1):
         both = np.hstack([humans, models[:, :n]])
         without = np.array(
             [
@@ -84,13 +83,12 @@ def test_interval_and_p_value_are_those_of_the_jackknife_by_hand() -> None:
             ]
         )
         error = np.sqrt(11 / 12 * np.sum((without - without.mean()) ** 2))
-        change, reach = found.change[n - 1], scipy.stats.t.ppf(1 - 0.025 / 2, 11) * error
-        assert (found.low[n - 1], found.high[n - 1]) == pytest.approx(
-            (change - reach, change + reach)
-        )
+        change, reach = each.change, scipy.stats.t.ppf(1 - 0.025 / 2, 11) * error
+        ends = each.interval.low, each.interval.high
+        assert ends == pytest.approx((change - reach, change + reach))
         p_value = 2 * scipy.stats.t.sf(abs(change) / error, 11)
-        assert found.p_value[n - 1] == pytest.approx(p_value)
-        assert found.p_adjusted[n - 1] == pytest.approx(min(1, 2 * p_value))
+        assert each.p == pytest.approx(p_value)
+        assert each.p_adjusted == pytest.approx(min(1, 2 * p_value))
 
 
 def test_intervals_and_adjusted_p_values_say_the_same() -> None:
@@ -98,10 +96,11 @@ def test_intervals_and_adjusted_p_values_say_the_same() -> None:
     said = set()
     for seed in range(40):
         humans, models = raters(1, 3, 1, items=60), raters(0.7, 4, seed, items=60)
-        found = added_raters(humans, models, clusters=np.repeat(np.arange(15), 4).tolist())
-        outside = (found.low > 0) | (found.high < 0)
-        assert (outside == (found.p_adjusted < 0.05)).all()
-        said |= set(outside.tolist())
+        _, added = added_raters(humans, models, clusters=np.repeat(np.arange(15), 4).tolist())
+        for each in added:
+            outside = each.interval.low > 0 or each.interval.high < 0
+            assert outside == (each.p_adjusted < 0.05)
+            said.add(outside)
     assert said == {False, True}
 
 
@@ -111,9 +110,15 @@ def test_items_of_a_prompt_count_as_one_observation() -> None:
     humans, models = raters(1, 3, 1), raters(0.5, 1, 2)
     copies = np.repeat(humans, 4, axis=0), np.repeat(models, 4, axis=0)
     clusters = np.repeat(np.arange(150), 4).tolist()
-    by_item, by_cluster = added_raters(humans, models), added_raters(*copies, clusters=clusters)
+    by_item, by_cluster, blind = (
+        added[0].interval
+        for _, added in (
+            added_raters(humans, models),
+            added_raters(*copies, clusters=clusters),
+            added_raters(*copies),
+        )
+    )
     assert by_cluster.low == pytest.approx(by_item.low, abs=0.01)
-    blind = added_raters(*copies)
     assert blind.high - blind.low < 0.6 * (by_item.high - by_item.low)
 
 
@@ -121,16 +126,18 @@ def test_items_of_a_prompt_count_as_one_observation() -> None:
 def test_fewer_than_five_prompts_have_no_interval(n_prompts: int, reason: Reason | None) -> None:
     """α changes by as much, and of four prompts neither interval nor test is made; it says why."""
     humans, models = raters(1, 3, 1, items=24), raters(0.1, 1, 2, items=24)
-    found = added_raters(humans, models, clusters=[n % n_prompts for n in range(24)])
-    assert found.change == added_raters(humans, models).change
-    assert found.reasons == (reason,)
-    assert np.isnan([found.low, found.high, found.p_value]).all() == (reason is not None)
+    _, (added,) = added_raters(humans, models, clusters=[n % n_prompts for n in range(24)])
+    _, (by_item,) = added_raters(humans, models)
+    assert added.change == by_item.change
+    interval = added.interval
+    assert interval.reason is reason
+    assert np.isnan([interval.low, interval.high, added.p]).all() == (reason is not None)
 
 
 def test_undefined() -> None:
     """Humans without an α have no change of it; what does not fit is refused."""
-    ours = added_raters([[1.0], [2.0]], [[1.0], [2.0]])
-    assert ours.alphas[0].reason is Reason.FEW_RATERS
-    assert np.isnan([ours.change[0], ours.low[0], ours.p_value[0], ours.p_adjusted[0]]).all()
+    alone, (added,) = added_raters([[1.0], [2.0]], [[1.0], [2.0]])
+    assert alone.reason is Reason.FEW_RATERS
+    assert np.isnan([added.change, added.interval.low, added.p, added.p_adjusted]).all()
     with pytest.raises(ValueError, match="2 items rated by people, 3 by models"):
         added_raters(np.ones((2, 2)), np.ones((3, 1)))
