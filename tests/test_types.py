@@ -28,7 +28,9 @@ def typed(tmp_path_factory: pytest.TempPathFactory) -> Path:
                 path.parent.mkdir(parents=True, exist_ok=True)
                 path.write_text(block.text, "utf-8")
     for example in (ROOT / "examples").glob("*.py"):
-        shutil.copy(example, folder / f"example_{example.name}")
+        # The others import it by its name.
+        prefix = "" if example.name == "shared.py" else "example_"
+        shutil.copy(example, folder / f"{prefix}{example.name}")
     # The pages copy these into the package that they build.
     for extension in (ROOT / "examples" / "extensions").glob("*.py"):
         shutil.copy(extension, folder / "my_panel" / extension.name)
