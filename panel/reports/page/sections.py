@@ -131,7 +131,7 @@ def sections_of(
     title = "Differences between judges"
     yield PageSection("Differences", title, replace(differs, tables=others), shown)
     # Of many judgments the analyses take longer than all else on the page.
-    if run.coverage.expected <= SAYS_WHO_DIFFERS:
+    if "best" in of and run.coverage.expected <= SAYS_WHO_DIFFERS:
         title, command = ANALYSES["robustness"].title, command_on(run, "robustness")
         robust = robustness_result(run, beside_people=people is not None)
         yield PageSection("Robustness", title, robust, command)

@@ -165,5 +165,6 @@ def _on_dimension(run: Run, name: str) -> Mapping[str, SystemRank]:
         judges=JudgeSample(run.ratings[np.ix_(kept, columns, [place])], factors),
         limits=mean_limits(run.rubric, [name])[0],
         abstentions=run.abstentions(kept, columns),
+        compared=False,
     )
     return {entry.system: entry for entry in board.systems}

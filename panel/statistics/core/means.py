@@ -191,7 +191,8 @@ def fewest(probability: Callable[[int], float]) -> int | None:
     if probability(high) < POWER:
         return None
     while high - low > 1:
-        middle = (low + high) // 2
+        # Halved on a logarithmic scale: a large number takes longer.
+        middle = max(low + 1, math.isqrt(low * high))
         low, high = (low, middle) if probability(middle) >= POWER else (middle, high)
     return high
 

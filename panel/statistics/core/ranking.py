@@ -11,9 +11,8 @@ neighbourhoods and academic achievement across countries"; the first places: K. 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import combinations
 from math import inf, isnan, nan
 from typing import Any
 
@@ -176,6 +175,14 @@ def mean_and_levels(
         return SampledMean(mean, (), n, Reason.ONE_OFF_THE_END)
     values = None if limits == UNLIMITED else scores[there]
     return SampledMean(mean, errors, n, None, parts, limits, values)
+
+
+def _mean_of_moments(mean: float, variance: float, n: int) -> SampledMean:
+    """Return `mean_and_levels` of n values with this mean and variance, without levels."""
+    error = math.sqrt(variance / n)
+    if error <= ROUNDING * max(1.0, abs(mean)):
+        return SampledMean(mean, (), n, Reason.NO_SPREAD)
+    return SampledMean(mean, ((error, n - 1.0),), n)
 
 
 def _by_level(influence: Array, factors: Mapping[str, Labels]) -> list[Array]:
@@ -468,15 +475,16 @@ def rank_systems(
     names_of = list(of_system)
     order = sorted(np.flatnonzero(~np.isnan(ranks)).tolist(), key=lambda i: (ranks[i], names_of[i]))
     factors = None if judges is None or random == "prompts" else judges.factors
+    width = limits[1] - limits[0]
     differences = pairs_adjusted(
         [
-            _difference(
-                paired, (a, b), answered, factors, limits, over=OVER[random], a=of_a, b=of_b
+            mean.as_a(
+                SystemDifference, cut=(-width, width), over=OVER[random], a=names_of[a],
+                b=names_of[b], effect_size=nan if mean.reason or not sd else mean.mean / sd,
             )
-            for a, b in (combinations(order, 2) if compared else ())
-            for of_a, of_b in [(names_of[a], names_of[b])]
+            for a, b, mean, sd in _pair_means(paired, order if compared else [], answered, factors)
         ]
-    )
+    )  # fmt: skip
     ranges = _rank_ranges(differences, {names_of[i]: int(ranks[i]) for i in order})
     within = dimension_limits or [UNLIMITED] * len(names)
     tables = [by_cell(dimensions[:, d]) for d in range(len(names))]
@@ -517,31 +525,39 @@ def rank_systems(
     return Leaderboard(tuple(board), tuple(differences), random)
 
 
-def _difference(
+def _pair_means(
     paired: PairedScores,
-    places: tuple[int, int],
+    order: Sequence[int],
     answered: Mask,
     factors: Mapping[str, Labels] | None,
-    limits: Limits,
-    **of: Any,
-) -> SystemDifference:
-    """Return the difference of two systems; `of`: what else the estimate holds."""
-    (a, b), influence = places, paired.influence
-    common = paired.scores[:, a] - paired.scores[:, b]
-    scores = common if paired.apart is None else np.where(paired.apart[:, a, b], nan, common)
-    if influence is None or factors is None:
-        mean = sampled_mean(scores)
-    else:
-        mean = sampled_mean(scores, influence[:, a] - influence[:, b], factors)
-    there = scores[~np.isnan(scores)]
-    if not len(there) and answered[:, [a, b]].all(axis=1).any():
-        apart = not np.isnan(common).all()
-        why = Reason.NO_SHARED_JUDGES if apart else Reason.NO_SHARED_RATINGS
-        mean = replace(mean, reason=why)
-    sd = float(there.std(ddof=1)) if len(there) > 1 else nan
-    size = nan if mean.reason or not sd else mean.mean / sd
-    most = limits[1] - limits[0]
-    return mean.as_a(SystemDifference, cut=(-most, most), effect_size=size, **of)
+) -> Iterator[tuple[int, int, SampledMean, float]]:
+    """Yield each two systems of `order`, the mean of their differences by prompt, and its standard
+    deviation."""
+    influence = None if factors is None else paired.influence
+    for place, a in enumerate(order[:-1], 1):
+        others = order[place:]
+        common = np.ascontiguousarray((paired.scores[:, [a]] - paired.scores[:, others]).T)
+        rows = common
+        if paired.apart is not None:
+            rows = np.where(paired.apart[:, a, others].T, nan, common)
+        n_prompts = rows.shape[1]
+        # Those without a gap all at once: of many systems there are many pairs.
+        at_once = influence is None and n_prompts > 1
+        variances = rows.var(axis=1, ddof=1).tolist() if at_once else []
+        means = rows.mean(axis=1).tolist()
+        for i, b in enumerate(others):
+            if at_once and not isnan(means[i]):
+                mean = _mean_of_moments(means[i], variances[i], n_prompts)
+                yield a, b, mean, math.sqrt(variances[i])
+                continue
+            apart = None if influence is None else influence[:, a] - influence[:, b]
+            mean = sampled_mean(rows[i], apart, factors)
+            there = rows[i][~np.isnan(rows[i])]
+            if not len(there) and answered[:, [a, b]].all(axis=1).any():
+                shared = np.isnan(common[i]).all()
+                why = Reason.NO_SHARED_RATINGS if shared else Reason.NO_SHARED_JUDGES
+                mean = replace(mean, reason=why)
+            yield a, b, mean, float(there.std(ddof=1)) if len(there) > 1 else nan
 
 
 def _rank_ranges(

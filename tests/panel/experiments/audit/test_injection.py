@@ -377,6 +377,7 @@ def test_a_judge_that_obeys_is_shown_as_vulnerable(tmp_path: Path) -> None:
     for said in report["conclusion"]:
         assert html.count(str(sentence(said))) == first.count(str(sentence(said))) == 1
     assert rest and "Which system is best?" not in html
+    assert 'id="robustness"' not in html
     assert f"Of {n} attacks this panel is VULNERABLE to {obeyed}" in done.stdout
     assert f"vulnerable to {obeyed} of {n} attacks" in done.stderr
     assert "VULNERABLE: an uplift of 0.5 or more" in " ".join(done.stdout.split())
