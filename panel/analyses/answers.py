@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
@@ -321,46 +320,6 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
     except InputError as error:
         why = error.faults[0].found
         return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
-
-
-def personas_beside(
-    run: Run, plain: Run, rows: Sequence[tuple[int, int]], humans: Ratings | None = None
-) -> RunAnswer | None:
-    """Return the answer on personas from two runs: one of a panel, one of judges without a persona.
-
-    Args:
-        rows: of each response that both read the place among `run.items` and `plain.items`.
-        humans: people's ratings of the responses.
-
-    Returns:
-        None where the runs are no such two, or have other dimensions.
-    """
-    if not any(judge.has_persona for judge in run.judges):
-        run, plain, rows = plain, run, [(theirs, own) for own, theirs in rows]
-    panel = [judge for judge in run.judges if judge.has_persona]
-    if not panel or any(judge.has_persona for judge in plain.judges):
-        return None
-    if run.dimensions != plain.dimensions:
-        return None
-    numbers = [Counter(judge.model for judge in judges) for judges in (panel, plain.judges)]
-    if numbers[0] != numbers[1]:
-        # The mean of more judges has less noise, whoever they are.
-        why = "the runs have other models, or other numbers of judges"
-        return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why))
-    items = [run.items[own] for own, _ in rows]
-    both = Run(
-        items, run.titles, [*panel, *plain.judges], run.rubric, prices=run.prices, seed=run.seed
-    )
-    both.random = run.random
-    for source, places in zip((run, plain), zip(*rows, strict=True), strict=True):
-        both.take(source, places)
-    people = None
-    if humans is not None:
-        from persona_panel.analyses.on_page import RunWithPeople
-
-        people = RunWithPeople.of(both, humans)
-    command = command_line("compare", [folder_named(run), folder_named(plain)])
-    return replace(do_personas_add(both, people), command=command)
 
 
 def personas_beside_people(gain: Row, command: str = "") -> RunAnswer:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain
+from math import nan
 from pathlib import Path
 
 import numpy as np
 
-from persona_panel.analyses.answers import personas_beside
+from persona_panel.analyses.answers import do_personas_add, folder_named
 from persona_panel.analyses.comparison.conclusion import (
     compare_conclusion,
     runs_by_strata,
@@ -30,12 +32,15 @@ from persona_panel.analyses.comparison.scored_terms import (
     stratum_terms,
 )
 from persona_panel.analyses.inputs import RatingsSource, RunSource, input_name, opened_people
+from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.ratings import GivenScale
 from persona_panel.files.records import ColumnMapping
+from persona_panel.files.wording import command_line
 from persona_panel.results.answer import RunAnswer
 from persona_panel.results.conclusions.labels import called_by
+from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import are_preferences, dimension_labels, on_limits, unit_of
 from persona_panel.statistics.annotators import compared_advantages
 from persona_panel.statistics.core.arrays import (
@@ -47,7 +52,7 @@ from persona_panel.statistics.core.arrays import (
     rows_of,
 )
 from persona_panel.statistics.core.display import ALL, COMPOSITE
-from persona_panel.statistics.core.estimate import Difference
+from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.core.table import Ratings, RatingsOrigin
 from persona_panel.statistics.paired import (
@@ -216,7 +221,7 @@ class RunPair:
         if self.matched.compared == "texts":
             return None
         rows = [(pair.a_rows[0], pair.b_rows[0]) for pair in self.matched.pairs]
-        return personas_beside(self.a.run, self.b.run, rows, people)
+        return _on_personas(self.a.run, self.b.run, rows, people)
 
     @property
     def same_tests(self) -> list[str]:
@@ -296,6 +301,36 @@ class RunPair:
             float(whole.b[place]),
             float(whole.difference[place]),
         )
+
+
+def _on_personas(
+    run: Run, plain: Run, rows: Sequence[tuple[int, int]], humans: Ratings | None
+) -> RunAnswer | None:
+    """Return whether personas add anything, of a run of a panel and one of plain judges."""
+    if not any(judge.has_persona for judge in run.judges):
+        run, plain, rows = plain, run, [(theirs, own) for own, theirs in rows]
+    panel = [judge for judge in run.judges if judge.has_persona]
+    if not panel or any(judge.has_persona for judge in plain.judges):
+        return None
+    if run.dimensions != plain.dimensions:
+        return None
+    numbers = [Counter(judge.model for judge in judges) for judges in (panel, plain.judges)]
+    if numbers[0] != numbers[1]:
+        # The mean of more judges has less noise, whoever they are.
+        why = "the runs have other models, or other numbers of judges"
+        return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why))
+    items = [run.items[own] for own, _ in rows]
+    both = Run(
+        items, run.titles, [*panel, *plain.judges], run.rubric, prices=run.prices, seed=run.seed
+    )
+    both.random = run.random
+    for source, places in zip((run, plain), zip(*rows, strict=True), strict=True):
+        both.take(source, places)
+    people = None
+    if humans is not None:
+        people = RunWithPeople.of(both, humans)
+    command = command_line("compare", [folder_named(run), folder_named(plain)])
+    return replace(do_personas_add(both, people), command=command)
 
 
 def adjust(pairs: Sequence[RunPair]) -> None:
