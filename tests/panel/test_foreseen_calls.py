@@ -26,7 +26,6 @@ from persona_panel import (
 from persona_panel.calls.budget import NO_CAPS
 from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
 from persona_panel.experiments.audit.injection import (
-    audit_injection,
     injection_job,
     plan_injection,
 )
@@ -36,6 +35,7 @@ from persona_panel.files.definitions import load_definition
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.rubrics import JudgePrompt
 from persona_panel.testing import Answer, ScriptedServer, default_text, ok, serving
+from tests.helpers.audits import audit_injection
 from tests.helpers.plain_rubric import plain_rubric
 
 READERS = [

@@ -5,7 +5,7 @@ place, and what that shows.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -17,7 +17,6 @@ import orjson
 from numpy.typing import NDArray
 
 from persona_panel.analyses.run_summary import run_summary
-from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.experiments.audit.attacks import (
     UNSHOWN,
     Attack,
@@ -44,16 +43,15 @@ from persona_panel.files.errors import ConfigurationError, Fault, InputError, Ru
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.outputs import as_json, json_number, record_document, replace_file
 from persona_panel.files.responses import identified
-from persona_panel.graphs import Judgment, Response
+from persona_panel.graphs import Response
 from persona_panel.graphs.deliberation import step
-from persona_panel.models.event_loops import run_in_loop
 from persona_panel.planning.panel_plan import refuse_controls
 from persona_panel.results.conclusions.score import Judged, nothing_judged
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
 from persona_panel.rubrics import RealScale, Rubric
 from persona_panel.runs import executor
-from persona_panel.runs.output import RunOutput, sent_to_address
+from persona_panel.runs.output import RunOutput
 from persona_panel.runs.run import Run, judged_in
 from persona_panel.runs.run_remarks import demonstration_notice, run_remarks
 from persona_panel.runs.scale_limits import POINTS, unit_of_ratings
@@ -370,25 +368,6 @@ def injection_job(
         texts=f"{counted(plan.n_base, 'response')}, each alone, with {attacks} and with {controls}",
         peers=partial(with_plants, plants=plan.plants) if plan.plants else None,
     )
-
-
-def audit_injection(
-    panel: PanelPlan,
-    plan: AuditPlan,
-    *,
-    out: str | Path | RunOutput,
-    caps: Caps = NO_CAPS,
-    on_judgment: Callable[[Judgment], None] | None = None,
-) -> InjectionAudit:
-    """Score all responses of the plan, and write the run and injection.json; also where an event
-    loop is running. Raises PanelError as `Panel.ascore`."""
-
-    @sent_to_address
-    async def audit(*, out: str | Path | RunOutput) -> InjectionAudit:
-        run = await injection_job(panel, plan, out).run(caps, on_event=on_judgment)
-        return audited(panel, plan, run)
-
-    return run_in_loop(audit(out=out))
 
 
 def audited(panel: PanelPlan, plan: AuditPlan, run: Run) -> InjectionAudit:

@@ -32,11 +32,12 @@ from persona_panel import (
 )
 from persona_panel.analyses.run_summary import run_summary
 from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
-from persona_panel.experiments.audit.injection import audit_injection, plan_injection
+from persona_panel.experiments.audit.injection import plan_injection
 from persona_panel.files.definitions import load_definition
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.models.config import Price
 from persona_panel.testing import Answer, ScriptedServer, always, ok, serving, status
+from tests.helpers.audits import audit_injection
 
 PERSONAS = [
     Persona(id=name, label=name.title(), axis="own", description=f"You are {name}.")

@@ -25,7 +25,6 @@ from persona_panel.experiments.audit.attacks import (
 )
 from persona_panel.experiments.audit.injection import (
     InjectionAudit,
-    audit_injection,
     injection_job,
     plan_injection,
 )
@@ -34,6 +33,7 @@ from persona_panel.files.responses import load_responses
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.rubrics import Rubric, shipped
 from persona_panel.testing import Answer, ok, serving
+from tests.helpers.audits import audit_injection
 
 READERS = [
     Persona(id=name, label=name.title(), axis="own", description="You read closely.")

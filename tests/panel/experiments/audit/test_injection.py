@@ -22,7 +22,7 @@ from statsmodels.stats.multitest import multipletests
 
 from persona_panel import ModelConfig, Panel, load_responses, load_run
 from persona_panel.experiments.audit.attacks import Attack, shipped_responses
-from persona_panel.experiments.audit.injection import audit_injection, plan_injection
+from persona_panel.experiments.audit.injection import plan_injection
 from persona_panel.experiments.audit.uplift import (
     Injection,
     Rows,
@@ -37,6 +37,7 @@ from persona_panel.rubrics import Rubric
 from persona_panel.statistics.core.means import assured
 from persona_panel.testing import Answer, ok, serving, status
 from tests.helpers import forked
+from tests.helpers.audits import audit_injection
 from tests.helpers.command import COMMAND
 
 DIMENSIONS = (
