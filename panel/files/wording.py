@@ -14,8 +14,6 @@ from pathlib import Path
 
 from pydantic_core import ErrorDetails
 
-from persona_panel.statistics.core.display import counted
-
 _KINDS = (
     (stat.S_ISDIR, "a directory"),
     (stat.S_ISFIFO, "a pipe"),
@@ -76,7 +74,7 @@ def explain(detail: ErrorDetails) -> tuple[str, str]:
         wrong, _, right = str(context["error"]).partition("; ")
         return wrong, right or "a value without this fault"
     if kind in ("too_short", "too_long"):
-        return counted(len(value), "item"), _expected(detail)
+        return f"{len(value)} item{'s' * (len(value) != 1)}", _expected(detail)
     if kind == "union_tag_invalid":
         return shown(context["tag"]), _expected(detail)
     if kind == "string_type" and not isinstance(value, (Mapping, list)) and value is not None:
