@@ -1,4 +1,4 @@
-"""`persona-panel audit`: biases of a panel, and its resistance to prompt injection."""
+"""`persona-panel audit`: biases of a panel, its resistance to prompt injection, and languages."""
 
 from __future__ import annotations
 
@@ -10,13 +10,27 @@ from pathlib import Path
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.failures import NextStep, refusals, refusals_without_calls, status_of
+from persona_panel.cli.failures import (
+    COMPLETE,
+    INCOMPLETE,
+    NextStep,
+    refusals,
+    refusals_without_calls,
+    status_of,
+)
 from persona_panel.cli.help import PanelGroup
-from persona_panel.cli.job import carried_out
-from persona_panel.cli.options import column_mapping
+from persona_panel.cli.job import carried_out, dialogues_counted
+from persona_panel.cli.options import caps_of_a_command, column_mapping
 from persona_panel.cli.panel_options import PanelOptions, panel_options
 from persona_panel.cli.report import place_of
-from persona_panel.cli.run_options import AnswerOptions, RunOptions, batch_options, run_options
+from persona_panel.cli.run_options import (
+    AnswerOptions,
+    CallOptions,
+    RunOptions,
+    batch_options,
+    call_options,
+    run_options,
+)
 from persona_panel.files.secrets.visible import say, visible
 
 
@@ -173,3 +187,52 @@ def language(run: str, output: ResultOutput) -> None:
     from persona_panel.analyses.language import audit_language
 
     output.show(audit_language(run))
+
+
+@audit.command(
+    example="fr.yaml --model openai:gpt-5-mini",
+    short_help="Check a translation of the judges' words by back-translation.",
+)
+@click.argument("language", metavar="LANGUAGE")
+@click.option(
+    "--model",
+    "specs",
+    metavar="SPEC",
+    multiple=True,
+    required=True,
+    help="Model that translates back, provider:name; repeatable.",
+)
+@call_options(caps_of_a_command, "--model")
+@result_options("chrf[all,openai:gpt-5-mini] > 0.6", "missing[all,openai:gpt-5-mini] <= 0")
+@refusals
+def translation(
+    language: str, specs: tuple[str, ...], calling: CallOptions, output: ResultOutput
+) -> None:
+    """Check a translation of the judges' words by back-translation.
+
+    LANGUAGE is a YAML file of your own, as `library languages en` prints it, or one of `library
+    languages`. Each model translates every text back into English without seeing the original;
+    chrF, from 0 to 1, says how alike both are. The texts that are least alike are for you to read:
+    a low value may be another wording of the same meaning.
+
+    Exit status: 0; 1, a model gave no answer on some texts; 2, wrong input or configuration, no
+    model was called; 3, a requirement is not met.
+    """
+    from persona_panel.experiments.audit.translation import BackTranslation, translation_result
+    from persona_panel.experiments.dialogues import DialogueReply
+    from persona_panel.planning.languages import load_translation
+    from persona_panel.results.requirements.figures import Figure, result_figures
+
+    words = load_translation(language)
+    job = BackTranslation(words, [calling.model(spec) for spec in specs])
+
+    def planned() -> list[Figure]:
+        nothing: list[DialogueReply[str]] = [DialogueReply(None)] * len(job.texts)
+        return result_figures(translation_result(words.name, job.texts, {specs[0]: nothing}))
+
+    replies = carried_out(job, calling, output, planned, watch=dialogues_counted)
+    if replies is None:
+        return
+    failed = any(reply.error is not None for own in replies.values() for reply in own)
+    result = translation_result(words.name, job.texts, replies)
+    output.show(result, status=INCOMPLETE if failed else COMPLETE)

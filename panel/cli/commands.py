@@ -158,7 +158,10 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
         "cache": ("cli.cache", "Count, move or remove the answers in the cache."),
         "batch": ("cli.batch", "Look at the batches of a run, wait for them or cancel them."),
         "models": ("cli.library", "Show which models can be used here."),
-        "library": ("cli.library", "List or show what can be named: personas, rubrics, framings."),
+        "library": (
+            "cli.library",
+            "List or show personas, rubrics, framings, languages.",
+        ),
     },
 }
 """The commands by what a user wants."""

@@ -35,7 +35,7 @@ from persona_panel.rubrics.wording import scale_words
 
 @click.group(cls=PanelGroup, example="personas disciplinary")
 def library() -> None:
-    """List or show what can be named: personas, rubrics, framings, languages."""
+    """List or show personas, rubrics, framings, languages."""
 
 
 @library.command(example="disciplinary", short_help="List the persona sets, or show one.")
