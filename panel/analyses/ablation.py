@@ -51,6 +51,8 @@ _HOW_TO_READ = (
     "answered."
 )
 _NAMED = 3
+_ROUNDED_TAU = 0.99
+"""The figure below 1 in two digits."""
 _Figure = tuple[float, float, Difference]
 """A figure of the base, of the other panel, and their difference."""
 _COLUMNS = (
@@ -61,6 +63,7 @@ _COLUMNS = (
     Column("lead", "estimate", "lead", signed=True, p="cell", figure="lead", full=True),
     Column("tokens", "number", "tokens a\nresponse", digits=0, figure="tokens", full=True),
     Column("usd", "number", "$ a 1,000\nresponses", signed=True, figure="usd"),
+    Column("changes", "texts", "changes", full=True),
 )
 _VALUES = Column("base", "number", "base"), Column("value", "number", "panel")
 _PANELS = (
@@ -93,6 +96,10 @@ def ablation_result(
     """
     whys, opened = dict(failures), dict[str, OpenedRun]()
     for name, run in runs.items():
+        lacking = sum(run.coverage.missing.values())
+        if 2 * lacking > run.coverage.expected and run.coverage.scored:
+            whys[name] = missing_judgments(lacking, run.coverage.expected)
+            continue
         try:
             opened[name] = open_run(run)
         except InputError as error:
@@ -117,7 +124,7 @@ def ablation_result(
         for own, difference in zip(figures.values(), adjusted, strict=True):
             own[kind] = (*own[kind][:2], difference)
     rows = [
-        {"panel": name, "tau": _tau(pair)}
+        {"panel": name, "tau": _tau(pair), "changes": pair.matched.panel}
         | {kind: replace(own[2], a=name, b=base) for kind, own in figures[name].items()}
         | {kind: cost[1] - cost[0] for kind, cost in _costs(pair).items()}
         for name, pair in pairs.items()
@@ -130,6 +137,9 @@ def ablation_result(
     expected = sum(run.coverage.expected for run in runs.values())
     if lacking := sum(sum(run.coverage.missing.values()) for run in runs.values()):
         conclusion.append(f"{missing_judgments(lacking, expected)}.")
+    more = [more_than_named(name, pair.matched.panel) for name, pair in pairs.items()]
+    if more := list(filter(None, more)):
+        conclusion.append(f"{first_of(more, _NAMED)}.")
     if any(item.n_people == 1 for pair in pairs.values() for item in pair.people.values()):
         conclusion.append(ONE_PERSON)
     return Result(
@@ -142,6 +152,15 @@ def ablation_result(
         ],
         [_HOW_TO_READ],
     )
+
+
+def more_than_named(name: str, changes: Sequence[str]) -> str:
+    """Say what a panel `NAME=VALUE` changes, in `changes`, where that is more than it is called
+    after, or how judges are asked; "" where it is not."""
+    asked = any(each.startswith("elicitation") for each in changes)
+    if len(changes) < 2 and (not asked or name.startswith("elicitation")):
+        return ""
+    return f"{name} changes {' and '.join(changes)}"
 
 
 def differences_table(rows: Sequence[Mapping[str, Any]], chart: str = "score") -> Table:
@@ -280,6 +299,9 @@ def _conclusion(rows: Sequence[Mapping[str, Any]], unit: str) -> list[str]:
             -1,
             f"The ranking of responses changes{most} with {name}: τ_b with the base's is "
             f"{tau.number()}{in_brackets(tau.interval())}."
+            if number(tau.value) != number(1.0)
+            else f"The ranking of responses hardly changes: τ_b with the base's is above "
+            f"{number(_ROUNDED_TAU)}."
             if tau.value < 1
             else "No panel changes the ranking of responses: τ_b with the base's is 1.00.",
         )

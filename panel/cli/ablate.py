@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from persona_panel.cli.analysis_command import ResultOutput, result_options
-from persona_panel.cli.failures import refusals, status_of
+from persona_panel.cli.failures import NextStep, refusals, status_of
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out
 from persona_panel.cli.options import HumanReading, column_mapping, human_options, option
 from persona_panel.cli.panel_options import PanelOptions, panel_options
 from persona_panel.cli.run_options import RunOptions, run_options
+from persona_panel.planning.settings import varied_settings
 
 if TYPE_CHECKING:
     from persona_panel.cli.progress import ScoreProgress
@@ -32,11 +33,12 @@ if TYPE_CHECKING:
     metavar="NAME[=VALUE]",
     multiple=True,
     required=True,
-    help="What is varied, one at a time; repeatable. Names joined by commas stand for their usual "
-    "values: reasoning (reasons before ratings, or none), guidelines (each variant of the rubric, "
-    "and no rubric), personas (none), models (each alone). Any setting of a panel, and "
-    "temperature, takes values: replicates=3,5 or elicitation=holistic; of models, names joined "
-    "by + judge together.",
+    help="What is varied, one at a time; repeatable: "
+    + "; ".join(f"{name}={values}" for name, values in varied_settings().items())
+    + ". Several values are joined by commas: replicates=3,5. Without values, names joined by "
+    "commas stand for their usual ones: reasoning (before ratings, or none), guidelines (each "
+    "variant, and no rubric), personas (none: a judge without a persona, asked as often as all "
+    "personas together), models (each alone).",
 )
 @panel_options()
 @human_options(
@@ -68,7 +70,8 @@ def ablate(
 
     Against the base, response by response: the mean score, the agreement of the judges, the order
     of the responses, the lead of the best system, tokens and cost and, with --human, agreement
-    with people. A panel that cannot be run or compared ends none of the others.
+    with people. A panel that cannot be run or compared ends none of the others; one that lacks most
+    of its judgments is not compared. The answer is also in ablation.json of --out.
 
     Exit status: 0, all judgments are there; 1, judgments are missing, or a panel could not be run
     or compared; 2, wrong input or configuration, no model was called; 3, a requirement is not met;
@@ -93,6 +96,8 @@ def ablate(
     batch = ResponseFile(responses, limit=options.limit, mapping=mapping)
 
     from persona_panel.analyses.ablation import ablation_result, planned_ablation
+    from persona_panel.files.outputs import replace_file, writing
+    from persona_panel.files.wording import command_line
     from persona_panel.results.requirements.figures import result_figures
 
     job = Ablating(panels, batch, options.out, humans)
@@ -105,7 +110,14 @@ def ablate(
     result = ablation_result(BASE, done.runs, done.failures, humans, human or "")
     compared = len(result["differences"].rows)
     status = status_of(compared, complete=done.complete and compared == len(others))
-    output.show(replace(result, page=str(options.out.path)), status=status)
+    folder = options.out.folder
+    with writing(folder):
+        replace_file(folder / "ablation.json", result.text("json").encode())
+    follows = None
+    for name in [row["panel"] for row in result["differences"].rows][:1]:
+        two = [str(job.folders[each]) for each in (BASE, name)]
+        follows = NextStep(f"compare {BASE} with {name} in full", command_line("compare", two))
+    output.show(replace(result, page=str(options.out.path)), status=status, next_step=follows)
 
 
 def _by_panel(progress: ScoreProgress) -> Callable[[Any], None]:

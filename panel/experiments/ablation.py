@@ -7,25 +7,34 @@ caps.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
 from typing import TYPE_CHECKING, Any, get_args, get_origin
 
+from persona_panel.analyses.ablation import more_than_named
+from persona_panel.analyses.comparison.opened_run import panel_differences
 from persona_panel.analyses.run_summary import run_summary
 from persona_panel.calls.budget import NO_CAPS, NOTHING_SPENT, Amount, Caps, Spending
 from persona_panel.calls.rate_limiter import CallsState
 from persona_panel.files.errors import ConfigurationError, InputError, PanelError
+from persona_panel.files.outputs import file_names
 from persona_panel.files.wording import did_you_mean
 from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.graphs.records import controls_among
 from persona_panel.models.config import ModelConfig, total_cost, with_batches
 from persona_panel.personas import NO_PERSONA
 from persona_panel.planning.definitions import configured
-from persona_panel.planning.panel_plan import PanelPlan, manifest_of
-from persona_panel.planning.settings import PanelFile, declared_settings, split_variant
+from persona_panel.planning.panel_plan import PanelPlan, manifest_of, refuse_plain_repeats
+from persona_panel.planning.settings import (
+    PanelFile,
+    declared_settings,
+    split_variant,
+    varied_settings,
+)
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.rubrics import load_elicitation
 from persona_panel.runs.execution import CALLED, Execution, OnStart
 from persona_panel.runs.executor import Scoring
 from persona_panel.runs.folder import HeldRun
@@ -41,9 +50,6 @@ if TYPE_CHECKING:
 
 BASE = "base"
 """The panel with which the others are compared."""
-_BY_PAPERS = ("reasoning", "guidelines", "temperature")
-"""What the papers vary that is no setting of a panel by that name."""
-_NOT_VARIED = ("seed", "concurrency", "patience")
 
 
 def varied_panels(settings: Mapping[str, Any], vary: Sequence[str]) -> dict[str, PanelPlan]:
@@ -88,7 +94,7 @@ def _named(vary: Sequence[str]) -> list[tuple[str, list[str]]]:
         field, has_values, values = text.partition("=")
         those = [each for each in values.split(",") if each] if has_values else []
         named += [(each, those) for each in ([field] if has_values else field.split(","))]
-    known = [*_BY_PAPERS, *(name for name in PanelFile.model_fields if name not in _NOT_VARIED)]
+    known = list(varied_settings())
     named = [(field.strip().replace("-", "_"), values) for field, values in named]
     for field, _ in named:
         if field not in known:
@@ -106,8 +112,7 @@ def _usual_values(field: str, settings: Mapping[str, Any], base: PanelPlan) -> l
         case "personas" if base.personas != (NO_PERSONA,):
             values = ["none"]
         case "reasoning":
-            reasons = all(model.elicitation == "justified" for model in base.models)
-            values = ["none" if reasons else "yes"]
+            values = ["none" if _gives_reasons(base) else "yes"]
         case "guidelines":
             rubric, _ = _rubric_of(settings)
             values = [*_variants_of(rubric), "none"]
@@ -140,6 +145,8 @@ def _change(field: str, value: str, settings: Mapping[str, Any], base: PanelPlan
     """Return the arguments of `PanelPlan.of` that a value stands for."""
     match field, value:
         case "reasoning", "yes" | "none":
+            if _gives_reasons(base) == (value == "yes"):
+                return {}
             return _asked_by("justified" if value == "yes" else "dimensions", settings)
         case "reasoning", _:
             raise ConfigurationError(f"found {value!r}; expected yes or none")
@@ -150,6 +157,13 @@ def _change(field: str, value: str, settings: Mapping[str, Any], base: PanelPlan
             return {"rubric": f"{rubric}:{value}"}
         case "elicitation", _:
             return _asked_by(value, settings)
+        case "personas", "none":
+            # One judgment beside several would be compared for their number.
+            judges = len(base.judges) - len(controls_among(base.judges))
+            replicates = judges // len(base.models)
+            if replicates > 1:
+                refuse_plain_repeats(base.models, "leave out --vary personas=none")
+            return {"personas": value, "plain_judge": False, "replicates": replicates}
         case "temperature", _:
             changed = [
                 configured(model, {"temperature": float(value)}) for model in settings["models"]
@@ -168,6 +182,10 @@ def _change(field: str, value: str, settings: Mapping[str, Any], base: PanelPlan
                 return {"deliberation": Deliberation(rounds=rounds)}
             return {"deliberation": rules.model_copy(update={"rounds": rounds})}
     return {field: None if value == "none" and field == "prompt" else value}
+
+
+def _gives_reasons(plan: PanelPlan) -> bool:
+    return all(load_elicitation(model.elicitation).GIVES_REASONS for model in plan.models)
 
 
 def _asked_by(elicitation: str, settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -211,9 +229,10 @@ class Ablating(Job[Ablation]):
         humans: Ratings | None = None,
     ) -> None:
         self.output = out
+        self.folders = {name: out.folder / file for name, file in file_names(panels).items()}
         self.cells = {
             name: Scoring(
-                plan, responses, replace(out, path=out.folder / _folder_name(name)),
+                plan, responses, replace(out, path=self.folders[name]),
                 summary=run_summary, humans=humans if name == BASE else None,
             )
             for name, plan in panels.items()
@@ -223,12 +242,18 @@ class Ablating(Job[Ablation]):
         self.n_results = self.most_results = sum(cell.most_results for cell in self.cells.values())
         n = len(self.cells[BASE].batch)
         self.heading = f"{counted(n, 'response')} × {len(panels)} panels: {', '.join(panels)}"
+        base = manifest_of(panels[BASE])
+        changes = [
+            more_than_named(name, panel_differences(base, manifest_of(plan), (BASE, name)))
+            for name, plan in panels.items()
+        ]
+        self.notices = [f"{said}." for said in changes if said]
 
     def estimate(self) -> list[CostEstimate]:
         # By one prediction: what two panels ask alike is asked once.
         with predicted_calls() as predicted:
             return [
-                replace(each, model=f"{name} {each.model}")
+                replace(each, panel=name)
                 for name, cell in self.cells.items()
                 for each in cell.mode.estimate(cell.batch, predicted)
             ]
@@ -293,10 +318,6 @@ class Ablating(Job[Ablation]):
                 usd = total_cost(prices, spent.usage) or 0.0
                 others += Amount(usd, spent.tokens, spent.calls)
         return replace(caps, elsewhere=others)
-
-
-def _folder_name(name: str) -> str:
-    return re.sub(r"[^\w.+=-]+", "-", name)
 
 
 def _joined(states: list[Callable[[], CallsState]], on_start: OnStart | None) -> OnStart:

@@ -17,12 +17,14 @@ import errno
 import math
 import os
 import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
 from hashlib import blake2b, sha256
+from itertools import count
 from pathlib import Path
 from typing import IO, Any, Literal
 
@@ -369,3 +371,25 @@ def _is_same(first: Path, other: Path) -> bool:
         return first.samefile(other)
     except (OSError, ValueError):
         return False
+
+
+def file_names(things: Iterable[str]) -> dict[str, str]:
+    """Return by the name of each thing the name of its file or folder; those that would share one
+    are numbered.
+
+    >>> file_names(["a/b", "a:b"])
+    {'a/b': 'a-b-no-1', 'a:b': 'a-b-no-2'}
+    """
+    plain = {
+        thing: "".join(char if char.isalnum() or char in "-_.+=" else "-" for char in thing)
+        for thing in things
+    }
+    # Some file systems take large and small letters for the same.
+    n = Counter(name.lower() for name in plain.values())
+    taken, names = set(n), dict[str, str]()
+    for thing, name in plain.items():
+        numbered = (f"{name}-no-{number}" for number in count(1))
+        free = (item for item in numbered if item.lower() not in taken)
+        names[thing] = name if n[name.lower()] == 1 else next(free)
+        taken.add(names[thing].lower())
+    return names

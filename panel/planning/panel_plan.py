@@ -122,10 +122,12 @@ def refuse_repeats(models: Sequence[BoundModel], replicates: int) -> None:
             )
 
 
-def refuse_plain_repeats(models: Sequence[BoundModel]) -> None:
+def refuse_plain_repeats(
+    models: Sequence[BoundModel], otherwise: str = "leave the plain judge out (--no-plain-judge)"
+) -> None:
     """Refuse replicates of a judge without a persona that cannot differ as much as any two answers
-    of the model do: they are compared with personas. Raises ConfigurationError: a model would give
-    nearly the same ratings each time."""
+    of the model do: they are compared with personas. `otherwise`: what would do besides. Raises
+    ConfigurationError: a model would give nearly the same ratings each time."""
     for bound in models:
         if bound.repeats or bound.temperature == 0:
             why = f"{bound.id} at temperature 0 gives the same answer"
@@ -137,7 +139,7 @@ def refuse_plain_repeats(models: Sequence[BoundModel]) -> None:
             f"a plain judge is asked as often as there are personas, and {why} every time, so that "
             "personas would be compared with one judgment counted several times; set a temperature "
             "above 0 for the model in a panel file and use an elicitation that reads its text, "
-            "such as 'dimensions', or leave the plain judge out (--no-plain-judge)"
+            f"such as 'dimensions', or {otherwise}"
         )
 
 

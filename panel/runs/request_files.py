@@ -8,10 +8,8 @@ import gzip
 import re
 import zlib
 from codecs import BOM_UTF8
-from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field
-from itertools import count
 from pathlib import Path
 from typing import NamedTuple, NoReturn
 
@@ -23,7 +21,7 @@ from persona_panel.calls.budget import Caps
 from persona_panel.calls.caller import Caller, CallerFactory, without_keys
 from persona_panel.files.errors import Fault, InputError, RunFolderError
 from persona_panel.files.limits import TooMuchUnpacked, unpacked_file
-from persona_panel.files.outputs import make_private_folder, replace_file, writing
+from persona_panel.files.outputs import file_names, make_private_folder, replace_file, writing
 from persona_panel.files.wording import shown
 from persona_panel.models.batches import LONGEST_ROW, BatchAnswer, BatchApi
 from persona_panel.models.client import CallError, is_another_model
@@ -294,7 +292,7 @@ def _write(caller: BatchCaller, wanted: Mapping[str, WantedRows], to: Path) -> t
     for old in to.glob(f"{_REQUESTS}*.jsonl"):
         if _is_ours(old, fields):
             old.unlink()
-    files, names = [], _file_names(wanted)
+    files, names = [], file_names(wanted)
     for model, rows in wanted.items():
         api = caller.apis[model]
         for number, part in enumerate(parts_of(rows.sizes, api.most_rows, api.most_bytes), start=1):
@@ -323,20 +321,3 @@ def _is_ours(path: Path, fields: Collection[Set[str]]) -> bool:
                 return False
         # Of an empty file it is not known what it was for.
         return lines.tell() > 0
-
-
-def _file_names(models: Iterable[str]) -> dict[str, str]:
-    """Return a file's name for each model; those that would share one are numbered."""
-    plain = {
-        model: "".join(char if char.isalnum() or char in "-_." else "-" for char in model)
-        for model in models
-    }
-    # Some file systems take large and small letters for the same.
-    n = Counter(name.lower() for name in plain.values())
-    taken, names = set(n), dict[str, str]()
-    for model, name in plain.items():
-        numbered = (f"{name}-model-{number}" for number in count(1))
-        free = (item for item in numbered if item.lower() not in taken)
-        names[model] = name if n[name.lower()] == 1 else next(free)
-        taken.add(names[model].lower())
-    return names

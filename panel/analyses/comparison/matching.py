@@ -77,7 +77,7 @@ def match_runs(a: OpenedRun, b: OpenedRun) -> Matched:
         for key in a.texts
         if key[0] in shared and key in b.texts and a.texts[key].text == b.texts[key].text
     ]
-    panel = panel_differences(a, b)
+    panel = panel_differences(a.document, b.document, (a.name, b.name))
     versions = version_differences(a, b)
     keys = [[key for key in item.texts if key[0] in shared] for item in (a, b)]
     if same and (panel or len(same) in map(len, keys)):

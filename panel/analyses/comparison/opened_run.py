@@ -163,11 +163,12 @@ _HOW_MANY = frozenset({"replicates", "plain_judge", "seed"})
 """Settings that do not change how a judge is asked."""
 
 
-def panel_differences(a: OpenedRun, b: OpenedRun) -> list[str]:
-    """Say what makes the two panels two; nothing where the same panel judged twice."""
-    first, second = a.document, b.document
-    result = [*_rubrics(a, b)]
-    runs = a.name, b.name
+def panel_differences(
+    first: Mapping[str, Any], second: Mapping[str, Any], runs: tuple[str, str]
+) -> list[str]:
+    """Say what makes two panels two, by their runs' run.json and names; nothing where the same
+    panel judged twice."""
+    result = [*_rubrics(first, second)]
     result += _named("persona", first["personas"], second["personas"], runs)
     result += _models(first["models"], second["models"], runs)
     switches = [_switches(document) for document in (first, second)]
@@ -231,8 +232,8 @@ def _settings(model: Mapping[str, Any]) -> dict[str, Any]:
     return {"model": model.get("model"), **model.get("parameters", {})}
 
 
-def _rubrics(a: OpenedRun, b: OpenedRun) -> Iterable[str]:
-    first, second = (item.document["rubric"] for item in (a, b))
+def _rubrics(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterable[str]:
+    first, second = a["rubric"], b["rubric"]
     if first == second:
         return
     ids = [printable(str(item.get("id"))) for item in (first, second)]

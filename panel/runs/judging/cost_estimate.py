@@ -136,7 +136,7 @@ class CostEstimate:
     deliberates, what stands behind a probability. `reasoning_tokens`, part of `output_tokens`, is
     the most that a model which reasons may use for thinking. `tokenizer` says how tokens were
     counted. `usd` is None where the price is not known; `prices_as_of` is the date of the package's
-    table where it is by that.
+    table where it is by that. `panel` is empty where there is only one.
     """
 
     model: str
@@ -151,6 +151,7 @@ class CostEstimate:
     tokenizer: str
     usd: float | None
     prices_as_of: str | None = None
+    panel: str = ""
 
 
 _MARK = re.compile(rf"\b[0-9a-f]{{{MARK_DIGITS}}}\b")
@@ -401,14 +402,22 @@ def cost_result(estimates: Sequence[CostEstimate]) -> Result:
         Column("prices_as_of", "text"),
         Column("tokenizer", "text"),
     )
+    keys = [Key("model", "model")]
+    if any(estimate.panel for estimate in estimates):
+        keys.insert(0, Key("panel", "panel"))
     models = Table(
         "models",
-        (Key("model", "model"),),
+        tuple(keys),
         columns,
-        [row_of(estimate, columns, model=estimate.model) for estimate in estimates],
+        [
+            row_of(estimate, columns, **{key.name: getattr(estimate, key.name) for key in keys})
+            for estimate in estimates
+        ],
         "Estimated calls and cost",
     )
-    unknown = ", ".join(estimate.model for estimate in estimates if estimate.usd is None)
+    unknown = ", ".join(
+        dict.fromkeys(estimate.model for estimate in estimates if estimate.usd is None)
+    )
     return Result(
         "cost",
         [_total(estimates)],

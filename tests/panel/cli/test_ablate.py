@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import time
 from collections import Counter
 from collections.abc import Mapping
@@ -18,8 +19,11 @@ import krippendorff
 import pytest
 from scipy import stats
 
+from benchmarks.papers import rows
 from persona_panel import load_run
+from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.testing import Answer, ScriptedServer, ok, serving, status
+from persona_panel.testing.scripted_model import default_text, stable_hash
 from tests.helpers import forked
 from tests.helpers.command import COMMAND, Command
 from tests.helpers.results import concluded_in
@@ -99,8 +103,9 @@ def differences(stdout: str) -> dict[str, dict[str, Any]]:
 
 def test_every_difference_is_that_of_the_script(command: Command, tmp_path: Path) -> None:
     """Without personas the better system has 2 more on every other prompt: the mean score rises by
-    0.5 and the lead by 1, with Student's interval; with reasons the judges agree, and nothing else
-    changes; without a rubric the order is reversed."""
+    0.5 and the lead by 1, with Student's interval, and its replicates, as many as personas, agree;
+    with reasons the judges agree, and nothing else changes; without a rubric the order is the
+    reverse."""
     with serving(judged) as server:
         panel_file(tmp_path, server)
         vary = ("--vary", "personas,reasoning", "--vary", "guidelines=none")
@@ -108,7 +113,7 @@ def test_every_difference_is_that_of_the_script(command: Command, tmp_path: Path
         assert done.returncode == 0, done.stderr
         calls = len(server.calls)
         shown = ablate(command, *vary)
-        assert len(server.calls) == calls == 24 * (2 + 1 + 2 + 2)
+        assert len(server.calls) == calls == 24 * (2 + 2 + 2 + 2)
     rows = differences(done.stdout)
     assert [*rows] == ["personas=none", "reasoning=yes", "guidelines=none"]
     plain, reasons, free = rows.values()
@@ -121,7 +126,6 @@ def test_every_difference_is_that_of_the_script(command: Command, tmp_path: Path
         assert row["p"] == pytest.approx(2 * stats.t.sf(mean / error, PROMPTS - 1))
     # The others change neither on any prompt: there is one test of each, and no adjustment.
     assert plain["lead"]["p_adjusted"] == plain["lead"]["p"]
-    assert "fewer than two raters" in plain["agreement"]["reason"]
     assert plain["tau"]["value"] == reasons["tau"]["value"] == 1
     assert free["tau"]["value"] == -1
     said = " ".join(json.loads(done.stdout)["conclusion"])
@@ -131,15 +135,23 @@ def test_every_difference_is_that_of_the_script(command: Command, tmp_path: Path
     # Of ratings (5, 7) and (3, 5); with reasons both judges say 6, or 4.
     base = krippendorff.alpha([[5, 3] * PROMPTS, [7, 5] * PROMPTS], level_of_measurement="ordinal")
     assert reasons["agreement"]["value"] == pytest.approx(1 - base)
-    # One judge in place of two, who reads no persona: fewer than half of the tokens.
+    assert plain["agreement"]["value"] == pytest.approx(1 - base)
+    # No persona is read.
     assert plain["tokens"] < 0 < reasons["tokens"]
+    # What else changes is said before a call and with the answer.
+    assert plain["changes"] == ["personas (strict, mild; none)", "replicates (1; 2)"]
+    assert "reasoning=yes changes elicitation (dimensions; justified)" in said
+    assert "guidelines=none changes elicitation (dimensions; unguided)." in done.stderr
+    # The answer is kept; the runs are there to be compared.
+    assert json.loads((tmp_path / "run" / "ablation.json").read_text()) == json.loads(done.stdout)
+    assert "persona-panel compare run/base run/personas=none" in shown.stderr
     assert "score is 0.50 points higher with personas=none" in concluded_in(shown.stdout)
     assert "most with guidelines=none: τ_b with the base's is −1.00" in concluded_in(shown.stdout)
     assert len(shown.stdout.splitlines()) <= 24
     # Each is a run like any other.
     agreed = command("agree", "run/base", "--resamples", "0", "--json")
     assert agreed.returncode == 0, agreed.stderr
-    assert load_run(tmp_path / "run" / "personas=none").coverage.scored == 24
+    assert load_run(tmp_path / "run" / "personas=none").coverage.scored == 48
     again = command("compare", "run/base", "run/personas=none", "--json")
     composite = json.loads(again.stdout)["tables"]["differences"][0]
     assert composite["difference"]["low"] == pytest.approx(plain["score"]["low"])
@@ -178,7 +190,7 @@ def test_one_estimate_counts_what_two_panels_ask_alike_once(
         assert made.returncode == 0, made.stderr
         assert len(server.calls) == 24 * 2 * 4
     rows = json.loads(done.stdout)["tables"]["models"]
-    assert {row["model"].split()[0]: row["calls"] for row in rows} == {
+    assert {row["panel"]: row["calls"] for row in rows} == {
         "base": 48, "replicates=2": 48, "replicates=3": 48, "guidelines=novice": 48,
     }  # fmt: skip
     assert "would stop before its end at --max-calls 100: it takes at least 192" in done.stderr
@@ -192,13 +204,16 @@ def test_one_cap_is_of_all_panels(command: Command, tmp_path: Path) -> None:
         vary = ("--vary", "personas,reasoning")
         first = ablate(command, *vary, "--max-calls", "60")
         assert len(server.calls) == 60
-        assert first.returncode == 1, first.stderr
+        # 36 of 48 of it are missing: no figure is of the rest.
+        said = "Not compared: personas=none (36 of 48 judgments are missing)"
+        assert said in concluded_in(first.stdout)
+        assert first.returncode == 4, first.stderr
         ablate(command, *vary, "--max-calls", "60")
         assert len(server.calls) == 60
-        # 48 of the base, 24 without personas, 48 with reasons.
-        whole = ablate(command, *vary, "--max-calls", "120")
+        # 48 of the base, as many without personas and with reasons.
+        whole = ablate(command, *vary, "--max-calls", "144")
         assert whole.returncode == 0, whole.stderr
-        assert len(server.calls) == 120
+        assert len(server.calls) == 144
     said = (tmp_path / "run" / "reasoning=yes" / "summary.json").read_text()
     assert json.loads(said)["coverage"]["missing"] == {}
 
@@ -214,7 +229,7 @@ def test_a_second_ablation_in_the_folder_is_refused(tmp_path: Path) -> None:
         panel_file(tmp_path, server)
         command = [
             COMMAND, "ablate", "in.jsonl", "--panel", "panel.yaml", "--vary", "personas",
-            "--max-calls", "72", "--out", "run",
+            "--max-calls", "96", "--out", "run",
         ]  # fmt: skip
         first = forked.begun(command, tmp_path, os.environ, output)
         until = time.monotonic() + 60
@@ -224,7 +239,7 @@ def test_a_second_ablation_in_the_folder_is_refused(tmp_path: Path) -> None:
         with (tmp_path / "second").open("wb") as second:
             assert forked.begun(command, tmp_path, os.environ, second).wait(60) != 0
         assert first.wait(60) == 0
-        assert len(server.calls) == 72
+        assert len(server.calls) == 96
     assert "another run is writing to" in (tmp_path / "second").read_text()
 
 
@@ -266,9 +281,120 @@ def test_killed_and_resumed_no_call_is_made_twice(tmp_path: Path) -> None:
         made = len(server.calls)
         assert forked.begun(command, tmp_path, os.environ, output).wait(60) == 0
         assert len(server.calls) == made
-    assert len(counts) == 120
+    # Replicates of a plain judge are asked in the same words.
+    assert sum(counts.values()) == made
     # Two kills, each with eight calls in flight.
-    assert made - 120 <= 2 * 8
+    assert 144 <= made <= 144 + 2 * 8
+
+
+def test_stopped_in_the_second_panel_the_same_command_goes_on(tmp_path: Path) -> None:
+    """Ctrl-C while the panel without personas judges: the command says how to go on; then no call
+    is made twice, and the answer is that of an ablation that nothing stopped."""
+
+    def slow(number: int, payload: Mapping[str, Any]) -> Answer:
+        return replace(judged(number, payload), wait_s=0.02)
+
+    answers = []
+    with serving(slow) as server:
+        panel_file(tmp_path, server)
+        for out, stops in (("stopped", True), ("whole", False)):
+            command = [
+                COMMAND, "ablate", "in.jsonl", "--panel", "panel.yaml", "--out", out,
+                "--vary", "personas,reasoning",
+            ]  # fmt: skip
+            before = len(server.calls)
+            env = {**os.environ, "PERSONA_PANEL_CACHE": str(tmp_path / f"cache-{out}")}
+            with (tmp_path / "output").open("wb") as output:
+                process = forked.begun(command, tmp_path, env, output)
+                if stops:
+                    until = time.monotonic() + 60
+                    while len(server.calls) < 60:
+                        assert time.monotonic() < until
+                        time.sleep(0.002)
+                    process.send_signal(signal.SIGINT)
+                    assert process.wait(60) == 130
+                    assert "The same command continues" in (tmp_path / "output").read_text()
+                    assert len(server.calls) < 100
+                    process = forked.begun(command, tmp_path, env, output)
+                assert process.wait(60) == 0
+            # Calls in flight when it is stopped are given up.
+            assert 144 <= len(server.calls) - before <= 144 + 8 * stops
+            answers.append(json.loads((tmp_path / out / "ablation.json").read_text()))
+    assert answers[0] == answers[1]
+
+
+def ablations_of_papers() -> list[str]:
+    """Return the ablations in the rows of the papers, as commands or in notes."""
+    texts = [f"{row.get('command')}`{row.get('note')}" for page in rows().values() for row in page]
+    return [each for text in texts for each in re.findall(r"persona-panel (ablate [^`]+)", text)]
+
+
+def test_every_setting_that_papers_vary_is_among_their_rows() -> None:
+    """Reasons, guidelines, runs, personas, ensembles, and one rating with and without a rubric."""
+    varied = {re.search(r"--vary (\S+)", each)[1] for each in ablations_of_papers()}  # type: ignore[index]
+    assert varied == {
+        "reasoning", "reasoning,guidelines", "replicates=3,5", "personas", "models=A+B,C+D",
+        "elicitation=holistic,unguided",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("row", ablations_of_papers())
+def test_each_ablation_of_a_paper_is_one_command(
+    command: Command, tmp_path: Path, row: str
+) -> None:
+    """Every panel has all of its judgments, and is compared."""
+
+    def judge(number: int, payload: Mapping[str, Any]) -> Answer:
+        asked = json.dumps(payload["messages"])
+        if "scratchpad" not in asked:
+            return ok(default_text(payload) if "response_format" in payload else "2")
+        rubric = re.search(r"--rubric (\S+)", row)
+        ids = [each.id for each in resolve_rubric(rubric[1] if rubric else "scrub").dimensions]
+        said = json.dumps({each: 1 + stable_hash([asked, each]) % 3 for each in ids})
+        return ok(f"<scratchpad>So.</scratchpad>{said}")
+
+    texts = [json.loads(line) for line in (tmp_path / "in.jsonl").read_text().splitlines()]
+    ratings = [
+        f"{text['id']},{rater},{n % 3 + 1}" for n, text in enumerate(texts) for rater in "xy"
+    ]
+    (tmp_path / "people.csv").write_text("\n".join(["item,rater,score", *ratings]) + "\n")
+    with serving(judge) as server:
+        spec = f"openai:{{}}@{server.base_url}"
+        row = row.replace("RESPONSES", "in.jsonl")
+        row = re.sub(r"\b(RATINGS|RANKS)\b", "people.csv", row)
+        row = re.sub(r"(?<=[ =+,])[A-D]\b", lambda name: spec.format(name[0].lower()), row)
+        more = [] if "--model" in row else ["--model", spec.format("judge")]
+        done = command(*row.split(), *more, "--out", "run", "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert not [each for each in document["tables"]["panels"] if each["reason"]]
+    assert len(document["tables"]["differences"]) == len(document["tables"]["panels"]) - 1 > 0
+
+
+def test_two_panels_never_share_a_folder(command: Command, tmp_path: Path) -> None:
+    """Two files whose paths differ by a sign alone have a folder each."""
+    for name in ("a-b.yaml", "a/b.yaml"):
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(RUBRIC.replace("How good", f"By {name} how good"))
+    with serving(judged) as server:
+        panel_file(tmp_path, server)
+        done = ablate(command, "--vary", "rubric=a-b.yaml,a/b.yaml")
+        assert done.returncode == 0, done.stderr
+        assert len(server.calls) == 24 * 2 * 3
+    folders = sorted(path.name for path in (tmp_path / "run").iterdir() if path.is_dir())
+    assert folders == ["base", "rubric=a-b.yaml-no-1", "rubric=a-b.yaml-no-2"]
+
+
+def test_personas_are_not_compared_with_one_judgment_counted_twice(
+    command: Command, tmp_path: Path
+) -> None:
+    """At temperature 0 as many judgments without a persona as with one would be the same one."""
+    with serving(judged) as server:
+        panel_file(tmp_path, server)
+        done = ablate(command, "--vary", "personas", "--option", "temperature=0")
+        assert not server.calls
+    assert done.returncode == 2
+    assert "leave out --vary personas=none" in done.stderr
 
 
 @pytest.mark.parametrize(
@@ -281,6 +407,7 @@ def test_killed_and_resumed_no_call_is_made_twice(tmp_path: Path) -> None:
         ("replicates=many", "replicates: found"),
         ("guidelines=expert", "no variant 'expert'"),
         ("models", "--vary models needs values"),
+        ("reasoning=none", "changes nothing: the panel has these values already"),
     ],
 )
 def test_what_cannot_be_varied_is_refused(

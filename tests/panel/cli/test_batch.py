@@ -168,7 +168,7 @@ def test_what_follows_from_answers_is_written_out(texts: str, server: ScriptedSe
 def test_models_whose_file_names_would_be_the_same(tmp_path: Path, server: ScriptedServer) -> None:
     """Three models that differ by a sign or a letter's size have a file of requests each, also
     where another is called as a numbered file is; none is lost."""
-    names = ("a/b", "a:b", "A-b", "a-b-model-1")
+    names = ("a/b", "a:b", "A-b", "a-b-no-1")
     models = [ModelConfig(model=f"openai:{name}", base_url=server.base_url) for name in names]
     personas = [Persona(id="ann", label="Ann", axis="own", description="You are Ann.")]
     text = Response(id="r", prompt="Why?", text="So.", system="s")
