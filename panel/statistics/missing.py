@@ -27,7 +27,7 @@ from persona_panel.statistics.core.estimate import LEVEL, Difference
 from persona_panel.statistics.core.means import PairedScores, critical_t, within_judges
 from persona_panel.statistics.core.ranking import Limits, SampledMean, influence_of, sampled_mean
 
-_DRAWS = 1999
+_DRAWS, _CELLS = 1999, 500_000
 _HALVINGS = 20
 _STEPS = 64
 
@@ -248,16 +248,18 @@ def _dependence(counts: Array, scores: Array) -> tuple[float, float, float]:
     least = observed * (1 - 1e-9)
     extreme = np.ones(2)
     rng = np.random.default_rng(0)
-    for _ in range(_DRAWS):
-        extreme += statistics(_permuted(rng, about, there)) >= least
+    at_once = max(1, _CELLS // about.size)
+    for begun in range(0, _DRAWS, at_once):
+        drawn = _permuted(rng, about, there, min(at_once, _DRAWS - begun))
+        extreme += (statistics(drawn) >= least).sum(axis=0)
     p_system, p_scores = (extreme / (_DRAWS + 1)).tolist()
     return p_system, p_scores if np.abs(level).max() else nan, slope
 
 
-def _permuted(rng: np.random.Generator, values: Array, there: Mask) -> Array:
-    """Return the values of each row that are there in another order."""
-    order = np.argsort(np.where(there, rng.random(values.shape), inf), axis=1)
-    places = np.argsort(~there, axis=1, kind="stable")
-    result = np.zeros_like(values)
-    np.put_along_axis(result, places, np.take_along_axis(values, order, axis=1), axis=1)
+def _permuted(rng: np.random.Generator, values: Array, there: Mask, n: int) -> Array:
+    """Return the values of each row that are there in n other orders, `(n, prompts, systems)`."""
+    result = np.zeros((n, *values.shape))
+    order = np.argsort(np.where(there, rng.random(result.shape), inf), axis=-1)
+    places = np.argsort(~there, axis=-1, kind="stable")[None]
+    np.put_along_axis(result, places, np.take_along_axis(values[None], order, axis=-1), axis=-1)
     return result
