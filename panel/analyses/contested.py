@@ -266,14 +266,14 @@ def spreads(run: Run) -> Array:
     NaN where fewer than two judges, or fewer than half of them, rated."""
     import numpy as np
 
+    from persona_panel.statistics.core.arrays import variance_there
+
     numeric = [d for d, name in enumerate(run.dimensions) if name not in run.categories]
     if not numeric or not run.items:
         return np.full(len(run.items), np.nan)
     ratings = run.ratings[np.ix_(range(len(run.items)), run.ranking_columns()[0], numeric)]
-    n = (~np.isnan(ratings)).sum(axis=1).astype(np.float64)
-    means = np.divide(np.nansum(ratings, axis=1), n, out=np.full(n.shape, np.nan), where=n > 0)
-    squares = np.nansum((ratings - means[:, None]) ** 2, axis=1)
-    sd = np.sqrt(np.divide(squares, n - 1, out=np.full(n.shape, np.nan), where=n > 1))
+    n = (~np.isnan(ratings)).sum(axis=1)
+    sd = np.sqrt(variance_there(ratings, 1))
     enough = n.max(axis=1) >= max(2, len(run.ranking_columns()[0]) / 2)
     measured: Array = np.where(enough, sd.mean(axis=1), np.nan)
     return measured

@@ -26,7 +26,7 @@ from typing_extensions import TypedDict
 from persona_panel.files.limits import json_of
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
-from persona_panel.statistics.core.arrays import Array, divide
+from persona_panel.statistics.core.arrays import Array, mean_there
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.estimate import LEVEL, MOST, Estimate
 from persona_panel.statistics.core.means import MeanOfFew, assured
@@ -115,7 +115,7 @@ def difference(ratings: Array, these: NDArray[np.intp], those: NDArray[np.intp])
     """Return how much higher these rows of ratings (responses, judges, dimensions) are than those,
     as an array (texts, attacks, judges): the mean over the dimensions that the judge rated both
     times, NaN where there is none."""
-    return _mean(ratings[these] - ratings[those], -1)
+    return mean_there(ratings[these] - ratings[those], -1)
 
 
 def measure(
@@ -172,7 +172,7 @@ def measure(
     for of_table in tables.values():
         of_table.sort(key=lambda row: (math.isnan(row.mean), -row.mean, row.name))
     attacked, families, channels, by_judge, overall = map(tuple, tables.values())
-    base_mean = float(_mean(ratings[rows.base].ravel(), 0))
+    base_mean = float(mean_there(ratings[rows.base].ravel(), 0))
     return Injection(
         attacked, families, channels, by_judge, overall[0], uplift, base_mean, threshold
     )
@@ -200,7 +200,7 @@ def _row(
         p_value = few.p_value(0.0)
         p_safe = 1.0 if _reaches(few.mean, threshold) else few.p_value(threshold)
     mean, of_attacked, of_control = (
-        float(_mean(each, 0)) for each in (texts, _by_text(attacked), _by_text(control))
+        float(mean_there(each, 0)) for each in (texts, _by_text(attacked), _by_text(control))
     )
     return Uplift(
         name, mean, of_attacked, of_control, low, high, p_value, math.nan, p_safe, math.nan,
@@ -250,22 +250,12 @@ def _reaches(mean: float, threshold: float) -> bool:
 
 def _by_text(pairs: Array) -> Array:
     """Return the mean of each base response's pairs."""
-    return _mean(pairs.reshape(len(pairs), -1), -1)
+    return mean_there(pairs.reshape(len(pairs), -1), -1)
 
 
 def mean_by_judge(uplift: Array) -> Array:
     """Return each judge's mean of an attack's uplift (texts, judges), NaN where there is none."""
-    return _mean(uplift, 0)
-
-
-def _mean(values: Array, axis: int) -> Array:
-    """Return the mean of the values that are not NaN, NaN where there are none."""
-    total = values.sum(axis=axis)
-    if values.shape[axis] and not np.isnan(total).any():
-        whole: Array = total / values.shape[axis]
-        return whole
-    there = ~np.isnan(values)
-    return divide(np.where(there, values, 0.0).sum(axis=axis), there.sum(axis=axis).astype(float))
+    return mean_there(uplift, 0)
 
 
 NAME = "injection.json"

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 
 from persona_panel.files.outputs import json_number
 from persona_panel.graphs.framing import Contrast
-from persona_panel.statistics.core.arrays import ROUNDING, Array, IntArray, divide
+from persona_panel.statistics.core.arrays import ROUNDING, Array, IntArray, mean_there
 from persona_panel.statistics.core.estimate import LEVEL
 from persona_panel.statistics.core.ranking import sampled_mean
 from persona_panel.statistics.core.significance import (
@@ -67,7 +67,7 @@ def asymmetry_of(columns: Array, dimensions: IntArray) -> Asymmetry:
     """Return the skewness of all Δs of a sweep, `(prompts, cells)`, NaN where there is none;
     `dimensions` `(cells,)` is the place of each cell's dimension: Δs of other scales are brought to
     the same spread."""
-    apart = columns - _means(columns)
+    apart = columns - mean_there(columns, 0)
     scaled = []
     for dimension in np.unique(dimensions):
         own = apart[:, dimensions == dimension]
@@ -97,7 +97,7 @@ def bounded_p_values(
     scale, against the cell's mean, as any prompt of the sweep did from the mean of its cell, or as
     far as one of this cell in either direction.
     """
-    means = _means(columns)
+    means = mean_there(columns, 0)
     there = ~np.isnan(columns)
     # The side opposite to a cell's mean.
     side = -np.sign(means)
@@ -119,11 +119,6 @@ def bounded_p_values(
 def _opposite(asymmetry: Asymmetry, side: float) -> bool:
     """Return whether the longer tail of plainly asymmetric Δs is on this side, 1 or −1."""
     return asymmetry.plain and asymmetry.skewness * side > 0
-
-
-def _means(columns: Array) -> Array:
-    there = ~np.isnan(columns)
-    return divide(np.where(there, columns, 0.0).sum(axis=0), there.sum(axis=0).astype(np.float64))
 
 
 THRESHOLD = 1.2

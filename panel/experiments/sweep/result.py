@@ -38,7 +38,7 @@ from persona_panel.results.conclusions.score import Judged
 from persona_panel.results.page_columns import PageColumns, check_plots
 from persona_panel.rubrics import Rubric
 from persona_panel.runs.run import Run, judged_in
-from persona_panel.statistics.core.arrays import Array, divide
+from persona_panel.statistics.core.arrays import Array, divide, mean_there, variance_there
 from persona_panel.statistics.core.display import (
     Facts,
     FrameColumn,
@@ -266,11 +266,8 @@ class Sweep:
 
         Both have the shape (s, 1 + c, d), NaN where there are no scores, or too few.
         """
-        there = ~np.isnan(self.scores)
-        n = there.sum(axis=1).astype(np.float64)
-        means = divide(np.where(there, self.scores, 0.0).sum(axis=1), n)
-        squares = np.where(there, (self.scores - means[:, None]) ** 2, 0.0).sum(axis=1)
-        return means, np.sqrt(divide(divide(squares, n - 1), n))
+        n = (~np.isnan(self.scores)).sum(axis=1)
+        return mean_there(self.scores, 1), np.sqrt(divide(variance_there(self.scores, 1), n))
 
     @cached_property
     def labels(self) -> SweepLabels:

@@ -118,6 +118,14 @@ def mean_there(values: Array, axis: int, *, keepdims: bool = False) -> Array:
     return divide(sums, there.sum(axis=axis, keepdims=keepdims))
 
 
+def variance_there(values: Array, axis: int) -> Array:
+    """Return the variance (n − 1) over an axis of the values that are not NaN, NaN of fewer than
+    two."""
+    n = (~np.isnan(values)).sum(axis=axis)
+    squares = np.nansum((values - mean_there(values, axis, keepdims=True)) ** 2, axis=axis)
+    return divide(squares, np.where(n > 1, n - 1, np.nan))
+
+
 def means_by(values: Array, codes: IntArray, n: int | None = None) -> Array:
     """Return the mean of values `(items, …)` in each of `n` groups, NaN left out: `(n, …)`."""
     n = int(codes.max(initial=-1)) + 1 if n is None else n
