@@ -1,4 +1,4 @@
-"""How far raters agree, and how good they are as a panel."""
+"""The agreement of raters, and their quality as a panel."""
 
 from __future__ import annotations
 

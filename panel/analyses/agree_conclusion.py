@@ -1,4 +1,4 @@
-"""What ratings show about the agreement of raters: beyond chance or not, and how high."""
+"""Sentences on the agreement of raters: beyond chance or not, and how high."""
 
 from __future__ import annotations
 

@@ -96,4 +96,4 @@ def analyses_on_page() -> Iterator[Analysis]:
     for module in iter_modules(package.__path__):
         if not module.ispkg:
             import_module(f"{package.__name__}.{module.name}")
-    yield from (found for _, found in sorted(ANALYSES.items()) if found.on_page is not None)
+    yield from (each for _, each in sorted(ANALYSES.items()) if each.on_page is not None)

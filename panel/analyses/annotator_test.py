@@ -1,5 +1,5 @@
-"""What the alternative annotator test shows: whether the panel may take the place of a person, and
-which of its judges pass."""
+"""Sentences on the alternative annotator test: whether the panel may take the place of a person,
+and which of its judges pass."""
 
 from __future__ import annotations
 

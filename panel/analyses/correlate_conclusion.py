@@ -1,5 +1,5 @@
-"""What a comparison with human ratings shows: where a panel correlates with people, and where that
-is not shown."""
+"""Sentences on a comparison with human ratings: where a panel correlates with people, and where
+that is not shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What deliberation did, as tables of a run's result."""
+"""The effects of deliberation, as tables of a run's result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Whether personas differ as the people they stand for differ; see docs/explanation/fidelity.md."""
+"""Differences of personas beside those of the people they stand for; see
+docs/explanation/fidelity.md."""
 
 from __future__ import annotations
 

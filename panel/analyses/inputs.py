@@ -1,4 +1,4 @@
-"""What analyses take: runs and ratings, as files or as objects, read alike by all of them."""
+"""The inputs of analyses: runs and ratings, as files or as objects, read alike by all of them."""
 
 from __future__ import annotations
 

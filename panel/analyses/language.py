@@ -149,13 +149,13 @@ def _translations(run: Run) -> tuple[list[str], dict[tuple[str, str], list[int]]
     return names, texts
 
 
-def language_result(found: ByLanguage, *, source: str = "") -> Result:
+def language_result(compared: ByLanguage, *, source: str = "") -> Result:
     """Return the result of `by_language`."""
     means = Table(
         "languages",
         (Key("language", "language"),),
         (Column("mean", "estimate", "mean", figure="mean"),),
-        [{"language": each.system, "mean": each.composite} for each in found.board.systems],
+        [{"language": each.system, "mean": each.composite} for each in compared.board.systems],
         "Languages",
     )
     pairs = Table(
@@ -173,7 +173,7 @@ def language_result(found: ByLanguage, *, source: str = "") -> Result:
                 "a": each.difference.a, "b": each.difference.b, "difference": each.difference,
                 "alpha": each.alpha, "tau": each.tau,
             }
-            for each in found.pairs
+            for each in compared.pairs
         ],
         "Pairs of languages",
         sides=("a", "b"),
@@ -182,27 +182,29 @@ def language_result(found: ByLanguage, *, source: str = "") -> Result:
         "Paired by text; p is adjusted over all pairs. A difference is of language and translation "
         "together: a poor translation is a poorer text."
     ]
-    if found.n_without:
-        remarks.append(f"Left out, as not in every language: {counted(found.n_without, 'text')}.")
-    return Result("language", list(_conclusion(found)), (means, pairs), remarks, source=source)
+    if compared.n_without:
+        remarks.append(
+            f"Left out, as not in every language: {counted(compared.n_without, 'text')}."
+        )
+    return Result("language", list(_conclusion(compared)), (means, pairs), remarks, source=source)
 
 
-def _conclusion(found: ByLanguage) -> Iterator[str]:
-    shown_ones = [each.difference for each in found.pairs if each.difference.shown]
+def _conclusion(compared: ByLanguage) -> Iterator[str]:
+    shown_ones = [each.difference for each in compared.pairs if each.difference.shown]
     for each in shown_ones[:_NAMED]:
         yield (
             f"The panel scores the same text {each.number()} points higher in "
             f"{each.a} than in {each.b}{in_brackets(each.interval(), each.p_text())}."
         )
-    tested = [each.difference for each in found.pairs if each.difference.reason is None]
+    tested = [each.difference for each in compared.pairs if each.difference.reason is None]
     if not shown_ones:
         widest = max(tested, key=lambda each: abs(each.value), default=None)
         yield (
-            f"No difference between {len(found.board.systems)} languages is significant on "
-            f"{counted(found.n_texts, 'text')}"
+            f"No difference between {len(compared.board.systems)} languages is significant on "
+            f"{counted(compared.n_texts, 'text')}"
             + (f"; the widest is {widest.a} − {widest.b} {widest}." if widest else ".")
         )
-    alphas = [each for each in found.pairs if not isnan(each.alpha.value)]
+    alphas = [each for each in compared.pairs if not isnan(each.alpha.value)]
     if alphas:
         least = min(alphas, key=lambda each: each.alpha.value)
         where = f"{least.difference.a} and {least.difference.b}"

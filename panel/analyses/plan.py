@@ -1,4 +1,4 @@
-"""How many prompts, personas, models, replicates and people a study takes."""
+"""The numbers of prompts, personas, models, replicates and people that a study takes."""
 
 from __future__ import annotations
 

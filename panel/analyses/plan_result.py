@@ -1,5 +1,5 @@
-"""What `plan` says: what the present design gives and what would narrow it, the variance components
-and other designs."""
+"""The result of `plan`: what the present design gives and what would narrow it, the variance
+components and other designs."""
 
 from __future__ import annotations
 

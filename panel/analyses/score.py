@@ -463,7 +463,7 @@ def _of_response(composite: float) -> Estimate:
 
 
 def _majority(verdict: Verdict) -> str:
-    """What most judges chose on each dimension of categories; with a tie, who shares it."""
+    """Return what most judges chose on each dimension of categories; with a tie, what shares it."""
     sentences = []
     for summary in verdict.labels.values():
         most = max(summary.counts.values())
@@ -556,7 +556,7 @@ def _cached_tokens(run: Run) -> Iterator[str]:
 
 
 def _facts(run: Run, people: RunWithPeople | None) -> Table:
-    """What the run was, for programs."""
+    """Return what the run was, for programs."""
     columns: tuple[Column, ...] = (
         Column("winner", "text"), Column("winner_p", "number"), Column("random", "text"),
         Column("seed", "whole"), Column("version", "text"), Column("elapsed_s", "number"),

@@ -1,4 +1,4 @@
-"""What was drawn for people to rate, and whether it is enough for a correction."""
+"""The items that were drawn for people to rate, and whether they are enough for a correction."""
 
 from __future__ import annotations
 

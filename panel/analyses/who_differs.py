@@ -1,4 +1,4 @@
-"""Who sees a run's responses otherwise: its personas, axes and models; and how far judges agree."""
+"""Differences between a run's personas, axes and models; and how far its judges agree."""
 
 from __future__ import annotations
 
@@ -334,7 +334,7 @@ def _agreement(run: Run) -> Table:
 
 
 def _rated(run: Run) -> Iterator[tuple[str, MeasurementLevel, Array]]:
-    """What is rated, at which level, and the ratings `(responses, judges)`."""
+    """Yield what is rated, at which level, and the ratings `(responses, judges)`."""
     terms = composite_terms(run.ratings, run.rubric, run.dimensions, run.categories)
     if terms is not None and terms.shape[2] > 1:
         yield "Composite", "ordinal", terms.mean(axis=2)

@@ -204,15 +204,15 @@ def fidelity_contrast(
     (-3.0, 1.0, 'as people')
     """
     widened = 1 - (1 - CONFIDENCE) / max(n_tests, 1)
-    ratio, ends, wide = nan, (nan, nan), (nan, nan)
-    difference, apart, apart_wide = nan, (nan, nan), (nan, nan)
+    value, ratio, difference = nan, nan, nan
+    own, ends, wide, apart, apart_wide = [(nan, nan)] * 5
     if panel is not None:
-        ratio = panel.value / people.value if people.value else nan
+        value, own = panel.value, panel.interval(CONFIDENCE)
+        ratio = value / people.value if people.value else nan
         ends = ratio_interval(panel, people, CONFIDENCE)
         wide = ends if n_tests == 1 else ratio_interval(panel, people, widened)
-        difference = panel.value - people.value
-        apart = _apart(panel, people, CONFIDENCE)
-        apart_wide = _apart(panel, people, widened)
+        difference, parts = value - people.value, difference_parts(panel, people, 1.0)
+        apart, apart_wide = (ends_over(difference, parts, each) for each in (CONFIDENCE, widened))
     verdict, reason = verdict_on(people.interval(widened), wide, of=n_tests)
     if reason is not None and panel is None:
         reason = "no persona stands for one of its groups"
@@ -223,7 +223,6 @@ def fidelity_contrast(
     over = "prompts" if people.over_prompts else "items"
     people_over = f"{over} and raters"
     panel_over = over if panel_sample is None else f"{over} and {panel_sample}"
-    panel_ends = (nan, nan) if panel is None else panel.interval(CONFIDENCE)
     n = people.n_prompts if people.over_prompts else people.n_items
 
     def figure(value: float, ends: tuple[float, float], over: str) -> Difference:
@@ -236,7 +235,7 @@ def fidelity_contrast(
         dimension=name.dimension,
         control=name.control,
         human=figure(people.value, people.interval(CONFIDENCE), people_over),
-        panel=figure(nan if panel is None else panel.value, panel_ends, panel_over),
+        panel=figure(value, own, panel_over),
         ratio=Estimate(
             ratio, *ends, level=CONFIDENCE, over=people_over, n=n,
             reason=reason or _NO_INTERVAL if isnan(ends[0]) else None,
@@ -253,9 +252,3 @@ def fidelity_contrast(
         n_raters_b=people.n_raters[1],
         n_tests=n_tests,
     )  # fmt: skip
-
-
-def _apart(
-    panel: PairedGroupDifference, people: PairedGroupDifference, confidence: float
-) -> tuple[float, float]:
-    return ends_over(panel.value - people.value, difference_parts(panel, people, 1.0), confidence)

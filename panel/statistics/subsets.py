@@ -1,4 +1,4 @@
-"""Which judges a panel needs: without each, the smallest subset, the best judge beside all."""
+"""The judges that a panel needs: without each, the smallest subset, the best judge beside all."""
 
 from __future__ import annotations
 

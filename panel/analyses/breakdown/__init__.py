@@ -1,4 +1,4 @@
-"""Who sees a run's responses otherwise: its personas, axes and models.
+"""Differences between a run's personas, axes and models about its responses.
 
 Each function takes a `Run`, as a panel or `load_run` gives it, and returns frozen records; where
 nothing can be said, with the `Reason`. Judges without a persona beside others with one take part

@@ -1,4 +1,4 @@
-"""What a comparison of runs shows: which is ahead, how alike two panels rate, which is closer to
+"""Sentences on a comparison of runs: which is ahead, how alike two panels rate, which is closer to
 people; and what would settle what is open."""
 
 from __future__ import annotations

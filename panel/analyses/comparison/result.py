@@ -1,4 +1,4 @@
-"""What a comparison of runs has found, frozen."""
+"""The records of a comparison of runs."""
 
 from __future__ import annotations
 

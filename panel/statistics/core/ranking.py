@@ -55,7 +55,7 @@ UNLIMITED: Limits = (-inf, inf)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JudgeSample:
-    """What judges rated, and what they are a sample by.
+    """The ratings of judges, and what these are a sample by.
 
     Attributes:
         terms: `(responses, judges, terms)`, of which a response's score is the mean, NaN where a
