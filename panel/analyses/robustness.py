@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import analysis
+from persona_panel.analyses.once import once_per_run
 from persona_panel.results.conclusions.wording import counted, first_of, in_brackets
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
-from persona_panel.runs.run import once_per_run
 from persona_panel.statistics.core.display import COMPOSITE
 from persona_panel.statistics.core.estimate import Estimate
 

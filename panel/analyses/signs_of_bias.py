@@ -6,13 +6,14 @@ from __future__ import annotations
 import re
 from functools import cache
 
+from persona_panel.analyses.once import once_per_run
 from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.wording import some
 from persona_panel.results.answer import QUESTIONS
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.rubrics.segmentation import words
 from persona_panel.runs.kept import has_other_texts
-from persona_panel.runs.run import Run, once_per_run
+from persona_panel.runs.run import Run
 
 _JUDGE = r"(?:judges?|graders?|raters?|markers?|evaluators?|assessors?|reviewers?|panel)"
 _GRADE = (

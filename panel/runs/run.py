@@ -10,10 +10,9 @@ for a Python prompt, and what may be concluded from it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
-from functools import wraps
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -572,20 +571,3 @@ class Run(CollectedRatings):
             ]
             rankings[prompt_id] = sorted(pairs, key=lambda pair: (pair[0] is None, pair[0] or 0))
         return rankings
-
-
-_Computed = TypeVar("_Computed")
-
-
-def once_per_run(function: Callable[[Run], _Computed]) -> Callable[[Run], _Computed]:
-    """Make a function that for a run is called once, until a judgment is added or `random` set."""
-
-    @wraps(function)
-    def computed(run: Run) -> _Computed:
-        key = function.__module__, function.__qualname__, run.random
-        if key not in run.computed:
-            run.computed[key] = function(run)
-        result: _Computed = run.computed[key]
-        return result
-
-    return computed

@@ -10,7 +10,8 @@ from typing import Literal
 
 import numpy as np
 
-from persona_panel.runs.run import Run, once_per_run
+from persona_panel.analyses.once import once_per_run
+from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_terms, on_one_scale
 from persona_panel.statistics.core.arrays import Array, Random
 from persona_panel.statistics.core.display import COMPOSITE
