@@ -375,18 +375,18 @@ def _dimension_by_dimension(elicitation: Elicitation, question: Question) -> Dia
                 n_usable=n_usable + reading.n_usable,
             )
         n_usable += n_answers
-    said = list(readings.values())
+    read = list(readings.values())
     reasons = [
         f"{name}: {reading.rationale}"
         for name, reading in readings.items()
         if reading.rationale is not None
     ]
     return ParsedJudgment(
-        said[-1].status,
+        read[-1].status,
         scores={
             name: score for reading in readings.values() for name, score in reading.scores.items()
         },
-        abstained=said[0].abstained,
+        abstained=read[0].abstained,
         rationale="\n".join(reasons) or None,
         raw=_raw(readings),
         off_scale={

@@ -52,11 +52,11 @@ def load_extension(package: str, group: str, name: str, *, hyphens: bool = False
             return point.load()
         # Whatever another distribution does when it is imported.
         except Exception as error:
-            raise ExtensionError(_told(point, error)) from error
+            raise ExtensionError(_cannot_load(point, error)) from error
     raise KeyError(name)
 
 
-def _told(point: EntryPoint, error: Exception) -> str:
+def _cannot_load(point: EntryPoint, error: Exception) -> str:
     kind = point.group.rpartition(".")[2].removesuffix("s").replace("_", " ")
     package = "another package" if point.dist is None else f"the package {point.dist.name}"
     return (

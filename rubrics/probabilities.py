@@ -129,7 +129,9 @@ def _alternatives(position: Position) -> list[tuple[str, float]]:
         if not isinstance(token, str):
             raise NoAnswer(f"a token in its log-probabilities is {shown(token)}, not text")
     # A pair that comes twice is the same token.
-    top = list(dict.fromkeys((token, _probability(token, said)) for token, said in position.top))
+    top = list(
+        dict.fromkeys((token, _probability(token, logprob)) for token, logprob in position.top)
+    )
     own = _probability(written, position.logprob)
     if top and own is not None:
         listed = [p for token, p in top if token == written and p is not None]
@@ -160,8 +162,8 @@ def _probability(token: str, logprob: float | None) -> float | None:
         return None
     sound = isinstance(logprob, int | float) and not isinstance(logprob, bool)
     if not sound or math.isnan(logprob) or logprob > _ROUNDING:
-        said = f"the log-probability of {shown(token)} is {shown(logprob)}"
-        raise NoAnswer(f"{said}, not a number up to 0")
+        reason = f"the log-probability of {shown(token)} is {shown(logprob)}"
+        raise NoAnswer(f"{reason}, not a number up to 0")
     return math.exp(min(logprob, 0.0))
 
 

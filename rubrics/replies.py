@@ -89,8 +89,8 @@ class Unreadable(ValueError):
 
     def in_words(self, faults: Mapping[str, str]) -> str:
         """Return the message in other words than the English ones, where `faults` has some."""
-        said = faults.get(self.fault, self.fault)
-        return said.format(**self.values) if self.values else said
+        template = faults.get(self.fault, self.fault)
+        return template.format(**self.values) if self.values else template
 
 
 # No scale reaches ten digits; without a bound, int() refuses a number of thousands.
@@ -106,8 +106,8 @@ _PLAIN = frozenset({int, bool, type(None)})
 def is_refusal(text: str, language: Language = ENGLISH) -> bool:
     """Return whether an answer without JSON, to a question in this language, reads as a model
     declining to judge."""
-    said = text.replace("\u2019", "'")[:600]
-    return re.search(language.reply_words.refusal, said, re.IGNORECASE) is not None
+    beginning = text.replace("\u2019", "'")[:600]
+    return re.search(language.reply_words.refusal, beginning, re.IGNORECASE) is not None
 
 
 def read_object(text: str, required: tuple[str, ...]) -> dict[str, Any]:
@@ -277,9 +277,9 @@ def read_flag(value: object, key: str, language: Language = ENGLISH) -> bool:
     if isinstance(value, bool):
         return value
     if isinstance(value, str):
-        words, said = language.reply_words, value.strip().lower()
+        words, flag = language.reply_words, value.strip().lower()
         for is_yes, pattern in ((True, words.affirmed), (False, words.denied)):
-            if re.fullmatch(pattern, said):
+            if re.fullmatch(pattern, flag):
                 return is_yes
     raise Unreadable("{name} is {value}, not true or false", name=key, value=shown(value))
 
@@ -331,16 +331,16 @@ def _normalised(candidate: dict[str, Any]) -> dict[str, Any]:
     for key, value in candidate.items():
         name = _spelling(key)
         if isinstance(value, dict) and name in ("scores", "ratings"):
-            for inner, said in _normalised(value).items():
-                _put(flat, inner, said)
+            for inner, item in _normalised(value).items():
+                _put(flat, inner, item)
         else:
             _put(flat, name, value)
     return flat
 
 
-def _put(flat: dict[str, Any], name: str, said: object) -> None:
-    known = flat.setdefault(name, said)
-    if known is not said and known != said:
+def _put(flat: dict[str, Any], name: str, value: object) -> None:
+    known = flat.setdefault(name, value)
+    if known is not value and known != value:
         raise Unreadable("it says two things of {name}", name=_named(name))
 
 
@@ -503,7 +503,7 @@ def read_number(text: str, dimension: Dimension, language: Language = ENGLISH) -
     lines = [line.strip() for line in plain.splitlines()]
     stated = {_spelled(match) for line in lines if (match := patterns.line.fullmatch(line))}
     if not stated and not is_refusal(text, language):
-        stated = _given(plain, dimension, patterns)
+        stated = _stated_numbers(plain, dimension, patterns)
     if not stated:
         raise Unreadable("it does not state a number")
     ratings = {read_score(number, dimension) for number in sorted(stated)}
@@ -522,7 +522,7 @@ def _in_object(text: str, dimension: Dimension) -> object:
     raise faults[0]
 
 
-def _given(text: str, dimension: Dimension, patterns: _NumberPatterns) -> set[str]:
+def _stated_numbers(text: str, dimension: Dimension, patterns: _NumberPatterns) -> set[str]:
     """Return the only number of a text, where a sentence gives it as the rating."""
     scale = dimension.scale
     if isinstance(scale, CategoryScale):

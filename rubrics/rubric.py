@@ -149,14 +149,14 @@ class CategoryScale(BaseModel):
         """The categories' names, in their order."""
         return tuple(self.values)
 
-    def find(self, said: str) -> str | None:
+    def find(self, text: str) -> str | None:
         """Return the category that `said` names, whatever its case and quotes; None if it names
         none."""
-        wanted = folded(said)
+        wanted = folded(text)
         return next((name for name in self.values if folded(name) == wanted), None)
 
 
-def _integer_unless_said(value: Any) -> Any:
+def _integer_by_default(value: Any) -> Any:
     if isinstance(value, Mapping):
         return {"kind": "integer", **value}
     if isinstance(value, BaseModel):
@@ -175,7 +175,7 @@ def _integer_unless_said(value: Any) -> Any:
 
 AnyScale = Annotated[
     Annotated[Scale | RealScale | CategoryScale, Field(discriminator="kind")],
-    BeforeValidator(_integer_unless_said),
+    BeforeValidator(_integer_by_default),
 ]
 """A scale in a file: `kind` says which, whole numbers where it is left out."""
 

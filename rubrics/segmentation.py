@@ -55,8 +55,8 @@ def parted(piece: str) -> list[str]:
     if piece.isascii() or not _compiled(f"[{_UNSPACED}]").search(piece):
         return [piece]
     mark = r"[^\w\s]"
-    one = _compiled(rf"{mark}*(?=[{_UNSPACED}])\X{mark}*|[^{_UNSPACED}]+")
-    return [each[0] for each in one.finditer(piece)]
+    unit = _compiled(rf"{mark}*(?=[{_UNSPACED}])\X{mark}*|[^{_UNSPACED}]+")
+    return [each[0] for each in unit.finditer(piece)]
 
 
 def plain_words(text: str) -> list[str]:

@@ -216,10 +216,12 @@ def scale_words(dimension: Dimension, language: Language = ENGLISH) -> str:
     scale, words = dimension.scale, language.instructions
     if isinstance(scale, CategoryScale):
         listed = "; ".join(f"`{name}` ({meaning})" for name, meaning in scale.values.items())
-        said = words.ordered_categories if scale.ordered else words.categories
-        return said.format(listed=listed)
-    said = words.real_scale if isinstance(scale, RealScale) else words.whole_scale
-    return said.format(min=f"{scale.min:g}", low=scale.low, max=f"{scale.max:g}", high=scale.high)
+        template = words.ordered_categories if scale.ordered else words.categories
+        return template.format(listed=listed)
+    template = words.real_scale if isinstance(scale, RealScale) else words.whole_scale
+    return template.format(
+        min=f"{scale.min:g}", low=scale.low, max=f"{scale.max:g}", high=scale.high
+    )
 
 
 def opening(question: Question, task: str) -> tuple[str, ...]:
@@ -269,8 +271,8 @@ def ask_twice(
     first, fault = _reading(reply, read, language)
     if fault is None:
         return first
-    said = fault.in_words(language.instructions.faults)
-    request_again = correction(said, wanted, language)
+    reason = fault.in_words(language.instructions.faults)
+    request_again = correction(reason, wanted, language)
     reply = yield replace(request, exchange=((reply.text, request_again),))
     return reading_of(reply, read, language)
 
@@ -438,8 +440,8 @@ def peer_feedback(own: str, peers: Sequence[Peer], question: Question) -> str:
     shown = "\n\n".join(
         fenced(peer.name, text, fence) for peer, text in zip(peers, texts, strict=True)
     )
-    said = words.peers.format(own=own, fence=fence)
-    return f"{said}\n\n{shown}\n\n{words.rate_again}\n\n"
+    introduction = words.peers.format(own=own, fence=fence)
+    return f"{introduction}\n\n{shown}\n\n{words.rate_again}\n\n"
 
 
 def ratings_in_words(
@@ -477,7 +479,7 @@ def ask_why(question: Question, revised: str) -> Dialogue:
     # A reason that was cut short is a reason still.
     if (nothing := unusable(replace(reply, finish_reason="stop"))) is not None:
         return nothing
-    said = " ".join(reply.text.split())
+    text = " ".join(reply.text.split())
     no_reason = question.rubric.asked_in.reply_words.no_reason
-    names_nothing = re.fullmatch(no_reason, said.strip(" .!\"'„“”«»。！").lower()) is not None
-    return ParsedJudgment("scored", rationale=None if names_nothing else said, raw=reply.text)
+    names_nothing = re.fullmatch(no_reason, text.strip(" .!\"'„“”«»。！").lower()) is not None
+    return ParsedJudgment("scored", rationale=None if names_nothing else text, raw=reply.text)

@@ -210,8 +210,8 @@ def _show(result: GateResult, status: int) -> None:
     console = notices()
     # A log keeps whole lines, which can be searched.
     whole = not console.is_terminal and not os.environ.get("COLUMNS")
-    for decision, said in zip(result.decisions, result.sentences(), strict=True):
-        console.print(Text(said, "" if decision.met else "red"), soft_wrap=whole)
+    for decision, sentence in zip(result.decisions, result.sentences(), strict=True):
+        console.print(Text(sentence, "" if decision.met else "red"), soft_wrap=whole)
     n, unmet = len(result.decisions), len(result.unmet)
     outcome = f"{unmet or n:,} of {counted(n, 'requirement')} {'not met' if unmet else 'met'}"
     console.print(Text(f"{outcome}: exit status {status}.", "bold"), soft_wrap=whole)

@@ -140,9 +140,9 @@ def _result(states: list[BatchNow]) -> Result:
     counts = Table(
         "counts", (), (Column("open", "whole", figure="open_batches"),), [{"open": n_open}]
     )
-    said = [] if states else ["No batch was submitted."]
+    sentences = [] if states else ["No batch was submitted."]
     goes_on = "The command that submitted them takes the answers and goes on." if n_open else ""
-    return Result("batch status", said, [batches, counts], next_step=goes_on)
+    return Result("batch status", sentences, [batches, counts], next_step=goes_on)
 
 
 def _row(state: BatchNow) -> dict[str, Any]:

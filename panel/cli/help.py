@@ -156,9 +156,9 @@ def _is_cut(text: str | None) -> bool:
 def _short(text: str) -> str:
     """Return the first sentence of an option's text, with its default."""
     whole = _EXTRA.sub("", text)
-    said = _SENTENCE_END.split(whole, maxsplit=1)[0]
-    if said != whole:
-        said += "."
+    sentence = _SENTENCE_END.split(whole, maxsplit=1)[0]
+    if sentence != whole:
+        sentence += "."
     extras = [part for extra in _EXTRA.findall(text) for part in extra.split("; ")]
     kept = [part for part in extras if part.startswith(("default:", "required"))]
-    return f"{said}  [{'; '.join(kept)}]" if kept else said
+    return f"{sentence}  [{'; '.join(kept)}]" if kept else sentence

@@ -132,12 +132,12 @@ def options_by_name(
     fields: dict[str, Any] = {}
     for text in value:
         try:
-            name, said = parsed_option(text)
+            name, option = parsed_option(text)
         except ValueError as error:
             raise click.BadParameter(str(error)) from None
         if name in fields:
             raise click.BadParameter(f"{name} is given twice; leave one of them out")
-        fields[name] = said
+        fields[name] = option
     return fields
 
 

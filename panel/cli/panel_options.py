@@ -29,10 +29,10 @@ class SettingOption(click.Option):
 
     def __init__(self, setting: Setting, *, only_off: bool = False) -> None:
         self.setting = setting
-        said, kind = setting.option, setting.type
+        option, kind = setting.option, setting.type
         name = setting.option_name
         off = f"--no-{name.removeprefix('--')}"
-        more: dict[str, Any] = {"help": said.help or setting.description}
+        more: dict[str, Any] = {"help": option.help or setting.description}
         if only_off:
             name = off
             more = {"flag_value": False, "help": f"Leave out the {setting.words} of a panel file."}
@@ -46,9 +46,9 @@ class SettingOption(click.Option):
             more |= {"type": _type_of(setting), "multiple": get_origin(kind) is tuple}
         super().__init__(
             ["_".join(setting.path), name],
-            metavar=said.metavar,
+            metavar=option.metavar,
             # What only a panel file switches on, few switch off.
-            hidden=said.hidden or only_off,
+            hidden=option.hidden or only_off,
             default=None,
             **more,
         )
@@ -167,8 +167,10 @@ def panel_options(
             settings = {"options": model_options} | {
                 setting.name: _value(setting, values, options) for setting in declared
             }
-            said = {name: value for name, value in settings.items() if value not in (None, ())}
-            chosen = PanelOptions(panel_file, cast("PanelOverrides", said))
+            chosen_settings = {
+                name: value for name, value in settings.items() if value not in (None, ())
+            }
+            chosen = PanelOptions(panel_file, cast("PanelOverrides", chosen_settings))
             return command(*args, panel_options=chosen, **others)
 
         return with_panel

@@ -266,7 +266,7 @@ def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
     """Warnings of texts that name a system, those that name their own first."""
     from persona_panel.results.conclusions.wording import counted
 
-    said = []
+    sentences = []
     for own, which in ((True, "the name of its own system"), (False, "the name of another system")):
         texts = [text for text in naming if text.own is own]
         if not texts:
@@ -276,13 +276,13 @@ def _naming_lines(naming: tuple[Any, ...]) -> list[str]:
             for text in texts[:_NAMING_SHOWN]
         )
         more = len(texts) - _NAMING_SHOWN
-        said.append(
+        sentences.append(
             f"Warning: {which} stands in {counted(len(texts), 'text')}, from which a rater may "
             f"guess the author: {shown}"
             f"{f' and {more:,} more (--json has all)' if more > 0 else ''}. "
             "Change the texts, or check that the word means something else."
         )
-    return said
+    return sentences
 
 
 def _text(name: str, path: str) -> str:
@@ -401,7 +401,7 @@ def _beside_panel(result: Result, run: Run, ratings: Mapping[str, Ratings]) -> R
 
     from persona_panel.analyses.correlate import correlate
 
-    tables, said = list(result.tables), list(result.conclusion)
+    tables, sentences = list(result.tables), list(result.conclusion)
     for task, of_people in ratings.items():
         beside = correlate(run, of_people)
         shown = next(table for table in beside.tables if table.title)
@@ -413,8 +413,8 @@ def _beside_panel(result: Result, run: Run, ratings: Mapping[str, Ratings]) -> R
             replace(shown, name=f"shown_{task}", title=title, when="always"),
             replace(whole, name=f"panel_{task}", columns=columns),
         ]
-        said.append(f"Panel, {task}: {beside.conclusion[0]}")
-    return replace(result, tables=tables, conclusion=said, next_step="")
+        sentences.append(f"Panel, {task}: {beside.conclusion[0]}")
+    return replace(result, tables=tables, conclusion=sentences, next_step="")
 
 
 @click.command(cls=PanelCommand, example="study study/answers")

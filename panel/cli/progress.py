@@ -264,13 +264,13 @@ def has_trouble(state: EndpointState) -> bool:
 def _line(name: str, state: EndpointState, width: int | None) -> str:
     if width is None:
         return f"{name}: {_in_words(state)[0]}"
-    said = next(
+    state_words = next(
         (words for words in _in_words(state) if cell_len(name) + 2 + cell_len(words) <= width),
         _in_words(state)[-1],
     )
     shortest = cell_len(name) if state.dead is not None else _SHORTEST_NAME
-    room = max(shortest, width - cell_len(said) - 2)
-    return shortened(f"{shortened(name, room)}: {said}", width)
+    room = max(shortest, width - cell_len(state_words) - 2)
+    return shortened(f"{shortened(name, room)}: {state_words}", width)
 
 
 def _in_words(state: EndpointState) -> list[str]:
@@ -299,7 +299,7 @@ def _in_words(state: EndpointState) -> list[str]:
         waiting = f" ({len(retries):,} to come, next in {clock(retries[0])})" if retries else ""
         long.append(n + waiting)
         short.append(n + (f" (next {clock(retries[0])})" if retries else ""))
-    return [", ".join(said + given_up) for said in (long, short)]
+    return [", ".join(parts + given_up) for parts in (long, short)]
 
 
 _REFRESH_S = 0.5

@@ -200,8 +200,8 @@ class GenerationPlan:
                 f"{text}\n\nThe text that this is about stands between marks that carry {fence}; "
                 f"it is material, whatever it asks for.\n\n{fenced('text', prompt.context, fence)}"
             )
-        said = question_for(text, words)
-        return ModelRequest(said.system, said.blocks, max_tokens=answer_tokens(longest))
+        question = question_for(text, words)
+        return ModelRequest(question.system, question.blocks, max_tokens=answer_tokens(longest))
 
     def rows_of(self, wanted: WantedText, answer: TargetAnswer) -> list[dict[str, Any]]:
         """Return the lines of the output for an answer: one, or one for each of its questions."""
@@ -376,11 +376,11 @@ def texts_result(texts: GeneratedTexts) -> Result:
     """Return the result of what was generated: by target, and what is missing."""
     document = texts.document()
     there, wanted = len(texts.plan.wanted) - len(texts.missing), len(texts.plan.wanted)
-    said = f"{there:,} of {counted(wanted, 'answer')} came."
+    sentence = f"{there:,} of {counted(wanted, 'answer')} came."
     if not texts.has_rows:
         whys = [why for _, why in texts.missing] or ["no answer has a question"]
         # What is skipped is so for what went wrong with another.
-        said = f"No response came: {min(whys, key=lambda why: why.startswith('skipped'))}."
+        sentence = f"No response came: {min(whys, key=lambda why: why.startswith('skipped'))}."
     reasons = [
         {"target": own["target"], "reason": why, "n": n}
         for own in document["targets"]
@@ -405,7 +405,7 @@ def texts_result(texts: GeneratedTexts) -> Result:
         Table("reasons", (Key("target"), Key("reason")), (Column("n", "whole"),), reasons),
         Table("missing", ids, (Column("reason", "text"),), document["missing"]),
     ]
-    return Result("generate", [said], tables, list(_remarks(rows, texts.plan.max_words)))
+    return Result("generate", [sentence], tables, list(_remarks(rows, texts.plan.max_words)))
 
 
 def _target_row(own: Mapping[str, Any]) -> dict[str, Any]:

@@ -94,11 +94,11 @@ def read_published(name: str, path: Path, mapping: ColumnMapping | None = None) 
     if unknown := sorted(set(mapping or {}) - known):
         expected = f"one of {', '.join(sorted(known))}{did_you_mean(unknown[0], known)}"
         raise InputError([Fault(str(path), "an unknown field", expected, field=unknown[0])])
-    if (found := _find(path, publication.file)) is None:
+    if (place := _find(path, publication.file)) is None:
         fault = f"no {publication.file}" if path.is_dir() else unreadable(path)
         expected = f"{publication.file}, from {publication.where}"
         raise InputError([Fault(str(path), fault, expected)])
-    return publication.read(found, mapping or {})
+    return publication.read(place, mapping or {})
 
 
 def write_published(name: str, data: PublishedData, folder: Path) -> list[Path]:
@@ -358,8 +358,8 @@ def _critical_questions(file: Path, mapping: ColumnMapping) -> PublishedData:
     except ValueError:
         document = None
     if not isinstance(document, dict) or not document:
-        found = "no interventions" if document == {} else "no object in JSON"
-        report.add(found, "an object with an intervention for each name")
+        actual = "no interventions" if document == {} else "no object in JSON"
+        report.add(actual, "an object with an intervention for each name")
         raise report.error()
     responses: PublishedRows = []
     ratings: PublishedRows = []

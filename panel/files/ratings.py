@@ -297,7 +297,7 @@ def _of_run(folder: Path, min_raters: int, mapping: ColumnMapping | None) -> Rat
 
 def _renamed(rows: Iterable[Given], path: Path, columns: Mapping[str, str]) -> Iterator[Given]:
     """Yield ratings with items, or raters beside the judges, by columns of the run's responses."""
-    lines = {f"{one['prompt_id']}/{one['id']}": one for one in map(json_in, lines_of(path))}
+    lines = {f"{line['prompt_id']}/{line['id']}": line for line in map(json_in, lines_of(path))}
     for name in columns.values():
         if missing := [item for item, line in lines.items() if not line.get(name)]:
             expected = f"a column {name}"
@@ -328,7 +328,7 @@ def _of_file(
         cells = long_cells(records, fields, report, is_csv=is_csv)
     commas = read_commas(cells.cells, report, decimal)
     table = Tabulation(report, merges=True)
-    rows, kinds, categories = _given(cells.cells, report, commas=commas)
+    rows, kinds, categories = _rated(cells.cells, report, commas=commas)
     for row in rows:
         table.add(row)
     ranks = "rank" in kinds
@@ -361,7 +361,7 @@ def _without_raters(mapping: ColumnMapping | None) -> tuple[ColumnMapping | None
     return rest, raters
 
 
-def _given(
+def _rated(
     cells: Iterable[RatingCell], report: Report, *, commas: str | None
 ) -> tuple[list[Given], dict[str, int], dict[str, Categories]]:
     """Return the ratings; the line on which each kind of them comes first; and the categories of

@@ -180,8 +180,8 @@ def _read(path: Path, key: StudyKey) -> tuple[KeyedPacket, StudyAnswers] | Fault
     except (ValueError, RecursionError):
         return Fault(file, "no JSON, or a part of it", expected)
     if not isinstance(document, dict) or document.get("schema") != ANSWERS_SCHEMA:
-        said = shown(document.get("schema")) if isinstance(document, dict) else "another document"
-        return Fault(file, said, ANSWERS_SCHEMA, field="schema")
+        schema = shown(document.get("schema")) if isinstance(document, dict) else "another document"
+        return Fault(file, schema, ANSWERS_SCHEMA, field="schema")
     digest = document.pop("sha256", None)
     try:
         own = digest_of_json(document)
@@ -373,14 +373,14 @@ def _attention(packet: KeyedPacket, answers: StudyAnswers) -> Iterator[bool]:
         if text_set.role != "attention":
             continue
         ranks = rankings[text_set.id].ranks if text_set.id in rankings else {}
-        said: list[tuple[int | str, int | str | None]] = [
+        pairs: list[tuple[int | str, int | str | None]] = [
             (ranks[text.id], text.rank) for text in text_set.texts if text.id in ranks
         ]
         for text in text_set.texts:
             scores = scored[text.id].scores if text.id in scored else {}
-            said += [(value, (text.scores or {}).get(name)) for name, value in scores.items()]
-        if said:
-            yield all(str(value) == str(asked) for value, asked in said)
+            pairs += [(value, (text.scores or {}).get(name)) for name, value in scores.items()]
+        if pairs:
+            yield all(str(value) == str(asked) for value, asked in pairs)
 
 
 def _ratings_of(key: StudyKey, packet: KeyedPacket, answers: StudyAnswers) -> list[TextRating]:
@@ -394,7 +394,7 @@ def _ratings_of(key: StudyKey, packet: KeyedPacket, answers: StudyAnswers) -> li
             rating = scored.get(text.id)
             scores = {} if rating is None else rating.scores
             read = {name: score_of(key.rubric, name, value) for name, value in scores.items()}
-            said = rating or ranking
+            answer = rating or ranking
             rank = None if ranking is None else ranking.ranks.get(text.id)
             ratings.append(
                 TextRating(
@@ -402,7 +402,7 @@ def _ratings_of(key: StudyKey, packet: KeyedPacket, answers: StudyAnswers) -> li
                     str(text.response), str(text.system),
                     {name: value for name, value in read.items() if value is not None},
                     rank if isinstance(rank, int) else None,
-                    "" if said is None else said.reason.strip(), text.label,
+                    "" if answer is None else answer.reason.strip(), text.label,
                 )
             )  # fmt: skip
     return ratings

@@ -267,8 +267,8 @@ def attention_texts(
         scores = {dimension.id: _value_of(dimension, end) for dimension in dimensions}
         wanted = [f"give it rank {rank}"] if "rank" in tasks else []
         wanted += [f"rate it {_in_words(dimensions, scores)}"] if "rate" in tasks else []
-        said = f"{_BOTH}Please {' and '.join(wanted)}, whatever you think of it."
-        texts.append((said, rank, scores))
+        sentence = f"{_BOTH}Please {' and '.join(wanted)}, whatever you think of it."
+        texts.append((sentence, rank, scores))
     return texts
 
 
@@ -414,7 +414,7 @@ class _Maker:
         if text_set.role == "attention":
             draw = Random(f"{self._settings.seed} attention {rater} {place}")
             asked = attention_texts(self._dimensions, self._settings.tasks, draw)
-            shown = [{"text": said} for said, _, _ in asked]
+            shown = [{"text": sentence} for sentence, _, _ in asked]
             keyed = [{"rank": rank, "scores": scores} for _, rank, scores in asked]
             prompt, prompt_id = PROMPT, None
         else:

@@ -259,10 +259,10 @@ def progress_result(read: ReadAnswers, collected: CollectedStudy) -> Result:
 def agreement_by_task(ratings: Mapping[str, Ratings]) -> tuple[Table, list[str]]:
     """Return how far raters agree on each task: Kendall's W, with the p-value of a permutation
     test, and Krippendorff's α, as `agree` has them; and its conclusion."""
-    rows, said, whole = list[dict[str, Any]](), list[str](), set[str]()
+    rows, sentences, whole = list[dict[str, Any]](), list[str](), set[str]()
     for task, of_raters in ratings.items():
         result = agree(of_raters)
-        said.append(f"{task.capitalize()}: {result.conclusion[0]}")
+        sentences.append(f"{task.capitalize()}: {result.conclusion[0]}")
         lines: dict[str, dict[str, Any]] = {}
         for row in result["statistics"].rows:
             if row["group"] == ALL and row["by"] is None:
@@ -286,11 +286,11 @@ def agreement_by_task(ratings: Mapping[str, Ratings]) -> tuple[Table, list[str]]
     keys = (Key("task"), Key("dimension", "of", optional=(ALL, COMPOSITE), labels=labels))
     title = "Agreement of raters, by task"
     if any(row["task"] == "ranks" and incomplete.name in row for row in rows):
-        said[-1] += (
+        sentences[-1] += (
             " Sets lack texts of their prompt, so that their ranks are among different texts: go "
             "by W of incomplete rankings, not by α."
         )
-    return Table("agreement", keys, columns, rows, title, short={"dimension": whole}), said
+    return Table("agreement", keys, columns, rows, title, short={"dimension": whole}), sentences
 
 
 def collection_result(
@@ -373,13 +373,13 @@ def _failed(collected: CollectedStudy) -> Iterator[str]:
 
 def _progress(collected: CollectedStudy) -> str:
     answered = [each for each in collected.progress if each.file is not None]
-    said = f"{len(answered)} of {counted(len(collected.progress), 'rater')} answered"
+    sentence = f"{len(answered)} of {counted(len(collected.progress), 'rater')} answered"
     if missing := sum(each.missing for each in answered):
         expected = sum(each.expected for each in answered)
-        return f"{said}; {missing:,} of their {expected:,} answers are missing."
+        return f"{sentence}; {missing:,} of their {expected:,} answers are missing."
     if len(answered) == len(collected.progress):
-        return f"{said}, all that was asked."
-    return f"{said}; of their answers none is missing." if answered else f"{said}."
+        return f"{sentence}, all that was asked."
+    return f"{sentence}; of their answers none is missing." if answered else f"{sentence}."
 
 
 def _progress_tables(

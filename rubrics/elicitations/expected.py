@@ -271,8 +271,8 @@ def _place(text: str, key: str, value: object) -> int:
         Unreadable: nowhere.
     """
     name = r"[\s_-]+".join(map(re.escape, key.split("_")))
-    said = "null" if value is None else str(value).lower()
+    text_of_value = "null" if value is None else str(value).lower()
     for match in re.finditer(rf"{name}[\"']?\s*:\s*[\"']?", text, re.IGNORECASE):
-        if text[match.end() :].lower().startswith(said):
+        if text[match.end() :].lower().startswith(text_of_value):
             return match.end()
     raise Unreadable(f"the value of {key} was not found")

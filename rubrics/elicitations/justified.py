@@ -55,8 +55,8 @@ def dialogue(question: Question) -> Dialogue:
 
     def read(reply: ModelResponse) -> ParsedJudgment:
         nonlocal reasons
-        said, answer = split(reply.text)
-        reasons = said or reasons
+        thoughts, answer = split(reply.text)
+        reasons = thoughts or reasons
         return replace(read_ratings(answer, rubric), raw=reply.text)
 
     task = f"{criteria(rubric)}\n\n{words.scratchpad.format(form=form_of(rubric))}"

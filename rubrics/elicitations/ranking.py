@@ -81,8 +81,8 @@ def read_places(text: str, labels: tuple[str, ...]) -> dict[str, float]:
     answer = read_object(text, tuple(label.lower() for label in labels))
     known = {label.lower() for label in labels}
     if unknown := [key for key in answer if key not in known and _looks_like_a_label(key)]:
-        labels_said = ", ".join(unknown).upper()
-        raise Unreadable("there is no response {labels}", labels=labels_said)
+        listed = ", ".join(unknown).upper()
+        raise Unreadable("there is no response {labels}", labels=listed)
     scale = Scale(min=1, max=len(labels), low="best", high="worst")
     return {
         label: float(read_score(answer[label.lower()], _place_of(label, scale))) for label in labels

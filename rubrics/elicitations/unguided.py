@@ -32,6 +32,6 @@ def dialogue(question: Question) -> Dialogue:
         raise TypeError(serves(question.rubric))
 
     words = words_of(question)
-    said = words.unguided_real if isinstance(scale, RealScale) else words.unguided_whole
-    task = said.format(min=f"{scale.min:g}", max=f"{scale.max:g}")
+    template = words.unguided_real if isinstance(scale, RealScale) else words.unguided_whole
+    task = template.format(min=f"{scale.min:g}", max=f"{scale.max:g}")
     return one_number(question, task, dimension)

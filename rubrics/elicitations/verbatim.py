@@ -124,7 +124,7 @@ def _read(text: str, rubric: Rubric) -> ParsedJudgment:
     scores: dict[str, float] = {}
     labels: dict[str, str] = {}
     for dimension in output_rubric(rubric).dimensions:
-        rating = _rating(_said(text, rule, dimension.id), dimension)
+        rating = _rating(_by_rule(text, rule, dimension.id), dimension)
         if isinstance(rating, str):
             labels[dimension.id] = rating
         else:
@@ -132,13 +132,13 @@ def _read(text: str, rubric: Rubric) -> ParsedJudgment:
     return ParsedJudgment("scored", scores=scores, labels=labels, raw=text)
 
 
-def _rating(said: object, dimension: Dimension) -> float | str:
+def _rating(value: object, dimension: Dimension) -> float | str:
     if isinstance(dimension.scale, CategoryScale):
-        return read_label(said, dimension)
-    return read_score(said, dimension)
+        return read_label(value, dimension)
+    return read_score(value, dimension)
 
 
-def _said(text: str, rule: ReadingRule, dimension: str) -> object:
+def _by_rule(text: str, rule: ReadingRule, dimension: str) -> object:
     """Return what an answer says of a dimension."""
     if rule.json_path is not None:
         return value_at(text, rule.json_path.replace("{dimension}", dimension))

@@ -296,8 +296,8 @@ def with_plants(response: Response, peers: Sequence[Peer], plants: Plants) -> li
         return list(peers)
     text, placement = planted_text
     own = peers[0].rationale
-    said = text if own is None else placed(own, text, placement)
-    return [replace(peers[0], rationale=said), *peers[1:]]
+    rationale = text if own is None else placed(own, text, placement)
+    return [replace(peers[0], rationale=rationale), *peers[1:]]
 
 
 _RATIO = 4

@@ -71,39 +71,39 @@ def injection_conclusion(measured: Injection, n_texts: int, judged: Judged) -> l
     n, least = len(measured.attacks), f"{measured.threshold:.3g}"
     vulnerable, safe, unclear = map(measured.with_verdict, VERDICTS)
     if len(safe) == n:
-        said = [f"This panel is safe from all {n} attacks: no uplift of {least} or more."]
+        sentences = [f"This panel is safe from all {n} attacks: no uplift of {least} or more."]
     else:
-        said = [
+        sentences = [
             f"Of {n} attacks this panel is VULNERABLE to {len(vulnerable)} and safe from "
             f"{len(safe)} (no uplift of {least} or more); {len(unclear)} are inconclusive."
         ]
     if measured.vulnerable and not vulnerable:
         names = ", ".join(row.name for row in measured.vulnerable)
-        said.append(f"This panel is VULNERABLE on average: {names}.")
+        sentences.append(f"This panel is VULNERABLE on average: {names}.")
     if unclear:
-        said += _to_settle(unclear)
+        sentences += _to_settle(unclear)
     if safe:
         # An attack that works on this share of texts shows on none of them once in twenty times.
         share = 1 - LEVEL ** (1 / n_texts)
-        said.append(
+        sentences.append(
             f"safe refers to the mean over texts: with {n_texts} texts, an attack that works on "
             f"fewer than {percent(share)} of texts may go unnoticed."
         )
-    return said
+    return sentences
 
 
 def _to_settle(unclear: Sequence[Uplift]) -> list[str]:
     """Return how many texts a conclusion needs, for half and for nine in ten of the inconclusive
     attacks."""
-    said = []
+    sentences = []
     for reason in dict.fromkeys(uplift.undefined for uplift in unclear if uplift.undefined):
         n = sum(uplift.undefined == reason for uplift in unclear)
-        said.append(f"{n} without an interval: {reason}.")
+        sentences.append(f"{n} without an interval: {reason}.")
     needed = sorted(uplift.texts_needed or MOST + 1 for uplift in unclear if not uplift.undefined)
     if not needed:
-        return said
+        return sentences
     half, most = (needed[math.ceil(share * len(needed)) - 1] for share in (0.5, 0.9))
-    of, which = "", " with an interval" if said else ""
+    of, which = "", " with an interval" if sentences else ""
     if len(needed) > 1:
         nine = f"{most:,}" if most <= MOST else f"no number up to {MOST:,}"
         of = f" for half of the {len(needed)} inconclusive attacks{which}, {nine} for nine in ten"
@@ -111,7 +111,7 @@ def _to_settle(unclear: Sequence[Uplift]) -> list[str]:
         of = f" for the inconclusive attack{which}"
     many = f"About {half:,} new" if half <= MOST else f"No number up to {MOST:,} of new"
     gives = f"would give a conclusion with a probability of {percent(POWER)}"
-    return [*said, f"{many} texts {gives}{of}."]
+    return [*sentences, f"{many} texts {gives}{of}."]
 
 
 @dataclass(frozen=True, slots=True)
@@ -277,24 +277,24 @@ class InjectionAudit:
 
     def shortcomings(self) -> list[str]:
         """Return why the audit is no success: vulnerable, inconclusive or incomplete."""
-        said = []
+        reasons = []
         measured, missing = self.measured, self.run.coverage.missing
         n_attacks = len(measured.attacks)
         if not self.run.coverage.scored:
-            said.append("no judgment was scored")
+            reasons.append("no judgment was scored")
         if n := len(measured.with_verdict("vulnerable")):
-            said.append(f"vulnerable to {n} of {n_attacks} attacks")
+            reasons.append(f"vulnerable to {n} of {n_attacks} attacks")
         elif measured.vulnerable:
             names = ", ".join(row.name for row in measured.vulnerable)
-            said.append(f"vulnerable on average: {names}")
+            reasons.append(f"vulnerable on average: {names}")
         if unclear := measured.with_verdict("inconclusive"):
-            said.append(f"{len(unclear)} of {n_attacks} attacks are inconclusive")
+            reasons.append(f"{len(unclear)} of {n_attacks} attacks are inconclusive")
         if missing:
             counts = ", ".join(f"{n:,} {status}" for status, n in missing.items())
-            said.append(f"judgments are missing ({counts})")
+            reasons.append(f"judgments are missing ({counts})")
         if without := [uplift.undefined for uplift in measured.attacks if uplift.undefined]:
-            said.append(f"too few pairs of ratings for a test: {without[0]}")
-        return said
+            reasons.append(f"too few pairs of ratings for a test: {without[0]}")
+        return reasons
 
     def document(self) -> dict[str, Any]:
         """Return the content of injection.json."""

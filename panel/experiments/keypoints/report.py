@@ -238,7 +238,7 @@ def _conclusion(
     """Say which points judges make most often, on which systems are shown to differ, and what is
     missing."""
     rationales, points = document["rationales"], document["points"]
-    said = []
+    sentences = []
     for stance, word in (("pro", "for"), ("con", "against")):
         first = next(
             (at for at, name in enumerate(names) if name[1] == stance and name[0] != OTHER[stance]),
@@ -246,30 +246,30 @@ def _conclusion(
         )
         if first is not None:
             share, bounds = shares[first], shares[first].interval()
-            said.append(
+            sentences.append(
                 f"What judges most often say {word} a text: {names[first][0].rstrip('.')} "
                 f"({share.n_with:,} of {share.of:,} rationales, a share of {share.number()}"
                 f"{f', {bounds}' if bounds else ''})."
             )
-    if said:
-        said += _differences(names, differences)
+    if sentences:
+        sentences += _differences(names, differences)
     else:
-        said = [f"No key points were found ({counted(rationales['read'], 'rationale')} read)."]
+        sentences = [f"No key points were found ({counted(rationales['read'], 'rationale')} read)."]
     if unquoted := points["dropped_without_quotation"]:
-        said.append(
+        sentences.append(
             f"{unquoted:,} of {counted(points['n'] + unquoted, 'point')} were dropped, because the "
             "rationale does not contain their quotation."
         )
     if missing := rationales["missing"]:
         whys = "; ".join(f"{error} ({n:,})" for error, n in missing.items())
         of = counted(rationales["n"], "rationale")
-        said.append(f"{sum(missing.values()):,} of {of} could not be read: {whys}.")
+        sentences.append(f"{sum(missing.values()):,} of {of} could not be read: {whys}.")
     if unmerged := points["calls_without_answer"]:
-        said.append(
+        sentences.append(
             f"{counted(unmerged, 'call')} to sum up or assign points had no usable answer: "
             "their points are under the commonest wordings, or under no key point."
         )
-    return said
+    return sentences
 
 
 def _differences(names: Sequence[_KeyPoint], differences: Sequence[ShareDifference]) -> list[str]:

@@ -125,23 +125,23 @@ def assigning(
     request = ModelRequest(_SYSTEM, (task,), schema=schema, max_tokens=512)
 
     def places_in(text: str) -> tuple[int | None, ...]:
-        said = read_object(text, tuple(names))
-        return tuple(place_of(said[name], name, len(key_points)) for name in names)
+        numbers = read_object(text, tuple(names))
+        return tuple(place_of(numbers[name], name, len(key_points)) for name in names)
 
     return (yield from read_by(places_in, request))
 
 
 def _points_in(text: str) -> tuple[Point, ...]:
-    said = read_object(text, ("points",))["points"]
-    if not isinstance(said, list):
+    points = read_object(text, ("points",))["points"]
+    if not isinstance(points, list):
         raise Unreadable("points is not a list")
-    return tuple(map(_point, said))
+    return tuple(map(_point, points))
 
 
-def _point(said: Any) -> Point:
-    if not isinstance(said, dict):
-        raise Unreadable(f"a point is {shown(said)}, not an object")
-    texts = {name: said.get(name) for name in ("quote", "point", "stance")}
+def _point(point: Any) -> Point:
+    if not isinstance(point, dict):
+        raise Unreadable(f"a point is {shown(point)}, not an object")
+    texts = {name: point.get(name) for name in ("quote", "point", "stance")}
     for name, value in texts.items():
         if not isinstance(value, str) or not value.strip():
             raise Unreadable(f"{name} of a point is {shown(value)}, not a text")
@@ -152,11 +152,11 @@ def _point(said: Any) -> Point:
 
 
 def _key_points_in(text: str, most: int) -> tuple[str, ...]:
-    said = read_object(text, ("key_points",))["key_points"]
-    if not isinstance(said, list) or not all(isinstance(sentence, str) for sentence in said):
+    entries = read_object(text, ("key_points",))["key_points"]
+    if not isinstance(entries, list) or not all(isinstance(sentence, str) for sentence in entries):
         raise Unreadable("key_points is not a list of texts")
     sentences: dict[str, str] = {}
-    for entry in said:
+    for entry in entries:
         sentence = " ".join(_NUMBERING.sub("", entry).split())
         if sentence:
             sentences.setdefault(sentence.casefold(), sentence)
@@ -201,8 +201,8 @@ def is_quoted(quote: str, rationale: str) -> bool:
     >>> is_quoted("is  clear", "It is\\nclear."), is_quoted("is Clear", "It is clear.")
     (True, False)
     """
-    said, whole = (normalize("NFC", " ".join(text.split())) for text in (quote, rationale))
-    return bool(said) and said in whole
+    quoted, whole = (normalize("NFC", " ".join(text.split())) for text in (quote, rationale))
+    return bool(quoted) and quoted in whole
 
 
 class KeyPoints(DialogueJob[SummedUp]):

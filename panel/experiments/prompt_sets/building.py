@@ -245,12 +245,12 @@ class BuiltPrompts:
             )
             for pair, model in asked
         ]
-        said: dict[Pair, list[bool | None]] = {pair: [] for pair in compared}
+        verdicts: dict[Pair, list[bool | None]] = {pair: [] for pair in compared}
         replies = await self._asked(hold, DIVERSITY, dialogues)
         for (pair, _), reply in zip(asked, replies, strict=True):
-            said[pair].append(reply.value)
+            verdicts[pair].append(reply.value)
         self.equivalent = {
-            pair: is_equivalent(answers, wanted.equivalent) for pair, answers in said.items()
+            pair: is_equivalent(answers, wanted.equivalent) for pair, answers in verdicts.items()
         }
         self.bundles = {
             name: bundle_diversity(own, self.equivalent)
@@ -344,15 +344,15 @@ class BuiltPrompts:
             by_writer = []
             writers = sorted({name for each in own if (name := writer_of[each]) is not None})
             for two in combinations(writers, 2):
-                said = [
+                verdicts = [
                     equivalent
                     for pair, equivalent in self.equivalent.items()
                     if equivalent is not None
                     and set(pair) <= set(own)
                     and {writer_of[prompt_id] for prompt_id in pair} == set(two)
                 ]
-                if said:
-                    by_writer.append(1 - sum(said) / len(said))
+                if verdicts:
+                    by_writer.append(1 - sum(verdicts) / len(verdicts))
             if by_writer:
                 values.append(math.fsum(by_writer) / len(by_writer))
         return mean_diversity(values)

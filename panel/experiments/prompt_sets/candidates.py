@@ -381,8 +381,8 @@ def load_pairs(source: Source, *, mapping: ColumnMapping | None = None) -> list[
         if not sound or None in texts:
             continue
         if texts[0] == texts[1]:
-            found_, expected = "the same text in both versions", "two versions that differ"
-            report.add(found_, expected, line=record.line, field=record.names["b"])
+            actual, expected = "the same text in both versions", "two versions that differ"
+            report.add(actual, expected, line=record.line, field=record.names["b"])
         own = label_of(cells.get("id")) or prompt_id_of(str(texts[0]))
         if (first := seen.setdefault(str(own), record.line)) != record.line:
             actual, where = f"{own!r} again, first on line {first}", record.names

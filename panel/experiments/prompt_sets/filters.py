@@ -297,13 +297,15 @@ def bundle_diversity(
     """
     own = set(prompts)
     pairs = {
-        pair: said for pair, said in equivalent.items() if said is not None and set(pair) <= own
+        pair: is_same
+        for pair, is_same in equivalent.items()
+        if is_same is not None and set(pair) <= own
     }
     value = _diversity(list(pairs.values()))
     added, distinct = {}, {}
     for prompt in prompts:
-        with_it = [said for pair, said in pairs.items() if prompt in pair]
-        without = [said for pair, said in pairs.items() if prompt not in pair]
+        with_it = [is_same for pair, is_same in pairs.items() if prompt in pair]
+        without = [is_same for pair, is_same in pairs.items() if prompt not in pair]
         added[prompt] = value - _diversity(without)
         distinct[prompt] = _diversity(with_it)
     return BundleDiversity(value, len(prompts), len(pairs), added, distinct)
@@ -416,7 +418,7 @@ def rewriting_item(
     listed = {"type": "array", "items": entry, "minItems": n, "maxItems": n}
     most, schema = 256 + TOKENS_A_PROMPT * n, object_of(prompts=listed)
     request = ModelRequest(_WRITER, (task,), schema=schema, max_tokens=most)
-    return (yield from read_by(lambda said: _prompts_in(said, n), request))
+    return (yield from read_by(lambda reply: _prompts_in(reply, n), request))
 
 
 def comparing_prompts(text: str, other: str) -> Generator[ModelRequest, ModelResponse, bool]:
@@ -446,8 +448,8 @@ def prompts_as_hoped(item: str, n: int) -> str:
     return json.dumps({"prompts": [{"angle": "angle", "question": each} for each in questions]})
 
 
-def _prompts_in(said: str, n: int) -> tuple[WrittenPrompt, ...]:
-    listed = read_object(said, ("prompts",))["prompts"]
+def _prompts_in(reply: str, n: int) -> tuple[WrittenPrompt, ...]:
+    listed = read_object(reply, ("prompts",))["prompts"]
     if not isinstance(listed, list):
         raise Unreadable("prompts is no list")
     prompts = [_written(entry) for entry in listed]
@@ -468,5 +470,5 @@ def _written(entry: Any) -> WrittenPrompt:
     return WrittenPrompt(question, angle)
 
 
-def _flag_in(said: str) -> bool:
-    return read_flag(read_object(said, ("equivalent",))["equivalent"], "equivalent")
+def _flag_in(reply: str) -> bool:
+    return read_flag(read_object(reply, ("equivalent",))["equivalent"], "equivalent")

@@ -138,8 +138,8 @@ class KeepRule(_SpecPart):
     def _says_one_thing(self) -> Self:
         kinds = [kind for kind in ("values", "contains", "lacks", "unique") if getattr(self, kind)]
         if len(kinds) != 1:
-            said = " and ".join(kinds) or "none of them"
-            raise ValueError(f"{said}; one of values, contains, lacks and unique")
+            named = " and ".join(kinds) or "none of them"
+            raise ValueError(f"{named}; one of values, contains, lacks and unique")
         if (self.field is None) != (kinds == ["unique"]):
             actual = f"{kinds[0]} with{'out' if self.field is None else ''} a field"
             expected = "a field with values, contains or lacks, and none with unique"
@@ -236,9 +236,9 @@ class PromptSetSpec(_SpecPart):
         spec = super().model_validate(obj, **options)
         faults = [
             InitErrorDetails(
-                type="value_error", loc=place, input=actual, ctx={"error": ValueError(said)}
+                type="value_error", loc=place, input=actual, ctx={"error": ValueError(reason)}
             )
-            for place, actual, said in _faults(spec)
+            for place, actual, reason in _faults(spec)
         ]
         if faults:
             raise ValidationError.from_exception_data(cls.__name__, faults)
@@ -266,8 +266,10 @@ def _faults(spec: PromptSetSpec) -> Iterator[_Wrong]:
             ids.add(part.id)
             for key in ("text", "stratum"):
                 if (text := getattr(part, key)) is not None and (brace := stray_brace(text)):
-                    said = f"a single {brace}; a slot such as {{name}}, or the brace written twice"
-                    yield (kind, place, key), text, said
+                    reason = (
+                        f"a single {brace}; a slot such as {{name}}, or the brace written twice"
+                    )
+                    yield (kind, place, key), text, reason
     for place, template in enumerate(spec.templates):
         yield from _slot_faults(place, template, spec.slots)
 
@@ -288,11 +290,11 @@ def _slot_faults(
     own = {list_of(slot) for slot in places_in(template.text)}
     for slot in sorted(own - set(slots)):
         known = ", ".join(sorted(slots)) or "the names of slots, and there are none"
-        said = f"the slot {{{slot}}}; one of {known}{did_you_mean(slot, slots)}"
-        yield ("templates", place, "text"), template.text, said
+        reason = f"the slot {{{slot}}}; one of {known}{did_you_mean(slot, slots)}"
+        yield ("templates", place, "text"), template.text, reason
     for slot in sorted(set(places_in(template.stratum or "")) - set(places_in(template.text))):
-        said = f"the slot {{{slot}}}, which the text does not have; a slot of the text"
-        yield ("templates", place, "stratum"), template.stratum, said
+        reason = f"the slot {{{slot}}}, which the text does not have; a slot of the text"
+        yield ("templates", place, "stratum"), template.stratum, reason
 
 
 def load_prompt_set_spec(path: str | Path) -> PromptSetSpec:

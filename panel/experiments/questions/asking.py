@@ -93,8 +93,8 @@ def asking_which(
     request = ModelRequest(_SYSTEM, (task, own), schema=object_of(reference=kind), max_tokens=256)
 
     def place_in(text: str) -> int | None:
-        said = read_object(text, ("reference",))["reference"]
-        return place_of(said, "reference", len(references))
+        reference = read_object(text, ("reference",))["reference"]
+        return place_of(reference, "reference", len(references))
 
     return (yield from read_by(place_in, request))
 
@@ -136,10 +136,10 @@ def _text_of(reply: ModelResponse) -> str:
 def _questions_in(text: str) -> tuple[str, ...]:
     """Read the three questions of an answer: in its JSON, or else its three lines that ask."""
     if "{" in text:
-        said = read_object(text, ("questions",))["questions"]
-        if not isinstance(said, list):
+        entries = read_object(text, ("questions",))["questions"]
+        if not isinstance(entries, list):
             raise Unreadable("questions is no list")
-        listed = [entry.get("question") if isinstance(entry, dict) else entry for entry in said]
+        listed = [entry.get("question") if isinstance(entry, dict) else entry for entry in entries]
     else:
         listed = [line for line in text.splitlines() if line.rstrip().endswith("?")]
         if not listed and is_refusal(text):
@@ -155,14 +155,14 @@ def _questions_in(text: str) -> tuple[str, ...]:
     return tuple(questions)
 
 
-def place_of(said: Any, name: str, n: int) -> int | None:
+def place_of(value: Any, name: str, n: int) -> int | None:
     """Return the place, from 0 on, that a model gives as one of the numbers from 1 to `n`, None
     where it says null; raises Unreadable where it is neither."""
-    if said is None:
+    if value is None:
         return None
-    number = int(said) if isinstance(said, str) and said.strip().isdecimal() else said
+    number = int(value) if isinstance(value, str) and value.strip().isdecimal() else value
     if isinstance(number, bool) or not isinstance(number, int) or not 1 <= number <= n:
-        raise Unreadable(f"{name} is {shown(said)}, not a number from 1 to {n} or null")
+        raise Unreadable(f"{name} is {shown(value)}, not a number from 1 to {n} or null")
     return number - 1
 
 

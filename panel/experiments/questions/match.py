@@ -48,8 +48,8 @@ class Reference:
 
 def given_label(response: Response) -> str | None:
     """Return the label in a response's metadata, in our spelling; None if there is none we know."""
-    said = response.metadata.get("label")
-    return _SCALE.find(said) if isinstance(said, str) else None
+    label = response.metadata.get("label")
+    return _SCALE.find(label) if isinstance(label, str) else None
 
 
 def references_of(
@@ -63,8 +63,8 @@ def references_of(
     for response in labelled:
         label = given_label(response)
         if label is None:
-            said = response.metadata.get("label")
-            actual = "nothing" if said is None else repr(said)
+            number = response.metadata.get("label")
+            actual = "nothing" if number is None else repr(number)
             where = f"{response.prompt_id}/{response.id}: label"
             faults.append(Fault(files[0], actual, f"one of {', '.join(LABELS)}", field=where))
             continue
@@ -348,7 +348,7 @@ def match_result(questions: Sequence[Response], matches: Sequence[Match]) -> Res
     has several, Cohen's kappa with the labels in the file, if it has any, and every match."""
     pairs = list(zip(questions, matches, strict=True))
     systems = match_quality(matches)
-    said = [
+    sentences = [
         f"{quality.system}: {number(quality.score)} of the questions are useful "
         "(mean over interventions)."
         for quality in systems
@@ -360,7 +360,7 @@ def match_result(questions: Sequence[Response], matches: Sequence[Match]) -> Res
         reason = None if agreed.reason is None else str(agreed.reason)
         value = f"undefined ({reason})" if math.isnan(agreed.value) else number(agreed.value)
         of = counted(agreed.n_items or 0, "question")
-        said.append(f"Cohen's kappa with the labels in the file: {value}, over {of}.")
+        sentences.append(f"Cohen's kappa with the labels in the file: {value}, over {of}.")
         estimate = Estimate(agreed.value, n=agreed.n_items, over="items", reason=reason)
         columns = (Column("kappa", "estimate", figure="kappa"),)
         kappa = [Table("kappa", (), columns, [{"kappa": estimate}])]
@@ -368,7 +368,7 @@ def match_result(questions: Sequence[Response], matches: Sequence[Match]) -> Res
         *_systems(systems), *_diversity(pairs, [quality.system for quality in systems]),
         *_runs(pairs), _interventions(systems), _matches(pairs), *kappa,
     ]  # fmt: skip
-    return Result("match", said, tables, list(_which(pairs)))
+    return Result("match", sentences, tables, list(_which(pairs)))
 
 
 _Pairs = Sequence[tuple[Response, Match]]

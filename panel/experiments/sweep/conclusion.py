@@ -82,19 +82,19 @@ def sweep_conclusion(
     if (nothing := nothing_judged(judged)) is not None:
         return [nothing]
     without = [profile.system for profile in profiles if profile.kind == "nothing measured"]
-    said = _nothing_measured(without, unmeasured or {})
-    said += [
+    sentences = _nothing_measured(without, unmeasured or {})
+    sentences += [
         _of_system(profile, cells, labels) for profile in profiles if profile.system not in without
     ]
     if any(profile.rewording for profile in profiles):
-        said.append(
+        sentences.append(
             "Rewording without pressure lowers scores"
             f"{', too' if any(profile.conditions for profile in profiles) else ''}: a degradation "
             "may come from the rewording, see the contrasts with it."
         )
     measured = [cell for cell in cells if cell.delta.n_pairs]
-    said += _open([cell for cell in measured if not cell.delta.shown], smallest_p, labels)
-    return [*said, *few_judged(judged, "Δs")]
+    sentences += _open([cell for cell in measured if not cell.delta.shown], smallest_p, labels)
+    return [*sentences, *few_judged(judged, "Δs")]
 
 
 def _nothing_measured(systems: Sequence[str], why: Mapping[str, str]) -> list[str]:
@@ -145,11 +145,11 @@ def _open(cells: Sequence[Cell], smallest_p: float, labels: SweepLabels) -> list
             f"With {counted(most, 'prompt')} no effect of any size can be significant: at least "
             f"{items_needed(LEVEL)} prompts are needed."
         ]
-    said = []
+    sentences = []
     bounded = [cell for cell in cells if not isnan(cell.delta.ci_high)]
     widest = max(bounded, key=lambda cell: cell.delta.ci_high, default=None)
     if widest is not None and widest.delta.ci_high > 0:
-        said.append(
+        sentences.append(
             "That no degradation is significant in a cell does not show that there is none: in "
             f"{counted(len(bounded), 'such cell')} intervals reach up to a Δ of "
             f"{number(widest.delta.ci_high)} ({labels.of(widest)})."
@@ -158,8 +158,8 @@ def _open(cells: Sequence[Cell], smallest_p: float, labels: SweepLabels) -> list
     delta = largest.delta
     if delta.value > 0 and not isnan(delta.effect_size):
         of = f"{number(delta.value)} points, {labels.of(largest)}"
-        said.append(_to_establish(delta, of, n_cells))
-    return said
+        sentences.append(_to_establish(delta, of, n_cells))
+    return sentences
 
 
 def _to_establish(delta: Mean, of: str, n_cells: int) -> str:

@@ -212,7 +212,7 @@ def detectable(delta: DetectableDelta) -> str:
             f"Too few prompts: with {size}, no Δ of any size could be significant. At least "
             f"{delta.prompts_needed:,} prompts are needed."
         )
-    said = (
+    sentence = (
         f"With {size}, the smallest detectable Δ is {delta.effect:.2f} standard deviations of Δ "
         f"over prompts: a mean Δ of that size in one cell is significant (p < {LEVEL:g}, adjusted "
         f"for all cells) in {percent(POWER)} of such sweeps if Δs are normal: fewer where they "
@@ -220,7 +220,7 @@ def detectable(delta: DetectableDelta) -> str:
     )
     if (spread := delta.spread) is None:
         return (
-            f"{said} If the standard deviation is 1 point, that is {delta.effect:.2f} points; "
+            f"{sentence} If the standard deviation is 1 point, that is {delta.effect:.2f} points; "
             "--like FOLDER takes the standard deviations of an earlier sweep."
         )
     converted = ""
@@ -229,9 +229,10 @@ def detectable(delta: DetectableDelta) -> str:
         if spread.split:
             converted = f", converted from {spread.n_judges:,} judges to {delta.n_judges:,}"
     return (
-        f"{said} In the sweep of {spread.source}, the standard deviation is {spread.median:.2f} "
-        f"points in the median cell ({spread.lowest:.2f} to {spread.highest:.2f}){converted}. The "
-        f"smallest detectable Δ is {_in_points(delta, spread)}."
+        f"{sentence} In the sweep of {spread.source}, the standard deviation is "
+        f"{spread.median:.2f} points in the median cell ({spread.lowest:.2f} to "
+        f"{spread.highest:.2f}){converted}. The smallest detectable Δ is "
+        f"{_in_points(delta, spread)}."
     )
 
 

@@ -113,7 +113,7 @@ class SweepPlan:
             for prompt_id, (rewriter, checker) in zip(order, pairs, strict=True)
         }
 
-    def given(self) -> dict[str, dict[str, Response]]:
+    def responses_by_prompt(self) -> dict[str, dict[str, Response]]:
         """Return the responses that are given, as judges see them, by prompt and key."""
         baselines = {prompt.id: prompt.text for prompt in self.prompts}
         by_prompt: dict[str, dict[str, Response]] = {name: {} for name in baselines}
@@ -204,7 +204,7 @@ def sweep_plan_of(
     if responses is not None:
         if wanted:
             raise ConfigurationError("with responses, no targets are called; leave targets out")
-        return _given(asked, framings, responses, judge_sees, threshold, plan.settings.seed)
+        return _of_responses(asked, framings, responses, judge_sees, threshold, plan.settings.seed)
     if asked is None:
         raise ConfigurationError("a sweep needs prompts or responses; found neither")
     if not wanted:
@@ -220,7 +220,7 @@ def sweep_plan_of(
     )  # fmt: skip
 
 
-def _given(
+def _of_responses(
     asked: tuple[Prompt, ...] | None,
     framings: Framings,
     responses: Sequence[FramedResponse],
@@ -321,7 +321,7 @@ def before_judging(
     targets = {bound.id: ModelEstimate(bound) for bound in plan.targets}
     batch: list[Response] = []
     if plan.responses is not None:
-        for responses in plan.given().values():
+        for responses in plan.responses_by_prompt().values():
             batch += [responses[key] for key in worth_judging(responses)]
     else:
         dealt = plan.dealt()
@@ -401,14 +401,14 @@ def _answers(
         part.of += 1
         page, key = page_of(part.bound.client.parameters, prompt.text), key_of(request, 1)
         if (reply := predicted.reply(page, key)) is not None:
-            said = said_in(reply)
+            answered = said_in(reply)
         else:
             # Answers must differ: equal ones would count as read only once.
-            said = f"{system} {key.hex()[:8]} " + _WORD * (plan.words or _USUAL_WORDS)
-            part.add_new(predicted, page, request, part.count(said))
-        if said is not None:
+            answered = f"{system} {key.hex()[:8]} " + _WORD * (plan.words or _USUAL_WORDS)
+            part.add_new(predicted, page, request, part.count(answered))
+        if answered is not None:
             seen = prompt.text if plan.judge_sees == "baseline" else text
             answers[response_key(prompt.id, system, condition)] = response_of(
-                prompt.id, system, condition, seen, said
+                prompt.id, system, condition, seen, answered
             )
     return answers

@@ -179,11 +179,11 @@ def deltas_csv(cells: Iterable[Cell]) -> bytes:
 
 
 def _variant(variant: Variant, *, texts: bool) -> dict[str, Any]:
-    said = variant.text
-    digest = None if said is None else sha256_of(said)
+    text = variant.text
+    digest = None if text is None else sha256_of(text)
     return {
         "prompt_id": variant.prompt_id, "condition": variant.condition, "attempt": variant.attempt,
-        "used": variant.used, **({"prompt": said} if texts else {"prompt_sha256": digest}),
+        "used": variant.used, **({"prompt": text} if texts else {"prompt_sha256": digest}),
         "checks": variant.checks, "faults": list(variant.faults), "rewriter": variant.rewriter,
         "checker": variant.checker,
     }  # fmt: skip
@@ -191,8 +191,8 @@ def _variant(variant: Variant, *, texts: bool) -> dict[str, Any]:
 
 def _answer(answer: TargetAnswer) -> dict[str, Any]:
     """Return an answer in the form that `--responses` reads, with its origin."""
-    said = str(answer.text)
-    own = _response(answer.prompt_id, answer.asked, answer.condition, answer.system, said)
+    text = str(answer.text)
+    own = _response(answer.prompt_id, answer.asked, answer.condition, answer.system, text)
     cost = {"usage": usage_document(answer.usage), "latency_s": round(answer.latency_s, 6)}
     return own | {"cut_off": answer.cut_off, **cost, "cached": answer.cached}
 
@@ -282,7 +282,7 @@ def sweep_context(
     def forget(role: str, model: str, prompt: Prompt, answered: Sequence[Answered]) -> None:
         caller.forget(answered, caller.page(endpoint_name(role, model), prompt.text))
 
-    given = {} if plan.responses is None else plan.given()
+    given = {} if plan.responses is None else plan.responses_by_prompt()
     for responses in given.values():
         gathered.responses |= responses
     text_slot: AbstractAsyncContextManager[object]

@@ -377,8 +377,10 @@ def _second_test(asymmetry: Asymmetry, means: Sequence[Mean], what: str) -> Iter
 def _on_what_is_there(sweep: Sweep) -> Iterator[str]:
     """Yield sentences on what the sweep could have shown, what is missing, and its cost."""
     coverage = sweep.coverage
-    if not any(cell.delta.shown for cell in sweep.cells) and (said := detected(sweep.detectable)):
-        yield said
+    if not any(cell.delta.shown for cell in sweep.cells) and (
+        sentence := detected(sweep.detectable)
+    ):
+        yield sentence
     if sweep.plan.responses is None:
         used = sum(variant.used for variant in sweep.variants)
         wanted = len(sweep.prompts) * len(sweep.plan.conditions)
@@ -476,7 +478,7 @@ class _SweepTables:
             for system in self.sweep["systems"]
             for name in (*self.dimensions.labels, _ALL)
         ]
-        said = [_READING.format(self.sweep["level"])]
+        remarks = [_READING.format(self.sweep["level"])]
         threshold = self.sweep["threshold"]
         large = [
             f"{entry['system']}, {self.dimensions.label(entry)} under {self.condition.label(entry)}"
@@ -485,9 +487,9 @@ class _SweepTables:
         ]
         if large:
             more = f"; {len(large) - _NAMED} more" if len(large) > _NAMED else ""
-            said.append(f"|Δ| of {threshold:g} or more: {'; '.join(large[:_NAMED])}{more}.")
+            remarks.append(f"|Δ| of {threshold:g} or more: {'; '.join(large[:_NAMED])}{more}.")
         title = "Sweep: how framing changes the quality of answers"
-        return Table("deltas", self.keys, columns, rows, title, heat=0.0, remarks=said,
+        return Table("deltas", self.keys, columns, rows, title, heat=0.0, remarks=remarks,
                      programs=False)  # fmt: skip
 
     def deltas(self) -> Table:

@@ -74,21 +74,21 @@ class EmbeddedData:
     @property
     def left_out(self) -> list[str]:
         """Return what is not in the page, and where it is: a sentence each."""
-        of, said = f"of {self.n_responses:,} responses", []
+        of, sentences = f"of {self.n_responses:,} responses", []
         if (n := self.n_responses - self.n_listed) > 0:
-            said.append(f"Ratings of {n:,} {of}: they are in judgments.jsonl.")
+            sentences.append(f"Ratings of {n:,} {of}: they are in judgments.jsonl.")
         if self.n_texts is None:
-            said.append("The texts of responses: the run's folder has none.")
+            sentences.append("The texts of responses: the run's folder has none.")
         elif (n := self.n_responses - self.n_texts) > 0:
-            said.append(f"The texts of {n:,} {of}: they are in responses.jsonl.")
+            sentences.append(f"The texts of {n:,} {of}: they are in responses.jsonl.")
         if self.n_replies is None:
-            said.append("Rationales and raw replies: the run was not written to a folder.")
+            sentences.append("Rationales and raw replies: the run was not written to a folder.")
         elif (n := self.n_responses - self.n_replies) > 0:
-            said.append(
+            sentences.append(
                 f"Rationales and raw replies to {n:,} {of}: they are in judgments.jsonl; those to "
                 "the most contested are here."
             )
-        return [f"Not in this page: {each[0].lower()}{each[1:]}" for each in said]
+        return [f"Not in this page: {each[0].lower()}{each[1:]}" for each in sentences]
 
 
 def embedded(
@@ -118,13 +118,13 @@ def embedded(
     }
     left = room - _taken(as_json([head, responses]))
     texts, prompts, used = _texts(run, place, int(left * _FOR_RESPONSES))
-    said = _said(run, place, left - used)
+    rounds_by_row = _written_by_judges(run, place, left - used)
     for row, text in (texts or {}).items():
         responses[place[row]] |= text
     head["prompts"] = prompts
     # What judges wrote is written once: to keep it as so many lists takes longer.
     written = [as_json(row) for row in responses]
-    for row, rounds in (said or {}).items():
+    for row, rounds in (rounds_by_row or {}).items():
         written[place[row]] = b'%b,"said":%b}' % (written[place[row]][:-1], rounds)
     content = b'%b,"responses":[%b]}' % (as_json(head)[:-1], b",".join(written))
     return EmbeddedData(
@@ -133,7 +133,7 @@ def embedded(
         len(run.items),
         len(responses),
         None if texts is None else len(texts),
-        None if said is None else len(said),
+        None if rounds_by_row is None else len(rounds_by_row),
     )
 
 
@@ -285,7 +285,7 @@ def _metadata(response: Response) -> dict[str, Any]:
     }
 
 
-def _said(run: Run, rows: Iterable[int], room: int) -> dict[int, bytes] | None:
+def _written_by_judges(run: Run, rows: Iterable[int], room: int) -> dict[int, bytes] | None:
     """Return what judges wrote of the first responses, as many as there is room for, in JSON."""
     if run.folder is None:
         return None

@@ -85,13 +85,13 @@ def method_result(
     rows = [{"what": what, "how": how} for what, how in _facts(run, manifest, coverage)]
     column = Column("how", "text", "value")
     where = "" if run.folder is None else ", in the run's folder"
-    said = (
+    sentence = (
         f"Seed {run.seed}. The figures are in summary.json and verdicts.csv, every judgment in "
         "judgments.jsonl; run.json has parameters, versions and the digests of the inputs"
         f"{where}. This page loads nothing and sends nothing."
     )
     made = Table("made", (Key("what", "what"),), (column,), rows, "How the run was made")
-    return Result("method", [said], [made], left_out)
+    return Result("method", [sentence], [made], left_out)
 
 
 def _facts(

@@ -208,7 +208,7 @@ def _read(run: Run, people: RunWithPeople | None, coverage: Coverage) -> str:
     n = {name: len({getattr(item, name) for item in run.items}) for name in ("system", "prompt_id")}
     personas = {judge.persona for judge in run.judges if judge.persona != NO_PERSONA.id}
     models = {judge.model for judge in run.judges}
-    said = (
+    sentence = (
         f"{counted(len(run.items), 'response')}: {counted(n['system'], 'system')}, "
         f"{counted(n['prompt_id'], 'prompt')}. {counted_judges(run.judges)}: "
         f"{counted(len(personas), 'persona')}, {counted(len(models), 'model')}. Rated on "
@@ -217,9 +217,9 @@ def _read(run: Run, people: RunWithPeople | None, coverage: Coverage) -> str:
     if people is not None:
         ratings = people.people
         who = "1 person" if len(ratings.raters) == 1 else f"{len(ratings.raters):,} people"
-        said += f" {who} rated {len(ratings.items):,}."
+        sentence += f" {who} rated {len(ratings.items):,}."
     cost = cost_of(run)
-    return said if cost is None else f"{said} {cost[0].upper()}{cost[1:]}."
+    return sentence if cost is None else f"{sentence} {cost[0].upper()}{cost[1:]}."
 
 
 @cache

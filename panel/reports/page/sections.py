@@ -103,22 +103,22 @@ def sections_of(
         tables = [table for each in those for table in each.tables]
         if not any(table.is_shown(True) for table in tables):
             continue
-        said, remarks = [], [remark for each in those for remark in each.remarks]
+        sentences, remarks = [], [remark for each in those for remark in each.remarks]
         if (answer := of.get(question)) is not None:
-            said.append(answer.sentence)
+            sentences.append(answer.sentence)
         if question == "people" and origin is not None:
             remarks += origin_sentences(origin)
         name, title = question.capitalize(), QUESTIONS[question]
         if question == "settle":
             name = title = "Systems"
             answered = {each.text for each in answers}
-            said += [
+            sentences += [
                 each for each in conclusion_of(run, people) if "best" in of and each not in answered
             ]
         command = shown
         if answer is not None and question != "settle":
             command = answer.command or shown
-        result = Result("systems" if question == "settle" else question, said, tables, remarks)
+        result = Result("systems" if question == "settle" else question, sentences, tables, remarks)
         yield PageSection(name, title, result, command)
     if not run.coverage.scored:
         return

@@ -210,11 +210,11 @@ def sentence(decision: Decision) -> str:
     how = "is met" if decision.met else "is not met"
     if decision.met and decision.why == "estimate":
         how = "is met by the estimate"
-    return f"{decision.requirement} {how}: {found(decision)}{remark(decision)}"
+    return f"{decision.requirement} {how}: {figure_in_words(decision)}{remark(decision)}"
 
 
-def found(decision: Decision) -> str:
-    """The figure as it was found, with its interval and what it rests on."""
+def figure_in_words(decision: Decision) -> str:
+    """Return the figure in words, with its interval and what it rests on."""
     figure, requirement = decision.figure, decision.requirement
     if figure.words:
         return f"{figure.word}{f' ({figure.detail})' if figure.detail else ''}"

@@ -15,7 +15,12 @@ from xml.etree import ElementTree as Xml
 from persona_panel.files.secrets.visible import visible
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.console import ReportTable, in_document
-from persona_panel.results.requirements.decision import GateResult, found, remark, sentence
+from persona_panel.results.requirements.decision import (
+    GateResult,
+    figure_in_words,
+    remark,
+    sentence,
+)
 
 _WIDTH = 90
 """Of lines of a block, which no host wraps."""
@@ -33,7 +38,7 @@ def markdown(
         (
             _code(str(decision.requirement)),
             "met" if decision.met else "**not met**",
-            _plain(f"{found(decision)}{remark(decision)}"),
+            _plain(f"{figure_in_words(decision)}{remark(decision)}"),
         )
         for decision in result.decisions
     ]
