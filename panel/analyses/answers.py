@@ -230,7 +230,9 @@ def can_be_trusted(
     if reversed_pairs:
         verdict, reversal = ["Not its ranking."], [_reversal(reversed_pairs)]
     whole = " ".join([*verdict, *reversal, sentence, *limiting, *signs])
-    return RunAnswer("trust", whole, estimate, command, "α", marks, [*reversal, *signs])
+    return RunAnswer(
+        "trust", whole, estimate, command, "Krippendorff's α", marks, [*reversal, *signs]
+    )
 
 
 def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str]:
@@ -378,8 +380,8 @@ def may_stand_in(
         answer = RunAnswer("people", f"Not known: {why} (--human).", Estimate(nan, reason=why))
         n_prompts = len({item.prompt_id for item in run.items})
         if n_prompts < LEAST_PROMPTS:
-            takes = f"a correction by people's ratings takes {LEAST_PROMPTS} (now {n_prompts})"
-            return replace(answer, limits=[f"First score more prompts: {takes}."])
+            takes = f"A correction by people's ratings takes {LEAST_PROMPTS} prompts"
+            return replace(answer, limits=[f"{takes} (now {n_prompts})."])
         n = min(30, len(run.items))
         return replace(answer, command=command_on(run, "select", {"--n": n, "--out": "items.csv"}))
     command = command_on(run, "people correlate", people=True)

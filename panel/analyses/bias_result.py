@@ -50,7 +50,7 @@ from persona_panel.runs.scale_limits import (
     FigureUnit,
 )
 from persona_panel.statistics.core.arrays import Array, Reason
-from persona_panel.statistics.core.display import ALL, number, signed
+from persona_panel.statistics.core.display import ALL, ends, signed
 from persona_panel.statistics.core.table import Ratings, Row
 
 _DIMENSIONS = TypeAdapter(tuple[Dimension, ...])
@@ -376,7 +376,7 @@ def _significant(measured: Mapping[str, Row], n_tests: int, unit: str) -> Iterat
             its = unit if name == "self_preference" else ""
             yield (
                 f"{_OF_THE_PANEL[name][sign < 0]} ({_NAMES[name]} {signed(row.value)}{its}, 95 % "
-                f"interval {number(row.ci_low)} to {number(row.ci_high)})."
+                f"interval {ends(row.ci_low, row.ci_high)})."
             )
 
 

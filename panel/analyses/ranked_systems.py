@@ -171,7 +171,7 @@ def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
     """Return whether the first system is significantly ahead, by its decisive difference."""
     several = len(ranked.systems) > 2
     if ranked.winner is not None:
-        which = f"{decisive.b}, the comparison with the largest p" if several else decisive.b
+        which = f"{decisive.b}, its least significant lead" if several else decisive.b
         return (
             f"{ranked.first} is significantly ahead: {points(decisive.value, unit)} above "
             f"{which}{facts}."

@@ -18,7 +18,7 @@ from rich.text import Text
 
 from persona_panel.files.secrets.visible import has_hidden, unguarded, visible
 from persona_panel.rubrics.segmentation import graphemes
-from persona_panel.statistics.core.display import NONE, number
+from persona_panel.statistics.core.display import NONE, interval_end
 
 _WITHOUT_END = 100_000
 _GAP = 3
@@ -65,7 +65,7 @@ class FigureText(Text):
         if self.reason:
             return NONE
         if isnan(self.value) and not isnan(self.low):
-            return f"[{number(self.low)}, {number(self.high)}]"
+            return f"[{interval_end(self.low)}, {interval_end(self.high)}]"
         return self.plain
 
 

@@ -65,6 +65,7 @@ DEFINITIONS: Mapping[str, str] = {
     "mean": _MEAN,
     "means": _MEAN,
     "α": _ALPHA,
+    "Krippendorff's α": _ALPHA,
     "Krippendorff α": _ALPHA,
     "Kendall W": "variance of the responses' sums of ranks by the largest that it can be, 1 for "
     "the same order by all (M. G. Kendall, B. Babington Smith, 1939, The problem of m rankings)",

@@ -13,7 +13,14 @@ from rich.text import Text
 from persona_panel.results.console import FigureText, ReportTable, TableRow
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Table, one_line
-from persona_panel.statistics.core.display import ALL, NONE, number, signed, small_number
+from persona_panel.statistics.core.display import (
+    ALL,
+    NONE,
+    interval_end,
+    number,
+    signed,
+    small_number,
+)
 from persona_panel.statistics.core.display import p_value as p_text
 from persona_panel.statistics.core.estimate import Estimate
 
@@ -210,7 +217,7 @@ def _estimate(column: Column, cell: Estimate | None, *, beside: bool) -> FigureT
     if cell.has_interval and not (column.digits == 0 and cell.low == cell.high):
         # Of a value to three digits, two of an interval's ends are as many as can be distinguished.
         digits = min(column.digits, 2)
-        ends = f"[{number(cell.low, digits)}, {number(cell.high, digits)}]"
+        ends = f"[{interval_end(cell.low, digits)}, {interval_end(cell.high, digits)}]"
         before = "" if column.ends_only else " " if beside else "\n"
         text.append(f"{before}{ends}", "" if beside else "dim")
     return text

@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.display import ends
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.group_differences import (
     LEAST_PROMPTS,
@@ -117,7 +117,7 @@ def verdict_on(
         return "flattened", None
     if low >= FLATTENED_BELOW and high <= CARICATURE_ABOVE:
         return "as people", None
-    why = f"the ratio's interval{widened} is too wide: {number(low)} to {number(high)}"
+    why = f"the ratio's interval{widened} is too wide: {ends(low, high)}"
     return "not measurable", why
 
 

@@ -133,7 +133,19 @@ def ends(low: float | None, high: float | None, digits: int = 2) -> str:
     """Format the ends of an interval, a dash where there is none."""
     if low is None or high is None or isnan(low) or isnan(high):
         return NONE
-    return f"{number(low, digits)} to {number(high, digits)}"
+    return f"{interval_end(low, digits)} to {interval_end(high, digits)}"
+
+
+def interval_end(value: float, digits: int = 2) -> str:
+    """Format an end of an interval as `number` does, with more digits where it would be shown as 0
+    and is not: on which side of 0 it lies is to be seen.
+
+    >>> interval_end(-0.004), interval_end(0.0), interval_end(0.052)
+    ('−0.004', '0.00', '0.05')
+    """
+    if _ROUNDING < abs(value) < 0.5 * 10.0**-digits:
+        digits = -floor(log10(abs(value)))
+    return number(value, digits)
 
 
 def p_value(p: float | None) -> str:

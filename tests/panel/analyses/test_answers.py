@@ -91,7 +91,7 @@ def test_a_clear_winner(runs: dict[str, Answered]) -> None:
     run, _ = runs["winner"]
     said = sentences(run)
     lead = re.match(
-        r"ash is significantly ahead: (\d\.\d\d) points above birch, the comp", said["best"]
+        r"ash is significantly ahead: (\d\.\d\d) points above birch, its le", said["best"]
     )
     assert lead is not None and 1.4 < float(lead[1]) < 2.2
     assert said["settle"] == "Which system is best is settled."
@@ -232,7 +232,7 @@ def test_people_who_rated_all_would_have_to_rate_new_prompts(tmp_path: Path) -> 
 def test_few_prompts_take_more_of_them_before_people(runs: dict[str, Answered]) -> None:
     """Texts are drawn for people from eight prompts on, which a correction takes."""
     (few,) = [each for each in answers_of(runs["few"][0]) if each.question == "people"]
-    more = "First score more prompts: a correction by people's ratings takes 8 (now 3)."
+    more = "A correction by people's ratings takes 8 prompts (now 3)."
     assert (few.command, [*few.limits]) == ("", [more])
     (enough,) = [each for each in answers_of(runs["winner"][0]) if each.question == "people"]
     assert re.match(r"persona-panel select \S+ --n 30 ", enough.command)

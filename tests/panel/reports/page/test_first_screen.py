@@ -92,7 +92,8 @@ def test_the_first_screen_answers(
 def test_a_telephone_shows_the_answer_and_the_ranking_first(
     browser: Any, made: tuple[str, Path, tuple[RunAnswer, ...]]
 ) -> None:
-    """On 390 pixels: the title, the answer and the ranking, then trust, then the rest."""
+    """On 390 pixels: the title, the answer and the ranking, then trust, then the rest; no name in
+    the navigation is cut, and α has its name."""
     name, path, _ = made
     page = opened(browser, path, 390)
     order = ["h1", "#answer .lede", "aside"]
@@ -102,6 +103,10 @@ def test_a_telephone_shows_the_answer_and_the_ranking_first(
         assert max(ends(page, "#answer table.forest")) <= SCREEN
     places = [ends(page, part)[0] for part in order]
     assert places == sorted(places)
+    navigation = page.locator("nav ol")
+    assert navigation.evaluate("each => each.scrollWidth - each.clientWidth") == 0
+    trust = page.locator("#of-trust p").first.inner_text().replace("\u00a0", " ")
+    assert name == "failed" or "Krippendorff's α" in trust
     page.context.close()
 
 
