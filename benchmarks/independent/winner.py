@@ -22,7 +22,7 @@ from scipy import stats
 
 from benchmarks.independent import Row
 from persona_panel.statistics import rank_systems
-from persona_panel.statistics.core.ranking import JudgeSample, Leaderboard
+from persona_panel.statistics.core.ranking import JudgeSample, Leaderboard, verified_places
 
 Table = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int, int], Table]
@@ -114,7 +114,7 @@ def claims_of(board: Leaderboard, means: Table) -> dict[str, tuple[bool, bool]]:
             above = sum(other > mean[name] for other in means)
             tied = sum(other == mean[name] for other in means)
             outside |= low > 1 + above or high < above + tied
-    places = [each.system for each in board.systems[: _fixed(board.systems)]]
+    places = board.ranked[: verified_places(board.ranked, board.differences)]
     order = [mean[name] for name in places]
     left = [mean[name] for name in names if name not in places]
     ordered = all(a > b for a, b in pairwise(order))
@@ -125,14 +125,6 @@ def claims_of(board: Leaderboard, means: Table) -> dict[str, tuple[bool, bool]]:
         "pairs": (bool(shown), bool(wrong)),
         "ranges": (any(low == high for low, high in ranges.values()), outside),
     }
-
-
-def _fixed(systems: tuple[object, ...]) -> int:
-    """Of how many of the first places the range is that place alone."""
-    for place, entry in enumerate(systems, 1):
-        if (getattr(entry, "rank_low", None), getattr(entry, "rank_high", None)) != (place, place):
-            return place - 1
-    return len(systems)
 
 
 def compared(scores: Table, means: Table) -> dict[str, tuple[bool, bool]]:

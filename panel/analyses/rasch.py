@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
+
+import click
 
 from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import analysis
@@ -17,7 +19,14 @@ if TYPE_CHECKING:
     from persona_panel.analyses.inputs import RatingsSource
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
-    from persona_panel.statistics import Element, Facet, ManyFacetRasch, Ratings
+    from persona_panel.statistics import (
+        Difference,
+        Element,
+        Facet,
+        ManyFacetRasch,
+        OrdinalMixedModel,
+        Ratings,
+    )
 
 FIT = (0.5, 1.5)
 """Mean squares between these are productive for measurement: J. M. Linacre (2002), "What do infit
@@ -33,6 +42,13 @@ category effectiveness")."""
 @analysis(
     "Many-facet Rasch model",
     parameters.ratings("ratings"),
+    parameters.Option(
+        "--model",
+        type=click.Choice(["rasch", "ordinal"]),
+        default="rasch",
+        show_default=True,
+        help="ordinal: cumulative logit with random judges and prompts, in place of Rasch.",
+    ),
     parameters.scale("--scale", "RATINGS"),
     group="Panel",
     example="runs/first",
@@ -41,6 +57,7 @@ category effectiveness")."""
 def rasch(
     ratings: RatingsSource,
     *,
+    model: Literal["rasch", "ordinal"] = "rasch",
     mapping: ColumnMapping | None = None,
     scale: GivenScale | None = None,
 ) -> Result:
@@ -56,8 +73,12 @@ def rasch(
     unpredictably, below 0.5 too regularly. Printed are the conclusion and ten systems; with
     --full judges, prompts, dimensions, differences and thresholds, too. --json always has all.
 
+    With --model ordinal, judges and prompts are random effects, whose standard deviations are
+    shown, and a system one logit above another has e times its odds of a rating above any category.
+
     Args:
         ratings: a run's folder, a file of ratings, a run that has a folder, or ratings.
+        model: what is fitted.
         mapping, scale: how the file is read; see `load_ratings`.
 
     Raises:
@@ -66,16 +87,18 @@ def rasch(
     """
     from persona_panel.analyses.inputs import input_name, opened_ratings
     from persona_panel.files.errors import Fault, InputError
-    from persona_panel.statistics import RaschError, many_facet_rasch
+    from persona_panel.statistics import RaschError, many_facet_rasch, ordinal_mixed_model
 
     read = opened_ratings(ratings, mapping, scale=scale, scale_option="--scale")
     name = ratings if isinstance(ratings, str) else input_name(ratings, "the ratings")
     try:
-        fitted = many_facet_rasch(read)
+        if model == "ordinal":
+            return _ordinal_result(ordinal_mixed_model(read), read, source=name)
+        return rasch_result(many_facet_rasch(read), read, source=name)
     except RaschError as error:
-        expected = "ratings that a many-facet Rasch model can be estimated from"
+        called = "an ordinal mixed" if model == "ordinal" else "a many-facet Rasch"
+        expected = f"ratings that {called} model can be estimated from"
         raise InputError([Fault(name, str(error), expected)]) from error
-    return rasch_result(fitted, read, source=name)
 
 
 def rasch_result(fitted: ManyFacetRasch, ratings: Ratings, *, source: str = "") -> Result:
@@ -117,27 +140,16 @@ def rasch_conclusion(fitted: ManyFacetRasch, word: str, called: Mapping[str, str
         word: what those who rated are called.
         called: what people read in place of their names.
     """
-    from persona_panel.analyses.ranked_systems import Ranked, best_sentence
-
     facet = fitted.measured
     order = [each.name for each in facet.elements]
     if facet.name == "system":
         places = [(each.name, each.measure.value) for each in facet.elements]
-        best = best_sentence(Ranked(places, fitted.differences), None, unit=" logits")
-        yield f"With the severity of {word}s taken out: {best}"
+        yield _best(places, fitted.differences, word)
     else:
         ends = f"{facet.elements[0].measure.number()} to {facet.elements[-1].measure.number()}"
         reliable = in_brackets(f"separation reliability {number(facet.reliability)}")
         yield f"With the severity of {word}s taken out, items lie at {ends} logits{reliable}."
-    plain = sorted(facet.elements, key=lambda each: -each.mean)
-    if [each.name for each in plain] == order:
-        yield f"Plain means rank the {facet.name}s in the same order."
-    else:
-        moved = [each.name for each, own in zip(plain, order, strict=True) if each.name != own]
-        yield (
-            f"Plain means rank {len(moved):,} of {len(order):,} {facet.name}s otherwise: "
-            f"{first_of([each.name for each in plain], 2 * _NAMED)}."
-        )
+    yield _by_plain_means(order, [each.mean for each in facet.elements], facet.name)
     if "judge" not in fitted.facets:
         return
     judges = fitted.facets["judge"].elements
@@ -156,6 +168,65 @@ def rasch_conclusion(fitted: ManyFacetRasch, word: str, called: Mapping[str, str
         yield f"{n} of {len(judges):,} without {where}: {first_of(odd, _NAMED)}."
     else:
         yield f"All {len(judges):,} {word}s rate as the model expects ({where})."
+
+
+def _best(places: Sequence[tuple[str, float]], differences: Sequence[Difference], word: str) -> str:
+    from persona_panel.analyses.ranked_systems import Ranked, best_sentence
+
+    best = best_sentence(Ranked(places, differences), None, unit=" logits")
+    return f"With the severity of {word}s taken out: {best}"
+
+
+def _by_plain_means(order: Sequence[str], means: Sequence[float], what: str) -> str:
+    plain = [name for _, name in sorted(zip((-mean for mean in means), order, strict=True),
+                                        key=lambda each: each[0])]  # fmt: skip
+    moved = sum(name != own for name, own in zip(plain, order, strict=True))
+    if not moved:
+        return f"Plain means rank the {what}s in the same order."
+    return (
+        f"Plain means rank {moved:,} of {len(order):,} {what}s otherwise: "
+        f"{first_of(plain, 2 * _NAMED)}."
+    )
+
+
+def _ordinal_result(fitted: OrdinalMixedModel, ratings: Ratings, *, source: str) -> Result:
+    """Return the result of an ordinal mixed model."""
+    from persona_panel.analyses.inputs import reading_of
+    from persona_panel.results.conclusions.labels import rater_word
+
+    word, systems = rater_word(ratings), fitted.systems
+    places = [(each.name, each.log_odds.value) for each in systems]
+    order = [name for name, _ in places]
+    called = {"judge": word, "prompt": "prompt"}
+    sds = [f"{called[name]}s {number(sd)}" for name, sd in fitted.sds.items()]
+    conclusion = [
+        _best(places, fitted.differences, word),
+        _by_plain_means(order, [each.mean for each in systems], "system"),
+        f"Standard deviation of the effects, in logits: {', '.join(sds)}.",
+    ]
+    columns = (
+        Column("log_odds", "estimate", "logits", figure="system_logits"),
+        Column("mean", "number", "mean\nrating"),
+        Column("n_ratings", "whole", "ratings", full=True),
+        Column("model_error", "number"),
+    )
+    rows = [row_of(each, columns) | {"system": each.name} for each in systems]
+    sd_rows = [{"effect": called[name], "sd": sd} for name, sd in fitted.sds.items()]
+    tables = (
+        Table("systems", (Key("system", labels=ratings.labels),), columns, rows, "Systems",
+              short={"system": set(order[:_SHOWN])}),
+        Table("effects", (Key("effect"),), (Column("sd", "number", "SD"),), sd_rows,
+              "Random effects, in logits", when="full"),
+        _differences(fitted), _thresholds(fitted),
+    )  # fmt: skip
+    how = (
+        "Cumulative logit model with crossed normal effects of judges and prompts, by Laplace's "
+        "approximation; intervals are the jackknife's over prompts."
+    )
+    return Result(
+        "rasch", conclusion, tables, [], [how], reading=[*reading_of(ratings)], source=source,
+        coverage=ratings.coverage,
+    )  # fmt: skip
 
 
 def misfit(element: Element) -> str:
@@ -204,7 +275,7 @@ def _table(facet: Facet, word: str, labels: Mapping[str, str]) -> Table:
     )
 
 
-def _differences(fitted: ManyFacetRasch) -> Table:
+def _differences(fitted: ManyFacetRasch | OrdinalMixedModel) -> Table:
     return Table(
         "differences",
         (Key("a", "systems"), Key("b")),
@@ -218,7 +289,7 @@ def _differences(fitted: ManyFacetRasch) -> Table:
     )  # fmt: skip
 
 
-def _thresholds(fitted: ManyFacetRasch) -> Table:
+def _thresholds(fitted: ManyFacetRasch | OrdinalMixedModel) -> Table:
     columns = (
         Column("location", "estimate", "threshold"),
         Column("low", "number"),

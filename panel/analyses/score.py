@@ -82,9 +82,10 @@ _SAME = (
 _ON_DIFFERENCES = (
     "p: paired t-tests, adjusted by Shaffer's procedure over all pairs; the best system is decided "
     "by its own differences, unadjusted. Effect size: the mean of the prompts' differences, "
-    "divided by their standard deviation. Ranges of ranks, in brackets, leave out a place only "
-    f"where p, adjusted, is below {LEVEL}, or a first place is verified. Intervals are not widened "
-    f"for the number of pairs: one may leave out 0 where the adjusted p is above {LEVEL}."
+    "divided by their standard deviation. Rank intervals, in brackets, hold for all systems at "
+    f"once: they leave out a place only where p, adjusted, is below {LEVEL}, so that of the best "
+    "system may reach beyond 1. Intervals of differences are not widened for the number of pairs: "
+    f"one may leave out 0 where the adjusted p is above {LEVEL}."
 )
 
 

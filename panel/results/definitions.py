@@ -39,8 +39,9 @@ _LEAD = (
     "multiverse analysis)"
 )
 _RANK = (
-    f"; in brackets what neither the tests of all pairs ({_SHAFFER}) nor the verified first places "
-    f"({_HUNG}) rule out"
+    "; in brackets the 95 % rank interval, simultaneous for all systems (M. Klein, T. Wright, J. "
+    "Wieczorek, 2020, A joint confidence region for an overall ranking of populations), by tests "
+    f"of all pairs ({_SHAFFER})"
 )
 
 DEFINITIONS: Mapping[str, str] = {

@@ -432,7 +432,7 @@ def _fitted(
         code = fit.codes[:, list(names).index(name)] - start
         sign = 1.0 if name in ("system", "item") else -1.0
         part = slice(start, start + len(own))
-        of_sample = _Sample(*samples[sampled], code, len(own), sampled)
+        of_sample = ElementSample(*samples[sampled], code, len(own), sampled)
         moved = sign * of_sample.parameters[:, part]
         measures = of_sample.measures(sign * fit.parameters[part], moved)
         if name == "system":
@@ -483,7 +483,7 @@ def _subsets(
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Sample:
+class ElementSample:
     """Clusters of ratings as a sample, for the elements of one facet."""
 
     clusters: IntArray

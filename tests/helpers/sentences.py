@@ -134,8 +134,7 @@ def _won(found: re.Match[str], beside: Beside) -> bool:
         beside.summary["winner"] == {"system": found["a"], "p": row["p"]}
         and found["a"] == beside.ranked[0]["system"]
         and all(one["p"] < LEVEL and one["difference"] > 0 for one in own)
-        and [one["rank_low"] == 1 for one in beside.ranked].count(True) == 1
-        and (beside.ranked[0]["rank_low"], beside.ranked[0]["rank_high"]) == (1, 1)
+        and beside.ranked[0]["rank_low"] == 1
         and _decides(found, row, own)
     )
 

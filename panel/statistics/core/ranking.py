@@ -3,9 +3,11 @@
 Student's t over the prompts' scores; judges as a sample add the variance of each of their factors
 (personas and models, or judges), with Satterthwaite's degrees of freedom. Sources as in
 `persona_panel.statistics.core.jackknife`: the jackknife's figure, from judges' influences.
-Ranks: M. Mogstad et al. (2024), "Inference for ranks with applications to mobility across
-neighbourhoods and academic achievement across countries"; the first places: K. Hung and W. Fithian
-(2019), "Rank verification for exponential families".
+Rank intervals: M. Klein, T. Wright & J. Wieczorek (2020), "A joint confidence region for an overall
+ranking of populations", from tests of all pairs as in M. Mogstad et al. (2024), "Inference for
+ranks with applications to mobility across neighbourhoods and academic achievement across
+countries"; the first places: K. Hung and W. Fithian (2019), "Rank verification for exponential
+families".
 """
 
 from __future__ import annotations
@@ -259,10 +261,10 @@ class SystemRank:
         composite: the mean over prompts, with its 95 % interval over prompts, with these judges.
         with_judges: the same with its interval over prompts and judges, if judges are known.
         rank: 1 for the best; ties share the better rank; None without a composite.
-        rank_low, rank_high: the lowest and highest rank that neither the adjusted tests of all
-            pairs nor the verified places (`verified_places`) rule out; each of the two errs in at
-            most 5 % of the cases, for all systems at once. None where no difference could be
-            tested.
+        rank_low, rank_high: its 95 % rank interval, simultaneous for all systems: from 1 + the
+            number of systems that are significantly better, to the number of systems less those
+            that are significantly worse, by the adjusted tests of all pairs. A winner's, whose
+            tests are fewer, may reach beyond 1. None where no difference could be tested.
         dimensions: the mean over prompts by dimension, with its 95 % interval over prompts.
         n_abstained, n_judged: how many judgments find that its responses decline to answer, and how
             many do or rate them. Where it `declines` it has no rank and no intervals.
@@ -436,9 +438,7 @@ def rank_systems(
     and is compared with no other. A prompt counts once for a system. Intervals are Student's;
     differences are tested prompt by prompt, adjusted by Shaffer's procedure over all pairs. On
     prompts where not all judges rated all systems, ranks and differences are those of
-    `within_judges`, so that no judge moves them by severity alone; means are of all ratings. A
-    system's range of ranks leaves out the places of those that it is shown to differ from, and
-    places that are verified as others'.
+    `within_judges`, so that no judge moves them by severity alone; means are of all ratings.
 
     >>> board = rank_systems(
     ...     ["a", "b"], ["p", "p"], np.array([3.0, 4.0]), np.empty((2, 0)), []
@@ -571,14 +571,10 @@ def _rank_ranges(
             better, worse = (pair.a, pair.b) if pair.value > 0 else (pair.b, pair.a)
             behind[better] += 1
             ahead[worse] += 1
-    order, n = list(ranks), len(ranks)
-    verified = verified_places(order, differences)
-    ranges = {}
-    for place, system in enumerate(order, 1):
-        if system not in tested:
-            continue
-        # With gaps, means over other prompts may order two systems the other way.
-        low = min(ranks[system], max(1 + ahead[system], min(place, 1 + verified)))
-        high = place if place <= verified else max(ranks[system], n - behind[system])
-        ranges[system] = low, high
-    return ranges
+    n = len(ranks)
+    # With gaps, means over other prompts may order two systems the other way.
+    return {
+        name: (min(rank, 1 + ahead[name]), max(rank, n - behind[name]))
+        for name, rank in ranks.items()
+        if name in tested
+    }

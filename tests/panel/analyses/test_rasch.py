@@ -103,3 +103,32 @@ def test_unlinked_systems_are_refused_by_name(tmp_path: Path) -> None:
     ]
     with pytest.raises(InputError, match=r"2 subsets of systems that no ratings link \(a; b\)"):
         rasch(written(tmp_path / "r.csv", rows))
+
+
+def test_the_ordinal_mixed_model(tmp_path: Path) -> None:
+    """a is 1.2 better than b, where judges' severities have an SD of 0.85 and prompts of 1."""
+    file = ratings(tmp_path / "r.csv")
+    found = rasch(file, model="ordinal")
+    assert found.conclusion[0].startswith(
+        "With the severity of raters taken out: a is significantly ahead: "
+    )
+    assert found.conclusion[1] == "Plain means rank the systems in the same order."
+    sds = {row["effect"]: row["sd"] for row in found["effects"].rows}
+    assert found.conclusion[2] == (
+        f"Standard deviation of the effects, in logits: raters {sds['rater']:.2f}, prompts "
+        f"{sds['prompt']:.2f}."
+    )
+    [difference] = [row["difference"] for row in found["differences"].rows]
+    assert difference.value == pytest.approx(
+        found["systems"].rows[0]["log_odds"].value - found["systems"].rows[1]["log_odds"].value
+    )
+    full = CliRunner().invoke(command, ["rasch", file, "--model", "ordinal", "--full"]).stdout
+    for title in ("Systems", "Random effects, in logits", "Thresholds"):
+        assert title in full
+
+
+def test_an_ordinal_model_needs_systems(tmp_path: Path) -> None:
+    rows: list[tuple[object, ...]] = [(f"i{n}", "j0", n % 5, "p", "a") for n in range(10)]
+    with pytest.raises(InputError, match="fewer than two systems or two prompts") as caught:
+        rasch(written(tmp_path / "r.csv", rows), model="ordinal")
+    assert "an ordinal mixed model" in str(caught.value)

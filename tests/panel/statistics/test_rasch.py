@@ -17,10 +17,7 @@ from persona_panel.statistics import (
 )
 from persona_panel.statistics.core.ranking import SampledMean
 from persona_panel.statistics.rasch import RaschFit
-
-WINE = "23344455 12132354 23325544 32323253 23433333 32322454 11222323 22233334 12323244"
-"""Bitterness, 1 to 5, of eight bottles by nine judges: R. H. B. Christensen (2022), `wine` of the
-package ordinal, after J. H. Randall (1989)."""
+from tests.panel.statistics.wine import WINE
 
 
 def wine() -> Ratings:

@@ -1,0 +1,427 @@
+"""The cumulative logit model with crossed random effects of judges and prompts.
+
+A rating is at most in category c with the log-odds α_c − (system + dimension + judge + prompt);
+judges and prompts are normal with the mean 0. The likelihood is Laplace's approximation. Ratings of
+a prompt share more than the model knows, so intervals are the jackknife's over prompts, each left
+out by one Newton step with the variances as they are.
+
+No kept library fits: statsmodels' OrderedModel has no random effects, bambi samples for minutes,
+interlace-lme needs five packages and is months old.
+
+Sources: A. Agresti (2010), *Analysis of Ordinal Categorical Data*, chapter 10; R. H. B. Christensen
+(2022), `clmm` of the R package ordinal; J. G. MacKinnon, M. Ø. Nielsen & M. D. Webb (2023),
+"Leverage, influence, and the jackknife in clustered regression models".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import nan
+
+import numpy as np
+import scipy
+
+from persona_panel.statistics.core.arrays import (
+    Array,
+    IntArray,
+    encode_labels,
+    mean_there,
+    means_by,
+)
+from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.strengths import sampled_without_each
+from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.rasch import ElementSample, RaschError, Threshold
+
+MOST_CATEGORIES = 30
+_LEAST_LOG_SD = -6.0
+_NO_VARIANCE = 0.01
+_MOST = 20.0
+_MOST_CONDITION = 1e10
+_CONVERGED = 1e-5
+_CONVERGED_MODES = 1e-9
+_MOST_STEPS = 100
+
+
+@dataclass(frozen=True, eq=False)
+class CumulativeLogit:
+    """The likelihood of ratings at parameters of the model, by Laplace's approximation.
+
+    Attributes:
+        chosen: `(ratings,)`, the category of each, from 0; every category is used.
+        design: `(ratings, coefficients)`, of what is fixed.
+        groups: `(ratings, factors)`, the place of each rating's random effects among all of them.
+        thresholds: `(categories − 1,)`, rising.
+        coefficients: `(coefficients,)`, log-odds of a higher rating.
+        log_sds: `(factors,)`, the logarithm of the standard deviation of each factor's effects.
+        start: `(effects,)`, from which their modes are searched.
+    """
+
+    chosen: IntArray
+    design: Array
+    groups: IntArray
+    thresholds: Array
+    coefficients: Array
+    log_sds: Array
+    start: Array
+
+    @classmethod
+    def fitted(
+        cls, chosen: IntArray, design: Array, factors: Sequence[IntArray]
+    ) -> CumulativeLogit:
+        """Fit the parameters.
+
+        Args:
+            factors: of each random factor, the level of each rating, from 0.
+
+        Raises:
+            ArithmeticError: the iterations do not converge; ratings that are separated have no
+                finite maximum.
+        """
+        sizes = [int(own.max()) + 1 for own in factors]
+        groups = np.column_stack([*factors]) + np.cumsum([0, *sizes[:-1]])
+        below = np.cumsum(np.bincount(chosen))[:-1] / len(chosen)
+        at = cls(
+            chosen, design, groups, scipy.special.logit(below), np.zeros(design.shape[1]),
+            np.full(len(sizes), -0.5), np.zeros(sum(sizes)),
+        )  # fmt: skip
+        n, k = len(at.thresholds), len(at.thresholds) + design.shape[1]
+        first = np.concatenate(
+            [at.thresholds[:1], np.log(np.diff(at.thresholds)), at.coefficients, at.log_sds]
+        )
+        # In units of standard errors, all directions are about as steep.
+        turned = np.eye(k)
+        turned[:n, :n] = np.tril(np.ones((n, n))) * np.append(1.0, np.exp(first[1:n]))
+        scale = scipy.linalg.block_diag(
+            np.linalg.inv(np.linalg.cholesky(turned.T @ at.information @ turned)).T,
+            np.diag((2.0 * np.array(sizes)) ** -0.5),
+        )
+
+        def negative(moved: Array) -> tuple[float, Array]:
+            nonlocal at
+            parameters = first + scale @ moved
+            log_sds = parameters[k:].clip(_LEAST_LOG_SD, 3.0)
+            at = at._with(np.append(_rising(parameters[:k], n), log_sds))
+            gradient = at.gradient
+            by_step = np.cumsum(gradient[:n][::-1])[::-1]
+            by_step[1:] *= np.exp(parameters[1:n])
+            by_sd = gradient[k:] * (log_sds == parameters[k:])
+            return -at.log_likelihood, -scale.T @ np.concatenate([by_step, gradient[n:k], by_sd])
+
+        found = scipy.optimize.minimize(
+            negative, np.zeros(len(first)), jac=True, method="BFGS", options={"gtol": _CONVERGED}
+        )
+        negative(found.x)
+        if np.abs(found.jac).max() > 100 * _CONVERGED or np.abs(at.coefficients).max() > _MOST:
+            raise ArithmeticError("the likelihood has no maximum that the iterations reach")
+        return at
+
+    def _with(self, parameters: Array) -> CumulativeLogit:
+        n, k = len(self.thresholds), len(self.coefficients)
+        parts = parameters[:n], parameters[n : n + k], parameters[n + k :]
+        return replace(
+            self, thresholds=parts[0], coefficients=parts[1], log_sds=parts[2], start=self.modes
+        )
+
+    @cached_property
+    def _precision(self) -> Array:
+        of = np.empty(len(self.start))
+        for own, log_sd in zip(self.groups.T, self.log_sds, strict=True):
+            of[own] = np.exp(-2 * log_sd)
+        return of
+
+    def _ends(self, effects: Array) -> tuple[Array, Array]:
+        """Return the upper and the lower end of each rating's category, less its location."""
+        fixed = self.design @ self.coefficients + effects[self.groups].sum(axis=1)
+        ends = np.concatenate([[-np.inf], self.thresholds, [np.inf]])
+        return ends[self.chosen + 1] - fixed, ends[self.chosen] - fixed
+
+    def _information(self, weights: Array) -> Array:
+        """Return the negative second derivatives by the effects."""
+        n = len(self.start)
+        matrix = np.diag(self._precision)
+        for own in self.groups.T:
+            for other in self.groups.T:
+                of = np.bincount(own * n + other, weights, n * n)
+                matrix += of.reshape(n, n)
+        return matrix
+
+    @cached_property
+    def modes(self) -> Array:
+        """Return the likeliest effects at these parameters `(effects,)`."""
+        effects = self.start
+        for _ in range(_MOST_STEPS):
+            at_most, less = map(scipy.special.expit, self._ends(effects))
+            score = self._by_effect(at_most + less - 1) - self._precision * effects
+            information = self._information(at_most * (1 - at_most) + less * (1 - less))
+            step = scipy.linalg.solve(information, score, assume_a="pos")
+            longest = np.abs(step).max()
+            effects = effects + step * min(1.0, 2.0 / max(longest, 1e-12))
+            if longest < _CONVERGED_MODES:
+                break
+        return effects
+
+    def _by_effect(self, values: Array) -> Array:
+        of = np.zeros(len(self.start))
+        for own in self.groups.T:
+            of += np.bincount(own, values, len(of))
+        return of
+
+    @cached_property
+    def _at_modes(self) -> tuple[Array, Array, Array, Array, Array]:
+        """Return the ends at the modes, the densities there, and the information of effects."""
+        ends = self._ends(self.modes)
+        densities = [of * (1 - of) for of in map(scipy.special.expit, ends)]
+        return *ends, *densities, self._information(densities[0] + densities[1])
+
+    @cached_property
+    def log_likelihood(self) -> float:
+        """Return the logarithm of the likelihood."""
+        upper, lower, *_, information = self._at_modes
+        own = scipy.special.log_expit(upper) + scipy.special.log_expit(-lower)
+        own += np.log(-np.expm1(lower - upper))
+        prior = np.log(self._precision) - self._precision * self.modes**2
+        return float(own.sum() + (prior.sum() - np.linalg.slogdet(information)[1]) / 2)
+
+    def _scores(self) -> tuple[Array, Array]:
+        """Return the derivative of each rating's log-probability by its upper and lower end."""
+        upper, lower, *_ = self._at_modes
+        odds = np.exp(lower - upper) / -np.expm1(lower - upper)
+        return scipy.special.expit(-upper) + odds, -scipy.special.expit(lower) - odds
+
+    @cached_property
+    def gradient(self) -> Array:
+        """Return its derivatives by thresholds, coefficients and logarithms of SDs, in one row."""
+        upper, lower, *density, information = self._at_modes
+        inverse = np.linalg.inv(information)
+        leverage = np.zeros(len(self.chosen))
+        for own in self.groups.T:
+            for other in self.groups.T:
+                leverage += inverse[own, other]
+        slope = [
+            of * (1 - 2 * scipy.special.expit(end))
+            for of, end in zip(density, (upper, lower), strict=True)
+        ]
+        # By the logarithm of the determinant, whose matrix moves with the modes.
+        turned = inverse @ self._by_effect(leverage * (slope[0] + slope[1]))
+        moved = turned[self.groups].sum(axis=1)
+        by_upper, by_lower = (
+            score + (moved * of - leverage * rise) / 2
+            for score, of, rise in zip(self._scores(), density, slope, strict=True)
+        )
+        n = len(self.thresholds) + 1
+        by_threshold = np.bincount(self.chosen, by_upper, n)[:-1]
+        by_threshold += np.bincount(self.chosen, by_lower, n)[1:]
+        squares = self._precision * (self.modes**2 + inverse.diagonal() + turned * self.modes) - 1
+        by_sd = [squares[np.unique(own)].sum() for own in self.groups.T]
+        return np.concatenate([by_threshold, -self.design.T @ (by_upper + by_lower), by_sd])
+
+    @cached_property
+    def _fixed(self) -> tuple[Array, Array]:
+        """Return the derivatives of each rating's upper and lower end by what is fixed."""
+        place = np.eye(len(self.thresholds) + 2)[:, 1:-1]
+        return (
+            np.column_stack([place[self.chosen + 1], -self.design]),
+            np.column_stack([place[self.chosen], -self.design]),
+        )
+
+    @cached_property
+    def information(self) -> Array:
+        """Return the information of thresholds and coefficients, with the variances known."""
+        upper, lower, *density, information = self._at_modes
+        own = lower - upper
+        curve = np.exp(own) / np.expm1(own) ** 2
+        apart = self._fixed[0] - self._fixed[1]
+        matrix = (apart.T * curve) @ apart
+        across = np.zeros((len(matrix), len(self.start)))
+        for ends, of in zip(self._fixed, density, strict=True):
+            matrix += (ends.T * of) @ ends
+            for place, values in enumerate(ends.T):
+                across[place] += self._by_effect(values * of)
+        return np.asarray(matrix - across @ np.linalg.solve(information, across.T))
+
+    @property
+    def parameters(self) -> Array:
+        """Return thresholds and coefficients in one row."""
+        return np.append(self.thresholds, self.coefficients)
+
+    def without_each_prompt(self, prompts: IntArray) -> Array:
+        """Return the parameters without each prompt's ratings, by one Newton step that moves judges
+        too: `(prompts, parameters)`, NaN where what is left does not tell of one.
+
+        Args:
+            prompts: `(ratings,)`, from 0; the last random factor.
+        """
+        upper, lower, *density, _ = self._at_modes
+        n_judges = int(self.groups[:, -1].min())
+        judges = np.zeros((len(upper), n_judges))
+        for own in self.groups.T[:-1]:
+            judges[np.arange(len(own)), own] = -1.0
+        ends = [np.column_stack([of, judges]) for of in self._fixed]
+        own = lower - upper
+        curve = np.exp(own) / np.expm1(own) ** 2
+        prior = float(self._precision[-1])
+        parts, scores = [], []
+        order = np.argsort(prompts, kind="stable")
+        for rows in np.split(order, np.cumsum(np.bincount(prompts))[:-1]):
+            of = [(end[rows], weight[rows]) for end, weight in zip(ends, density, strict=True)]
+            apart = of[0][0] - of[1][0]
+            part = (apart.T * curve[rows]) @ apart
+            part += sum((end.T * weight) @ end for end, weight in of)
+            across = sum(weight @ end for end, weight in of)
+            own_effect = density[0][rows].sum() + density[1][rows].sum() + prior
+            parts.append(part - np.outer(across, across) / own_effect)
+            by_end = zip(self._scores(), of, strict=True)
+            scores.append(sum(score[rows] @ end[0] for score, end in by_end))
+        whole = np.sum(parts, axis=0)
+        k = len(self.parameters)
+        whole[k:, k:] += np.diag(self._precision[:n_judges])
+        left = whole - np.array(parts)
+        known = np.linalg.cond(left) < _MOST_CONDITION
+        steps = np.full((len(parts), len(whole)), nan)
+        beyond = np.array(scores) - np.mean(scores, axis=0)
+        steps[known] = np.linalg.solve(left[known], beyond[known][:, :, None])[:, :, 0]
+        return np.asarray(self.parameters - steps[:, :k])
+
+    @cached_property
+    def covariance(self) -> Array:
+        """Return the covariance of thresholds and coefficients, by the observed information, from
+        central differences of the gradient; an SD of nearly 0 is taken as known."""
+        parameters = np.concatenate([self.thresholds, self.coefficients, self.log_sds])
+        n = len(parameters) - len(self.log_sds)
+        free = np.append(np.arange(n), n + np.flatnonzero(np.exp(self.log_sds) > _NO_VARIANCE))
+        step, rows = 1e-4, []
+        for place in free:
+            by = step * (np.arange(len(parameters)) == place)
+            rows.append(self._with(parameters + by).gradient - self._with(parameters - by).gradient)
+        second = np.array(rows)[:, free] / (2 * step)
+        return np.asarray(np.linalg.inv(-(second + second.T) / 2)[:n, :n])
+
+
+def _rising(parameters: Array, n: int) -> Array:
+    """Return parameters of which the first n are thresholds, from the first of them and the
+    logarithms of the distances of the others."""
+    steps = np.append(parameters[:1], np.exp(parameters[1:n]))
+    return np.append(np.cumsum(steps), parameters[n:])
+
+
+@dataclass(frozen=True, slots=True)
+class SystemLogOdds:
+    """A system of the ordinal mixed model.
+
+    Attributes:
+        name: of the system.
+        log_odds: of a higher rating by the same judge on the same prompt; the systems' mean is 0.
+        model_error: its standard error where ratings were independent, given judges and prompts.
+        n_ratings: how many ratings it has.
+        mean: their mean over prompts, each counting once.
+    """
+
+    name: str
+    log_odds: Estimate
+    model_error: float
+    n_ratings: int
+    mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class OrdinalMixedModel:
+    """The fitted model.
+
+    Attributes:
+        systems: the highest log-odds first.
+        differences: of every two systems, the higher first.
+        thresholds: from the lowest category up: where half of the ratings are above.
+        sds: the standard deviations of the effects of judges and prompts, by name, in logits.
+        log_likelihood: by Laplace's approximation.
+    """
+
+    systems: tuple[SystemLogOdds, ...]
+    differences: tuple[Difference, ...]
+    thresholds: tuple[Threshold, ...]
+    sds: Mapping[str, float]
+    log_likelihood: float
+
+
+def ordinal_mixed_model(ratings: Ratings) -> OrdinalMixedModel:
+    """Fit the cumulative logit model with random judges and prompts.
+
+    How to read it: a system one logit above another has e times its odds of a rating above any
+    category, by the same judge on the same prompt.
+
+    Args:
+        ratings: sources are systems. All dimensions with numbers enter, as fixed effects; values
+            need not lie at equal distances.
+
+    Raises:
+        RaschError: the model cannot be estimated; says why.
+    """
+    panel = ratings.without_controls().numeric()
+    if ratings.lower_is_better:
+        raise RaschError("ranks, not ratings")
+    if panel.sources is None or panel.prompts is None:
+        raise RaschError("no systems or no prompts")
+    item, judge, dimension = np.nonzero(~np.isnan(panel.scores))
+    values = panel.scores[item, judge, dimension]
+    categories, chosen = np.unique(values, return_inverse=True)
+    if not 1 < len(categories) <= MOST_CATEGORIES:
+        raise RaschError(f"{len(categories):,} different values; 2 to {MOST_CATEGORIES} are fitted")
+    names, of_item = encode_labels(panel.sources, len(panel.items))
+    prompt_of = encode_labels(panel.prompts, len(panel.items))[1]
+    system, prompt = of_item[item], prompt_of[item]
+    if len(names) < 2 or len(np.unique(prompt)) < 2:
+        raise RaschError("fewer than two systems or two prompts")
+    count = np.bincount(system, minlength=len(names))
+    for end in (0, len(categories) - 1):
+        for place in np.flatnonzero(np.bincount(system, chosen == end, len(names)) == count):
+            raise RaschError(f"all ratings of {names[place]} at one end of the scale")
+    codes = {"judge": judge, "prompt": prompt}
+    ranked = {name: np.unique(own, return_inverse=True)[1] for name, own in codes.items()}
+    random = {name: own for name, own in ranked.items() if own.max()}
+    design = np.column_stack([_contrasts(system), _contrasts(dimension)])
+    try:
+        fit = CumulativeLogit.fitted(chosen, design, [*random.values()])
+    except ArithmeticError as error:
+        raise RaschError(f"ratings for which {error}") from error
+    clusters, n = ranked["prompt"], len(categories) - 1
+    moved = fit.without_each_prompt(clusters)
+    sample = ElementSample(clusters, moved, system, len(names), "prompts")
+    part = slice(n, n + len(names) - 1)
+    close = _contrasts(np.arange(len(names)))
+    odds, of_each = close @ fit.parameters[part], moved[:, part] @ close.T
+    errors = np.sqrt(np.einsum("ij,jk,ik->i", close, fit.covariance[part, part], close))
+    cells = means_by(values, clusters * len(names) + system, (clusters.max() + 1) * len(names))
+    systems = [
+        SystemLogOdds(*own)
+        for own in zip(
+            map(str, names), sample.measures(odds, of_each), errors.tolist(), count.tolist(),
+            mean_there(cells.reshape(-1, len(names)), 0).tolist(), strict=True,
+        )
+    ]  # fmt: skip
+    systems.sort(key=lambda each: -each.log_odds.value)
+    high = np.bincount(chosen)[1:]
+    thresholds = [
+        Threshold(
+            float(categories[k]), float(categories[k + 1]),
+            replace(
+                sampled_without_each(
+                    float(fit.thresholds[k]), [moved[:, k]], len(moved), float(len(moved))
+                ).as_a(Estimate, over="prompts", unit="logits"),
+                p=nan,
+            ),
+            int(high[k]),
+        )
+        for k in range(n)
+    ]  # fmt: skip
+    return OrdinalMixedModel(
+        tuple(systems), sample.differences([*map(str, names)], odds, of_each), tuple(thresholds),
+        dict(zip(random, np.exp(fit.log_sds).tolist(), strict=True)), fit.log_likelihood,
+    )  # fmt: skip
+
+
+def _contrasts(codes: IntArray) -> Array:
+    """Return a column for each level but the last, whose effects sum to 0."""
+    n = int(codes.max()) + 1
+    return np.vstack([np.eye(n - 1), -np.ones((1, n - 1))])[codes]
