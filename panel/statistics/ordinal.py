@@ -260,8 +260,8 @@ class CumulativeLogit:
         for own in self.groups.T[:-1]:
             judges[np.arange(len(own)), own] = -1.0
         ends = [np.column_stack([of, judges]) for of in self._fixed]
-        own = lower - upper
-        curve = np.exp(own) / np.expm1(own) ** 2
+        width = lower - upper
+        curve = np.exp(width) / np.expm1(width) ** 2
         prior = float(self._precision[-1])
         parts, scores = [], []
         order = np.argsort(prompts, kind="stable")
@@ -274,7 +274,8 @@ class CumulativeLogit:
             own_effect = density[0][rows].sum() + density[1][rows].sum() + prior
             parts.append(part - np.outer(across, across) / own_effect)
             by_end = zip(self._scores(), of, strict=True)
-            scores.append(sum(score[rows] @ end[0] for score, end in by_end))
+            by_row = [score[rows] @ end for score, (end, _) in by_end]
+            scores.append(by_row[0] + by_row[1])
         whole = np.sum(parts, axis=0)
         k = len(self.parameters)
         whole[k:, k:] += np.diag(self._precision[:n_judges])
