@@ -26,8 +26,9 @@ class JudgeInstructions(BaseModel):
     """Every sentence of a request that is neither the rubric's nor the persona's.
 
     Names in braces are filled in. `parts` are the usual names of the parts of an item; `between`
-    stands between sentences; `faults` are the words for what is wrong with an answer, by the
-    English ones. A translation has all of these and the same names in braces.
+    stands between sentences, `comma` and `semicolon` in lists; `faults` are the words for what is
+    wrong with an answer, by the English ones. A translation has all of these and the same names in
+    braces.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -135,6 +136,10 @@ class JudgeInstructions(BaseModel):
         "word nothing."
     )
     between: str = " "
+    comma: str = ", "
+    semicolon: str = "; "
+    family: str = "{family}:"
+    category: str = "`{name}` ({meaning})"
     parts: Mapping[str, str] = Field(default_factory=dict)
     faults: Mapping[str, str] = Field(default_factory=dict)
 

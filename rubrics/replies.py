@@ -17,7 +17,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 from unicodedata import decimal
@@ -25,7 +25,7 @@ from unicodedata import decimal
 import orjson
 
 from persona_panel.rubrics.elicitation import ParsedJudgment, Status
-from persona_panel.rubrics.instructions import ENGLISH, Language, ReplyWords
+from persona_panel.rubrics.instructions import ENGLISH, JudgeInstructions, Language, ReplyWords
 from persona_panel.rubrics.rubric import (
     CategoryScale,
     Dimension,
@@ -81,16 +81,20 @@ def ascii_figures(text: str) -> str:
 
 class Unreadable(ValueError):
     """An answer does not say what was asked; the message says what is wrong with it: `fault`, in
-    which `values` are filled in."""
+    which `values` are filled in, lists with commas."""
 
     def __init__(self, fault: str, **values: object) -> None:
-        super().__init__(fault.format(**values) if values else fault)
         self.fault, self.values = fault, values
+        super().__init__(self.in_words(ENGLISH.instructions))
 
-    def in_words(self, faults: Mapping[str, str]) -> str:
-        """Return the message in other words than the English ones, where `faults` has some."""
-        template = faults.get(self.fault, self.fault)
-        return template.format(**self.values) if self.values else template
+    def in_words(self, words: JudgeInstructions) -> str:
+        """Return the message in the words of a language, where it has some."""
+        template = words.faults.get(self.fault, self.fault)
+        values = {
+            name: words.comma.join(value) if isinstance(value, list) else value
+            for name, value in self.values.items()
+        }
+        return template.format(**values) if values else template
 
 
 # No scale reaches ten digits; without a bound, int() refuses a number of thousands.
@@ -131,7 +135,7 @@ def read_object(text: str, required: tuple[str, ...]) -> dict[str, Any]:
         raise Unreadable("there is no complete JSON object in it")
     if not answers:
         best = max(candidates, key=lambda candidate: sum(key in candidate for key in required))
-        missing = ", ".join(key for key in required if key not in best)
+        missing = [key for key in required if key not in best]
         raise Unreadable("these keys are missing: {keys}", keys=missing)
     # As text: to Python, true and 1 are equal.
     if len(answers) > 1 and (
@@ -228,7 +232,7 @@ def read_label(value: object, dimension: Dimension) -> str:
             "{name} is {value}, not one of {names}",
             name=dimension.id,
             value=shown(value),
-            names=", ".join(scale.names),
+            names=list(scale.names),
         )
     return label
 

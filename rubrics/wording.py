@@ -194,7 +194,7 @@ def dimension_lines(rubric: Rubric) -> str:
     family = None
     for number, dimension in enumerate(rubric.dimensions, start=1):
         if dimension.family is not None and dimension.family != family:
-            lines.append(f"{dimension.family}:")
+            lines.append(words.family.format(family=dimension.family))
         family = dimension.family
         lines.append(
             words.dimension.format(
@@ -215,7 +215,10 @@ def scale_words(dimension: Dimension, language: Language = ENGLISH) -> str:
     """
     scale, words = dimension.scale, language.instructions
     if isinstance(scale, CategoryScale):
-        listed = "; ".join(f"`{name}` ({meaning})" for name, meaning in scale.values.items())
+        listed = words.semicolon.join(
+            words.category.format(name=name, meaning=meaning)
+            for name, meaning in scale.values.items()
+        )
         template = words.ordered_categories if scale.ordered else words.categories
         return template.format(listed=listed)
     template = words.real_scale if isinstance(scale, RealScale) else words.whole_scale
@@ -271,7 +274,7 @@ def ask_twice(
     first, fault = _reading(reply, read, language)
     if fault is None:
         return first
-    reason = fault.in_words(language.instructions.faults)
+    reason = fault.in_words(language.instructions)
     request_again = correction(reason, wanted, language)
     reply = yield replace(request, exchange=((reply.text, request_again),))
     return reading_of(reply, read, language)
@@ -459,7 +462,7 @@ def ratings_in_words(
             parts.append(f"{dimension.label} {labels[dimension.id]}")
     if abstained:
         parts.append(words.declines)
-    return ", ".join(parts) or words.nothing_rated
+    return words.comma.join(parts) or words.nothing_rated
 
 
 def ask_why(question: Question, revised: str) -> Dialogue:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     metavar="NAME[=VALUE]",
     multiple=True,
     required=True,
-    help="What is varied, one at a time; repeatable: "
+    help="What is varied, one at a time; repeatable. Names and values: "
     + "; ".join(f"{name}={values}" for name, values in varied_settings().items())
     + ". Several values are joined by commas: replicates=3,5. Without values, names joined by "
     "commas stand for their usual ones: reasoning (before ratings, or none), guidelines (each "
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 )
 @panel_options()
 @human_options(
-    "People's ratings of the responses, as `agree` reads them. Then it is measured what each "
-    "change does to the panel's agreement with them.",
+    "People's ratings of the responses. The file is as `agree` reads it; it is measured, too, what "
+    "each change does to the panel's agreement with them.",
     in_short=True,
 )
 @run_options("responses")

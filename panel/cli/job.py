@@ -129,7 +129,9 @@ def _run(
     path = None if job.output is None else Path(job.output.path)
     # Dialogues follow from each other: their calls are counted as they come.
     what = job.what if job.most_results else "calls"
-    progress = ScoreProgress(job.heading, job.most_results, job.shares, what, ranking)
+    goes_on = job.output is not None and not job.output.overwrite
+    stored = job.n_done() if goes_on else 0
+    progress = ScoreProgress(job.heading, job.most_results, job.shares, what, ranking, stored)
     execution = answering.execution(path, progress.begin)
     # What the imports made stays for good: the collector need not look at it again.
     gc.freeze()

@@ -317,6 +317,7 @@ class ScoreProgress:
         total: how many judgments there are to be.
         n_judges: how many judges each model has.
         what: what is counted, where it is not judgments.
+        stored: how many an earlier start has stored; these come again from the cache.
         ranking: gives the systems so far, which stand below the progress, where there are any.
     """
 
@@ -327,8 +328,10 @@ class ScoreProgress:
         n_judges: Mapping[str, int],
         what: str = "judgments",
         ranking: RankingSoFar = lambda: None,
+        stored: int = 0,
     ) -> None:
         self.total = total
+        self._stored = min(stored, total)
         self._what = what
         self.begun = False
         self._heading = heading
@@ -358,7 +361,7 @@ class ScoreProgress:
             self._live.start()
             self._live.update(self._display(read(), now), refresh=True)
         elif self.total:
-            self._console.print(f"0/{self.total:,} {self._what}")
+            self._console.print(f"{self.done:,}/{self.total:,} {self._what}")
         self._loop = asyncio.get_running_loop()
         self._next = self._loop.call_later(_REFRESH_S, self._refresh)
 
@@ -410,7 +413,12 @@ class ScoreProgress:
 
     @property
     def done(self) -> int:
-        """Return the number of judgments for which a model was asked, or the cache."""
+        """Return the number of judgments that there are: stored before, or asked of a model or the
+        cache now."""
+        return max(self._stored, self._taken)
+
+    @property
+    def _taken(self) -> int:
         return self._done - self._skipped
 
     def _refresh(self) -> None:
@@ -481,7 +489,7 @@ class ScoreProgress:
         """Judgments per second: of late, and in the end of all the time. Of a model of which all
         came from the cache, which tells nothing of its pace, of all the time, too."""
         if ended:
-            return self.done / max(now - self._started, 1e-6)
+            return self._taken / max(now - self._started, 1e-6)
         elapsed = max(now - self._started, 1e-6)
         return sum(
             (pace.per_s or 0.0) if self._fresh[model] else self._by_model[model] / elapsed

@@ -262,6 +262,9 @@ class Ablating(Job[Ablation]):
         for cell in self.cells.values():
             cell.refuse_others()
 
+    def n_done(self) -> int:
+        return sum(cell.n_done() for cell in self.cells.values())
+
     def held(self, caps: Caps = NO_CAPS) -> HeldRun | None:
         parts = [part for cell in self.cells.values() if (part := cell.held(caps)) is not None]
         prices = [part.usd for part in parts]

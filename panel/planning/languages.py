@@ -7,6 +7,7 @@ A translation of this project is a file of its name in `rubrics/languages` and o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from functools import cache
 from importlib.resources import files
@@ -173,9 +174,13 @@ def english_words() -> Translation:
 
 def texts_of(translation: Translation) -> dict[tuple[str, ...], str]:
     """Return the texts of a translation by the places where they stand in its file: all but the
-    patterns by which replies are read."""
+    patterns by which replies are read, and marks without words."""
     document = translation.model_dump(exclude={"name", "replies"})
-    return {place: text for place, text in _flat(document) if text.strip()}
+    return {
+        place: text
+        for place, text in _flat(document)
+        if re.search(r"\w", re.sub(r"\{\w+\}", "", text))
+    }
 
 
 def _refuse_lacking(lacking: list[str], language: str, what: str, name: str) -> None:

@@ -148,7 +148,7 @@ def _apart(question: Question, weighed: _Weighed) -> Dialogue:
         scale = dimension.scale
         named = _named(dimension)
         if isinstance(scale, CategoryScale):
-            listed = ", ".join(f"{number} {name}" for number, name in named.items())
+            listed = words.comma.join(f"{number} {name}" for number, name in named.items())
             text = words.number_of_category.format(
                 letter=letter, label=dimension.label, listed=listed
             )

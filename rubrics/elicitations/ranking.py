@@ -57,7 +57,7 @@ def dialogue(comparison: Comparison) -> Dialogue:
     """Ask for everyone's place; ask again once if the answer cannot be read."""
     labels, rubric, words = labels_of(comparison), comparison.rubric, words_of(comparison)
     n = len(labels)
-    order = words.order.format(n=n, labels=", ".join(labels))
+    order = words.order.format(n=n, labels=words.comma.join(labels))
 
     def read(reply: ModelResponse) -> ParsedJudgment:
         return ParsedJudgment("scored", scores=read_places(reply.text, labels), raw=reply.text)
@@ -81,7 +81,7 @@ def read_places(text: str, labels: tuple[str, ...]) -> dict[str, float]:
     answer = read_object(text, tuple(label.lower() for label in labels))
     known = {label.lower() for label in labels}
     if unknown := [key for key in answer if key not in known and _looks_like_a_label(key)]:
-        listed = ", ".join(unknown).upper()
+        listed = [key.upper() for key in unknown]
         raise Unreadable("there is no response {labels}", labels=listed)
     scale = Scale(min=1, max=len(labels), low="best", high="worst")
     return {

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import re
 import signal
 import subprocess
 import threading
@@ -257,7 +258,8 @@ def test_a_dry_run_calls_nothing_and_writes_nothing(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_ends_at_once_and_the_same_command_goes_on(tmp_path: Path) -> None:
-    """Interrupted, a run says what is done within two seconds; resumed, it asks only the rest."""
+    """Interrupted, a run says what is done within two seconds; resumed, it asks only the rest, and
+    its progress counts from what is stored on."""
     with serving(answer, latency_s=0.05) as server:
         desk = Desk(tmp_path, server.base_url)
         # A shell's background job ignores Ctrl-C, and so would what it starts.
@@ -275,7 +277,12 @@ def test_ctrl_c_ends_at_once_and_the_same_command_goes_on(tmp_path: Path) -> Non
         assert process.returncode == 130
         assert "The same command continues the run" in " ".join(said.split())
         assert len(server.calls) < 300
-        assert desk.run().returncode == 0
+        stored = len(desk.lines())
+        done = desk.run()
+        assert done.returncode == 0
+        counts = [int(n) for n in re.findall(r"^(\d+)/300 judgments", done.stderr, re.MULTILINE)]
+        assert (counts[0], counts[-1]) == (stored, 300)
+        assert 0 < stored < 300
         # Those in flight at the interruption, eight at most, are asked again.
         assert len(server.calls) <= 300 + 8
         assert len(desk.lines()) == 300

@@ -211,6 +211,7 @@ PRINTED: dict[str, tuple[str, ...]] = {
     "report": ("run",),
     "audit bias": ("run",),
     "audit language": ("translated",),
+    "audit translation": ("de", *_MODEL),
     "people correlate": ("run", "--human", "people.csv", *QUICK),
     "people calibrate": ("run", "--human", "people.csv"),
     "people align": ("run", "--human", "people.csv"),
@@ -229,6 +230,7 @@ PRINTED: dict[str, tuple[str, ...]] = {
     "library personas": (),
     "library rubrics": (),
     "library framings": (),
+    "library languages": (),
     "models": (),
 }
 """Each command that calls no model, or foresees what it would call, with its arguments, in an order
