@@ -21,7 +21,7 @@ from persona_panel.files.responses import Batch
 from persona_panel.graphs import Verdict
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.results.answer import answers_table
-from persona_panel.results.conclusions.score import missing_table, on_missing
+from persona_panel.results.conclusions.score import missing_table, on_coverage, on_missing
 from persona_panel.results.conclusions.wording import SAMPLES, origin_sentences
 from persona_panel.results.requirements.figures import Figure, result_figures
 from persona_panel.results.result import Result
@@ -221,6 +221,7 @@ def leaderboard_table(
         remarks.append(f"Not ranked, as more than half of the judgments are abstentions: {those}.")
     if any(row["composite"].interval() == row["with_judges"].interval() != "" for row in rows):
         remarks.append(_SAME)
+    remarks += on_coverage({entry.system: entry.composite for entry in board.systems})
     of = Key("system", "system")
     return Table(f"{prefix}systems", (of,), columns, rows, title, chart="composite",
                  remarks=remarks)  # fmt: skip
@@ -325,7 +326,13 @@ def _means(
         for system, entry in systems.items()
     ]
     of = (dimension, Key("category", "category"), Key("system", "system"))
-    yield Table(f"{prefix}dimensions", of, columns, rows, title, when="full")
+    of_numbers = {
+        f"{row['system']}, {labels[row['dimension']]}": row["mean"]
+        for row in rows
+        if row["dimension"] in numeric
+    }
+    remarks = list(on_coverage(of_numbers))
+    yield Table(f"{prefix}dimensions", of, columns, rows, title, when="full", remarks=remarks)
 
 
 def _wide(

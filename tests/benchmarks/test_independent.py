@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from benchmarks.independent import Row
 from benchmarks.independent.first_screen import KINDS
 from benchmarks.independent.first_screen import shares as shares_of_screens
+from benchmarks.independent.intervals import (
+    covered_by_case,
+    drawn_populations,
+    fallen_populations,
+)
 from benchmarks.independent.judges import Panel, missing, one_side, some_anew, two_lack
 from benchmarks.independent.judges import shares as shares_of_panels
 from benchmarks.independent.planning import counted
@@ -25,6 +32,9 @@ from benchmarks.independent.winner import (
     spread_out,
     tied,
 )
+from persona_panel.statistics.core.means import AT_THE_END, FAR_OFF, NEAR_THE_END
+
+ROOT = Path(__file__).parents[2]
 
 
 def test_the_best_system_is_named_as_often_as_by_the_paired_test() -> None:
@@ -137,3 +147,23 @@ def test_rasch_recovers_systems_where_each_judge_reads_half_of_them() -> None:
     assert abs(found.bias) < 0.05
     assert found.named > found.by_t + 0.1
     assert counted_by_rasch(Study((0.0, 0.0, -3.0), 12, 3), 60).false <= 8 / 60
+
+
+def test_means_with_a_remark_are_covered_as_it_says_and_the_docs_have_it() -> None:
+    """Of the populations in which prompts fall, and of those of an ordinal scale of ten values, 60
+    samples each: the coverage of each kind is within the ends of its remark and three standard
+    errors, and not that of a 95 % interval."""
+    page = (ROOT / "docs/explanation/statistics.md").read_text("utf-8")
+    for kind in (FAR_OFF, AT_THE_END, NEAR_THE_END):
+        row = f"|mean of prompts|{kind.case}|{kind.low:.3f}–{kind.high:.3f} ± "
+        assert row in page
+        assert kind.low > 0.97 or kind.low < 0.93
+    for populations in (
+        list(fallen_populations()),
+        [each for each in drawn_populations() if each.name.startswith("10 values")],
+    ):
+        for n in (5, 12):
+            for kind, (share, drawn) in covered_by_case(populations, n, 60).items():
+                if kind is not None and drawn >= 60:
+                    error = 3 * (max(share * (1 - share), 0.01) / drawn) ** 0.5
+                    assert kind.low - error < share < kind.high + error

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING
 
+from persona_panel.files.wording import some
 from persona_panel.results.conclusions.wording import (
     counted,
     in_brackets,
@@ -15,6 +16,7 @@ from persona_panel.results.conclusions.wording import (
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics.core.display import number, percent
 from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
+from persona_panel.statistics.core.means import UnusualCoverage, unusual_coverage
 from persona_panel.statistics.core.ranking import (
     Leaderboard,
 )
@@ -164,6 +166,23 @@ def on_missing(
     if missing.p_scores * _TESTS < LEVEL and missing.lower:
         yield "Ratings are missing more often where the other judges rate lower."
     yield from on_systems(missing)
+
+
+def on_coverage(means: Mapping[str, Estimate]) -> Iterator[str]:
+    """Yield of means, by name, that have intervals on a scale, which of them these cover unusually
+    often or seldom."""
+    names: dict[UnusualCoverage, list[str]] = {}
+    for name, mean in means.items():
+        sampled = mean.sampled
+        if mean.has_interval and sampled is not None and sampled.values is not None:
+            kind = unusual_coverage(sampled.values, sampled.limits)
+            if kind is not None:
+                names.setdefault(kind, []).append(name)
+    for kind, own in names.items():
+        yield (
+            f"{some(own, as_=str)}: {kind.case}. In simulations {number(100 * kind.low, 1)} to "
+            f"{number(100 * kind.high, 1)} % of such 95 % intervals contained the true mean."
+        )
 
 
 def _over(lead: DifferenceBounds) -> str:

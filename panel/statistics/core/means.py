@@ -285,6 +285,56 @@ def scaled_interval(
     return max(min(ends), low), min(max(ends), high)
 
 
+@dataclass(frozen=True, slots=True)
+class UnusualCoverage:
+    """Means whose 95 % intervals cover more or less often: the `low` and `high` share of intervals
+    that contain the true mean, over kinds of data and 5 to 30 prompts (`NEAR_THE_END`: 3 to 12), by
+    `python -m benchmarks.independent intervals`."""
+
+    case: str
+    low: float
+    high: float
+
+
+FAR_OFF = UnusualCoverage("a few prompts lie far from the others", 0.978, 0.999)
+AT_THE_END = UnusualCoverage("three quarters lie at an end of the scale", 0.976, 0.99)
+NEAR_THE_END = UnusualCoverage(
+    "few prompts, mean within a tenth of the scale of its end; least if others lie far off",
+    0.465,
+    0.97,
+)
+_FEW_PROMPTS = 12
+
+
+def unusual_coverage(values: Array, limits: tuple[float, float]) -> UnusualCoverage | None:
+    """Return of what kind a mean is that `scaled_interval` may cover in fewer than 93 %, or covers
+    in more than 97 %, of simulations; None where its values show no such kind.
+
+    Far off is at most a quarter of the values, by a gap of more than a third of the scale and
+    half of their range.
+
+    Args:
+        values: `(n,)`, not all alike.
+        limits: the ends of their scale.
+    """
+    (low, high), n = limits, len(values)
+    ordered = np.sort(values)
+    # Those that have two values only are a share, whose interval is exact.
+    if n < 3 or isinf(high - low) or np.isin(ordered, limits).all():
+        return None
+    gaps = np.diff(ordered)
+    widest = int(gaps.argmax())
+    apart = min(widest + 1, n - widest - 1) <= n / 4
+    if apart and gaps[widest] > max((high - low) / 3, (ordered[-1] - ordered[0]) / 2):
+        return FAR_OFF
+    off = off_the_end(values, limits)
+    if off <= n / 4:
+        return AT_THE_END
+    share = _share(float(values.mean()), limits)
+    near = min(share, 1 - share) < 1 / 10 and off > n / 2
+    return NEAR_THE_END if near and n <= _FEW_PROMPTS else None
+
+
 def reach_of(errors: Sequence[tuple[float, float]], confidence: float) -> float:
     """Return how far an interval reaches to either side: the farthest of these standard errors."""
     return max(error * critical_t(df, confidence) for error, df in errors)

@@ -21,6 +21,7 @@ from persona_panel.rubrics import ModelResponse, Status, Usage
 from persona_panel.runs.run import Run
 from persona_panel.runs.run_remarks import lacking_tables
 from persona_panel.statistics import WinCounts, bradley_terry
+from persona_panel.statistics.core.means import FAR_OFF
 from persona_panel.statistics.core.ranking import (
     JudgeSample,
     Leaderboard,
@@ -129,6 +130,24 @@ def board(table: list[list[float]]) -> Leaderboard:
     prompts = [f"p{i}" for i, line in enumerate(table) for _ in line]
     values = np.array(table).ravel()
     return rank_systems(names, prompts, values, np.empty((len(values), 0)), [])
+
+
+def test_unusual_coverage_is_said_below_the_systems_and_their_dimensions() -> None:
+    """Of one of two systems a prompt of six falls from 9 to 3 on a scale from 1 to 10; of runs of
+    noise, of few and of many prompts, nothing is said."""
+    scores = np.array([[9, 9, 8, 9, 9, 3], [5, 6, 5, 7, 6, 5]]).T[:, :, None]
+    run = run_of(scores, ["ash", "birch"])
+    tables = {table.name: table for table in score_result(run).tables}
+    share = (
+        f"In simulations {100 * FAR_OFF.low:.1f} to {100 * FAR_OFF.high:.1f} % of such 95 % "
+        "intervals contained the true mean."
+    )
+    assert f"ash: {FAR_OFF.case}. {share}" in tables["systems"].remarks
+    assert len(tables["dimensions"].remarks) == 1
+    assert tables["dimensions"].remarks[0].endswith(f": {FAR_OFF.case}. {share}")
+    assert "birch" not in tables["dimensions"].remarks[0]
+    for n_prompts in (3, 12, 40):
+        assert "In simulations" not in score_result(a_run(n_prompts, 3, "ab")).text(full=True)
 
 
 def printed(found: Leaderboard) -> str:

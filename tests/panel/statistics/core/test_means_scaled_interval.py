@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from scipy import optimize, stats
 
 from persona_panel.statistics.core.arrays import Reason
-from persona_panel.statistics.core.means import scaled_interval
+from persona_panel.statistics.core.means import (
+    AT_THE_END,
+    FAR_OFF,
+    NEAR_THE_END,
+    UnusualCoverage,
+    scaled_interval,
+    unusual_coverage,
+)
 from persona_panel.statistics.core.ranking import sampled_mean
 
 
@@ -77,3 +84,35 @@ def test_no_end_lies_beyond_the_scale(ratings: list[int]) -> None:
     found = sampled_mean(values, limits=(1, 5))
     low, high = found.interval()
     assert found.reason is not None or 1 <= low <= values.mean() <= high <= 5
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        # A gap of 4 of 9 points, of a range of 4.5.
+        ([9, 9.2, 9.5, 9.1, 5], FAR_OFF),
+        # A gap of 2.9 points is less than a third of nine.
+        ([9, 9.2, 9.5, 9.1, 6.1], None),
+        # Two of five are no few.
+        ([9, 9.2, 9.5, 4, 5], None),
+        # Six of eight at the top; with five of them no remark.
+        ([10] * 6 + [9, 8.5], AT_THE_END),
+        ([10] * 5 + [9, 9, 8.5], None),
+        # Means of 9.2 and 1.8 are within 0.9 of an end, those of 8.9 and 2.1 are not.
+        ([9.0, 9.2, 9.4], NEAR_THE_END),
+        ([1.7, 1.8, 1.9], NEAR_THE_END),
+        ([8.7, 8.9, 9.1], None),
+        ([2.0, 2.1, 2.2], None),
+        ([9.0, 9.4] * 6, NEAR_THE_END),
+        ([9.0, 9.4] * 7, None),
+        # Ones and tens are a share; two values are too few.
+        ([10] * 9 + [1], None),
+        ([9.2, 9.4], None),
+    ],
+)
+def test_means_that_are_covered_unusually_are_known_by_their_values(
+    values: list[float], kind: UnusualCoverage | None
+) -> None:
+    """On a scale from 1 to 10; nothing without a scale."""
+    assert unusual_coverage(np.array(values, dtype=np.float64), (1.0, 10.0)) is kind
+    assert unusual_coverage(np.array(values, dtype=np.float64), (-math.inf, math.inf)) is None
