@@ -173,6 +173,13 @@ class JudgeInstructions(BaseModel):
         return self.parts.get(name, name)
 
 
+# Where an empty match would take any reply for a rating or a refusal.
+_SEARCHED = {"rating", "rates", "negation", "refusal", "question"}
+# An escaped sign, or a set, of an expression; (a+)+, which may take for ever.
+_SIGNS = re.compile(r"\\.|\[\^?\]?[^\]]*\]")
+_NESTED = re.compile(r"\((?:\?:)?[^()|][+*]\)[+*]")
+
+
 class ReplyWords(BaseModel):
     """Regular expressions of the words by which a reply without JSON is read.
 
@@ -215,12 +222,17 @@ class ReplyWords(BaseModel):
 
     @field_validator("*")
     @classmethod
-    def _is_a_pattern(cls, value: str | bool) -> str | bool:
-        if isinstance(value, str):
-            try:
-                re.compile(value)
-            except re.error as error:
-                raise ValueError(f"{value!r} ({error}); a regular expression") from None
+    def _is_a_pattern(cls, value: str | bool, info: ValidationInfo) -> str | bool:
+        if not isinstance(value, str):
+            return value
+        try:
+            pattern = re.compile(value)
+        except re.error as error:
+            raise ValueError(f"{value!r} ({error}); a regular expression") from None
+        if info.field_name in _SEARCHED and pattern.search(""):
+            raise ValueError(f"{value!r}; an expression that does not match empty text")
+        if _NESTED.search(_SIGNS.sub("x", value)):
+            raise ValueError(f"{value!r}; an expression without a repetition of a repetition")
         return value
 
 

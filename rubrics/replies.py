@@ -101,6 +101,8 @@ class Unreadable(ValueError):
 _FRACTION = re.compile(r"(-?\d{1,9})(?:\.0+|,0)?(?:\s*/\s*(\d+))?")
 _NUMBER = r"-?(?:\d{1,9}(?:\.\d{0,20})?|\.\d{1,20})"
 _DECIMAL = re.compile(rf"({_NUMBER})(?:\s*/\s*({_NUMBER}))?")
+# 1.500 or 1,500: by the language it is one and a half, or fifteen hundred.
+_AMBIGUOUS = re.compile(r"-?[1-9]\d{0,2}[.,]\d{3}(?!\d)")
 # Repair takes quadratic time on piles of braces.
 _LONGEST_REPAIR = 10_000
 _NUMERALS = re.compile(r"\d+")
@@ -240,14 +242,14 @@ def read_label(value: object, dimension: Dimension) -> str:
 def _whole(value: object, scale: Scale) -> int | None:
     number: int | None = None
     if isinstance(value, str):
-        value = ascii_figures(value)
+        value = ascii_figures(value).strip()
     if isinstance(value, int) and not isinstance(value, bool):
         number = value
     elif isinstance(value, float) and value.is_integer():
         number = int(value)
     elif (
         isinstance(value, str)
-        and (match := _FRACTION.fullmatch(value.strip()))
+        and (match := _FRACTION.fullmatch(value))
         and match[2] in (None, str(scale.max))
     ):
         number = int(match[1])
@@ -257,15 +259,16 @@ def _whole(value: object, scale: Scale) -> int | None:
 def _real(value: object, scale: RealScale) -> float | None:
     number = math.nan
     if isinstance(value, str):
-        value = ascii_figures(value)
-        # Below a thousand a comma is that of decimals.
-        value = value.replace(",", ".") if scale.max < 1000 else value
+        value = ascii_figures(value).strip()
+        if scale.max >= 1000 and _AMBIGUOUS.match(value):
+            return None
+        value = value.replace(",", ".")
     if isinstance(value, int | float) and not isinstance(value, bool):
         # An integer of thousands of digits is no float.
         number = float(value) if scale.min <= value <= scale.max else math.nan
     elif (
         isinstance(value, str)
-        and (match := _DECIMAL.fullmatch(value.strip()))
+        and (match := _DECIMAL.fullmatch(value))
         and (match[2] is None or float(match[2]) == scale.max)
     ):
         number = float(match[1])

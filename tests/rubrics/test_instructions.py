@@ -190,6 +190,20 @@ def test_a_pattern_that_is_none_is_refused() -> None:
         ReplyWords(refusal="(ich kann nicht")
 
 
+@pytest.mark.parametrize("pattern", ["", "Note|", "x*"])
+def test_a_pattern_that_any_reply_has_is_refused(pattern: str) -> None:
+    """An expression that matches empty text would read any reply as a refusal."""
+    with pytest.raises(ValidationError, match="does not match empty text"):
+        ReplyWords(refusal=pattern)
+
+
+@pytest.mark.parametrize("pattern", ["(?:(?:a+)+)+b", r"(\w+)*x", "([ab]*)+c"])
+def test_a_pattern_that_takes_for_ever_is_refused(pattern: str) -> None:
+    """A repetition of a repetition has more ways to fail than a reply has time."""
+    with pytest.raises(ValidationError, match="without a repetition of a repetition"):
+        ReplyWords(rating=pattern)
+
+
 def test_replies_may_be_english_in_every_language() -> None:
     """The words of another language stand beside the English ones, which stay alone in English."""
     own = Language(

@@ -90,6 +90,25 @@ def test_a_real_scale(text: str, value: float) -> None:
     assert read_number(text, UNIT) == value
 
 
+@pytest.mark.parametrize("text", ["1.000", "2,000", "Score: 1.500", '{"score": "1,500"}', "١.٥٠٠"])
+def test_a_number_of_thousands_or_of_decimals_is_refused(text: str) -> None:
+    """On a scale that has thousands, a point or comma before three digits says either; it is not
+    a thousandth of what was meant."""
+    wide = TEN.model_copy(update={"scale": RealScale(min=0, max=10_000, low="poor", high="good")})
+    with pytest.raises(Unreadable):
+        read_number(text, wide)
+
+
+@pytest.mark.parametrize(
+    ("text", "value"),
+    [("7,5", 7.5), ("0.125", 0.125), ("1500", 1500), ("1500.125", 1500.125), ("1.5000", 1.5)],
+)
+def test_decimals_of_a_wide_scale_are_read(text: str, value: float) -> None:
+    """What can only be decimals is read, with a comma or a point."""
+    wide = TEN.model_copy(update={"scale": RealScale(min=0, max=10_000, low="poor", high="good")})
+    assert read_number(text, wide) == value
+
+
 @given(st.text(max_size=60))
 def test_any_text_is_read_or_refused(text: str) -> None:
     """Whatever a model writes, what comes back is on the scale, or it is Unreadable."""
