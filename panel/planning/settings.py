@@ -25,6 +25,7 @@ from persona_panel.files.wording import did_you_mean, explain
 from persona_panel.graphs.deliberation import Deliberation, stopping_rule_names
 from persona_panel.models.config import ModelConfig, known_elicitation
 from persona_panel.rubrics import JudgePrompt, Layout, elicitation_names
+from persona_panel.rubrics.instructions import ENGLISH
 
 DEFAULT_MODEL = "local:smollm2-135m"
 
@@ -296,6 +297,12 @@ def recorded_settings(document: Mapping[str, Any]) -> dict[str, Any]:
     except ValidationError:
         # A rule that is not installed here, or a hand's change.
         return {**defaults, **kept}
+
+
+def recorded_language(document: Mapping[str, Any]) -> str:
+    """Return the English name of the language in which the judges of a run.json were asked."""
+    translation = document["rubric"].get("translation") or {}
+    return str(translation.get("name") or ENGLISH.name)
 
 
 def _as_mapping(value: Any) -> Any:

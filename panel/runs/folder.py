@@ -45,7 +45,7 @@ from persona_panel.files.wording import printable
 from persona_panel.graphs import Judgment
 from persona_panel.models.config import total_cost, with_batches
 from persona_panel.planning.bound_models import BoundModel
-from persona_panel.planning.settings import recorded_settings
+from persona_panel.planning.settings import recorded_language, recorded_settings
 from persona_panel.rubrics.segmentation import words
 from persona_panel.runs.execution import start_of
 from persona_panel.runs.judgment_lines import line_of
@@ -215,6 +215,9 @@ def refuse_another(output: RunOutput, manifest: Mapping[str, Any], texts: KeptTe
             changed = [
                 key for key in _IDENTITY if (kept.get(key) or None) != (manifest.get(key) or None)
             ]
+            # Another language has other words throughout.
+            if changed and recorded_language(kept) != recorded_language(manifest):
+                changed.insert(0, "language")
             then, now = recorded_settings(kept), recorded_settings(manifest)
             changed += [name for name, value in now.items() if value != then.get(name)]
             if changed:

@@ -14,7 +14,7 @@ from persona_panel.files.named_files import local_run, shown_folder
 from persona_panel.files.outputs import TEXTS, sha256_of
 from persona_panel.files.wording import printable
 from persona_panel.graphs import Judge
-from persona_panel.planning.settings import PanelSettings, recorded_settings
+from persona_panel.planning.settings import PanelSettings, recorded_language, recorded_settings
 from persona_panel.rubrics import is_comparative
 from persona_panel.runs.kept import RESPONSES, kept_lines, metadata_in, object_if_there
 from persona_panel.runs.load import load_run
@@ -168,8 +168,12 @@ def panel_differences(
 ) -> list[str]:
     """Say what makes two panels two, by their runs' run.json and names; nothing where the same
     panel judged twice."""
-    result = [*_rubrics(first, second)]
-    result += _named("persona", first["personas"], second["personas"], runs)
+    languages = [recorded_language(document) for document in (first, second)]
+    # In another language all words of a rubric and of personas are others.
+    is_same = languages[0] == languages[1]
+    result = [] if is_same else [f"language ({languages[0]}; {languages[1]})"]
+    result += _rubrics(first, second, is_same)
+    result += _personas(first["personas"], second["personas"], runs, is_same)
     result += _models(first["models"], second["models"], runs)
     switches = [_switches(document) for document in (first, second)]
     for name, value in switches[0].items():
@@ -232,12 +236,13 @@ def _settings(model: Mapping[str, Any]) -> dict[str, Any]:
     return {"model": model.get("model"), **model.get("parameters", {})}
 
 
-def _rubrics(a: Mapping[str, Any], b: Mapping[str, Any]) -> Iterable[str]:
+def _rubrics(a: Mapping[str, Any], b: Mapping[str, Any], is_same_language: bool) -> Iterable[str]:
     first, second = a["rubric"], b["rubric"]
-    if first == second:
-        return
     ids = [printable(str(item.get("id"))) for item in (first, second)]
-    yield f"rubric ({ids[0]}; {ids[1]})" if ids[0] != ids[1] else f"rubric ({ids[0]}, reworded)"
+    if ids[0] != ids[1]:
+        yield f"rubric ({ids[0]}; {ids[1]})"
+    elif first != second and is_same_language:
+        yield f"rubric ({ids[0]}, reworded)"
 
 
 def _models(
@@ -257,16 +262,18 @@ def _models(
             yield f"settings of model {printable(model['id'])} ({_some(changed)})"
 
 
-def _named(
-    what: str,
+def _personas(
     first: Sequence[Mapping[str, Any]],
     second: Sequence[Mapping[str, Any]],
     runs: tuple[str, str],
+    is_same_language: bool,
 ) -> Iterable[str]:
-    yield from _only(what, [item["id"] for item in first], [item["id"] for item in second], runs)
+    ids = [[item["id"] for item in side] for side in (first, second)]
+    yield from _only("persona", *ids, runs)
     theirs = {item["id"]: item for item in second}
-    if changed := [item["id"] for item in first if theirs.get(item["id"], item) != item]:
-        yield f"description of {what} {_some(changed)}"
+    changed = [item["id"] for item in first if theirs.get(item["id"], item) != item]
+    if changed and is_same_language:
+        yield f"description of persona {_some(changed)}"
 
 
 def _only(

@@ -80,19 +80,25 @@ def test_a_batch_in_a_language(command: Command, tmp_path: Path, language: str) 
 
 
 def test_another_language_is_another_run(command: Command, tmp_path: Path) -> None:
-    """A folder of an English run is not continued in another language."""
+    """A folder of an English run is not continued in another language; a comparison names both."""
     responses(tmp_path / "in.jsonl")
 
     def script(n: int, payload: Any) -> Any:
-        return ok("no rating")
+        return ok("7")
 
-    score = ("score", "in.jsonl", "--personas", "none", "--model", "openai:stub", "--out", "run")
+    score = (
+        "score", "in.jsonl", "--personas", "disciplinary", "--model", "openai:stub",
+        "--elicitation", "holistic", "--out",
+    )  # fmt: skip
     with serving(script) as server:
         env = {"OPENAI_BASE_URL": server.base_url}
-        command(*score, **env)
-        other = command(*score, "--language", "de", **env)
+        command(*score, "run", **env)
+        other = command(*score, "run", "--language", "de", **env)
+        command(*score, "german", "--language", "de", **env)
     assert other.returncode == 2
-    assert "rubric" in other.stderr
+    assert "differs in: language" in other.stderr
+    compared = command("compare", "run", "german", "--full")
+    assert "The panels differ in: language (English; German)." in compared.stdout
 
 
 def test_an_unknown_language_is_refused(command: Command, tmp_path: Path) -> None:
