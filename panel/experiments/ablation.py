@@ -247,7 +247,8 @@ class Ablating(Job[Ablation]):
             more_than_named(name, panel_differences(base, manifest_of(plan), (BASE, name)))
             for name, plan in panels.items()
         ]
-        self.notices = [f"{said}." for said in changes if said]
+        of_panels = dict.fromkeys(notice for cell in self.cells.values() for notice in cell.notices)
+        self.notices = [*of_panels, *(f"{said}." for said in changes if said)]
 
     def estimate(self) -> list[CostEstimate]:
         # By one prediction: what two panels ask alike is asked once.

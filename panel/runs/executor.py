@@ -12,7 +12,14 @@ import sys
 import time
 from abc import abstractmethod
 from collections import Counter
-from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping
+from collections.abc import (
+    AsyncGenerator,
+    AsyncIterable,
+    AsyncIterator,
+    Callable,
+    Iterator,
+    Mapping,
+)
 from contextlib import aclosing, asynccontextmanager
 from dataclasses import replace
 from functools import cached_property
@@ -265,6 +272,7 @@ class Scoring(PanelJob[Run]):
         self.batch, self.mode = Batch(responses, one_prompt_each=True), mode_of(plan)
         output = None if out is None else _output(out, responses)
         super().__init__(plan, output, texts or counted(len(self.batch), "response"))
+        self.notices = [*self.notices, *_of_missing_prompts(plan, self.batch)]
         self.n_results = self.most_results = len(self.batch) * len(plan.judges)
         # Who deliberates must have heard the others.
         self.others_too = plan.settings.deliberation is not None
@@ -309,7 +317,6 @@ class Scoring(PanelJob[Run]):
         on_event: Callable[[Any], None] | None = None,
     ) -> Run:
         self.mode.check(self.batch)
-        _warn_of_missing_prompts(self.plan, self.batch)
         # People's ratings that do not fit are refused before a call.
         run = self._new_run()
         start = None if self.output is None else start_of(self.output, self.plan.models, caps)
@@ -409,6 +416,8 @@ async def score(
 ) -> Run:
     """Have every judge of a plan read every response; see `Panel.ascore`."""
     job = Scoring(plan, responses, out, summary=summary, humans=humans, random=random)
+    for notice in _of_missing_prompts(plan, job.batch):
+        logger.warning(notice)
     return await job.run(caps, execution, on_judgment)
 
 
@@ -482,20 +491,15 @@ def _compare_with(humans: Ratings, run: Run, plan: PanelPlan) -> None:
         run.humans = replace(humans, origin=deliberation.people)
 
 
-def _warn_of_missing_prompts(plan: PanelPlan, batch: Batch) -> None:
-    """Warn how many responses lack the field that the rubric shows in place of the prompt."""
-    field = plan.rubric.item.prompt_from
+def _of_missing_prompts(plan: PanelPlan, batch: Batch) -> Iterator[str]:
+    """Say how many responses lack the field that the rubric shows in place of the prompt."""
+    rubric, field = plan.rubric, plan.rubric.item.prompt_from
     if field is None:
         return
-    n = sum(not has_own_prompt(response, plan.rubric) for response in batch)
+    n = sum(not has_own_prompt(response, rubric) for response in batch)
     if n:
-        logger.warning(
-            "%d of %d responses have no text in the field %r, which the rubric %s:%s shows as the "
-            "%s: their prompt is shown in its place",
-            n,
-            len(batch),
-            field,
-            plan.rubric.id,
-            plan.rubric.variant,
-            plan.rubric.item.prompt,
+        yield (
+            f"{n} of {len(batch)} responses have no text in the field {field!r}, which the rubric "
+            f"{rubric.id}:{rubric.variant} shows as the {rubric.item.prompt}: their prompt is "
+            "shown in its place."
         )
