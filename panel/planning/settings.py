@@ -301,8 +301,10 @@ def recorded_settings(document: Mapping[str, Any]) -> dict[str, Any]:
 
 def recorded_language(document: Mapping[str, Any]) -> str:
     """Return the English name of the language in which the judges of a run.json were asked."""
-    translation = document["rubric"].get("translation") or {}
-    return str(translation.get("name") or ENGLISH.name)
+    match document:
+        case {"rubric": {"translation": {"name": name}}}:
+            return str(name)
+    return ENGLISH.name
 
 
 def _as_mapping(value: Any) -> Any:

@@ -268,8 +268,8 @@ def _personas(
     runs: tuple[str, str],
     is_same_language: bool,
 ) -> Iterable[str]:
-    ids = [[item["id"] for item in side] for side in (first, second)]
-    yield from _only("persona", *ids, runs)
+    ids = [item["id"] for item in first]
+    yield from _only("persona", ids, [item["id"] for item in second], runs)
     theirs = {item["id"]: item for item in second}
     changed = [item["id"] for item in first if theirs.get(item["id"], item) != item]
     if changed and is_same_language:
