@@ -80,7 +80,7 @@ def availability_result(today: date) -> Result:
             *more,
             *(f"{row['model']}: {row['detail']}" for row in rows if len(row["detail"]) > _WIDEST),
         ],
-        next_step="Servers on this machine: persona-panel models --local",
+        next_step="List the servers on this machine: persona-panel models --local",
     )
 
 

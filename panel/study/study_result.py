@@ -347,13 +347,12 @@ def collection_result(
         conclusion += agreement[1]
     options: dict[str, str | int | Path] = {"--human": out}
     correlate = command_line("people correlate", ["RUN"], options)
-    next_step = f"`{correlate}` compares a panel, whose run is in RUN, with these ratings."
+    next_step = f"Compare a panel, whose run is in RUN, with these ratings: `{correlate}`."
     if "rate" in key.tasks and "selected" in facts:
         conclusion += _selection(facts)
         next_step = (
-            "Ratings have the inclusion probabilities of `select`, by which "
-            f"`{command_line('people calibrate', ['RUN'], options)}` weighs them (RUN: the folder "
-            "of the panel's run)."
+            "Correct a panel, whose run is in RUN, by these ratings, weighted by their inclusion "
+            f"probabilities: `{command_line('people calibrate', ['RUN'], options)}`."
         )
     return Result("people collect", conclusion, tables, next_step=next_step)
 

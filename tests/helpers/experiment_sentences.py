@@ -430,12 +430,12 @@ STUDY: dict[str, Check] = {
     r"(?P<n>\d+) of (?P<of>\d+) raters? answered(?:; (?P<missing>[\d,]+) of their "
     r"(?P<expected>[\d,]+) answers are missing|(?P<all>, all that was asked|; of their answers "
     r"none is missing))?\.": _progress,
-    r"Ratings have the inclusion probabilities of `select`, by which `persona-panel people "
-    r"calibrate RUN --human \S+` weighs them \(RUN: the folder of the panel's run\)\.": (
+    r"Correct a panel, whose run is in RUN, by these ratings, weighted by their inclusion "
+    r"probabilities: `persona-panel people calibrate RUN --human \S+`\.": (
         lambda found, beside: beside.summary["study"][0]["answered"] > 0
     ),
-    r"`persona-panel people correlate RUN --human \S+` compares a panel, whose run is in RUN, with "
-    r"these ratings\.": (lambda found, beside: beside.summary["study"][0]["answered"] > 0),
+    r"Compare a panel, whose run is in RUN, with these ratings: `persona-panel people correlate "
+    r"RUN --human \S+`\.": (lambda found, beside: beside.summary["study"][0]["answered"] > 0),
     r"(?P<n>[\d,]+) of (?P<of>[\d,]+) selected items? (?:has|have) no rating: corrected means are "
     r"then unbiased only if it is chance which these are\.": _unrated,
     r"(?P<raters>\d+) raters?, (?P<texts>\d+) texts? to (?P<prompts>\d+) prompts?; tasks: "
