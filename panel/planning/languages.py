@@ -75,7 +75,6 @@ def is_file_name(language: str) -> bool:
     return language.endswith((".yaml", ".yml"))
 
 
-@cache
 def load_translation(language: str) -> Translation:
     """Read a translation, of this project by its code or of a user's own by the file's path.
 
@@ -92,6 +91,11 @@ def load_translation(language: str) -> Translation:
             f"of {', '.join(names)}{did_you_mean(language, names)}, or the path of a .yaml file of "
             "your own, such as `persona-panel library languages en` prints, translated"
         )
+    return _of_the_library(language)
+
+
+@cache
+def _of_the_library(language: str) -> Translation:
     own = load_definition(_folder("rubrics") / f"{language}.yaml", Translation)
     personas = load_definition(_folder("personas") / f"{language}.yaml", PersonaTranslation)
     return own.model_copy(update={name: getattr(personas, name) for name in ("sets", "personas")})

@@ -5,7 +5,7 @@ original, and both are compared by chrF."""
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from statistics import fmean, median
 from typing import Any
 
@@ -30,6 +30,7 @@ from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.estimate import Estimate
 
 _SHOWN = 10
+_ALL = "all"
 
 
 class BackTranslation(DialogueJob[dict[str, list[DialogueReply[str]]]]):
@@ -86,8 +87,20 @@ def _read(text: str) -> str:
     return text.strip()
 
 
-def _exact(value: float) -> Estimate:
-    return Estimate(value, exact=True, reason="no text was translated back")
+_PARTS = (
+    Column("n", "whole", "texts"),
+    Column("missing", "whole", "missing", figure="missing"),
+    Column("chrf", "estimate", "mean chrF", better="higher", figure="chrf"),
+    Column("median", "estimate", "median"),
+    Column("least", "estimate", "least", better="higher", figure="least"),
+)
+_TEXTS = (
+    Column("chrf", "number", "chrF"),
+    Column("english", "text", "English"),
+    Column("translated", "text"),
+    Column("back", "text", "translated back"),
+    Column("error", "text"),
+)
 
 
 def translation_result(
@@ -100,7 +113,7 @@ def translation_result(
     like its original first.
 
     No value separates right from wrong: another wording of the same meaning is lower, too. Figures
-    of a text that is not there are undefined.
+    of a text that is not there are undefined. A text counts in each place of the file that has it.
 
     Args:
         name: the language's.
@@ -112,72 +125,63 @@ def translation_result(
     """
     rows: list[dict[str, Any]] = [
         {
-            "model": model,
-            "place": place,
-            "chrf": math.nan
-            if reply.value is None
-            else float(chrf_similarity([reply.value], [english])[0, 0]),
-            "english": english,
-            "translated": translated,
-            "back": reply.value,
+            "model": model, "place": place, "chrf": _chrf(reply.value, english),
+            "english": english, "translated": translated, "back": reply.value,
             "error": reply.error,
         }
         for model, own in replies.items()
         for (place, (english, translated)), reply in zip(texts.items(), own, strict=True)
-    ]
+    ]  # fmt: skip
     rows.sort(key=lambda row: (math.isnan(row["chrf"]), row["chrf"]))
-    parts = list(dict.fromkeys(place.partition(".")[0] for place in texts))
-    summary: list[dict[str, Any]] = []
-    conclusion = []
-    for model in replies:
-        for part in (*parts, "all"):
-            of = [row for row in rows if row["model"] == model
-                  and part in ("all", row["place"].partition(".")[0])]  # fmt: skip
-            values = [row["chrf"] for row in of if row["back"] is not None]
-            summary.append(
-                {
-                    "model": model, "part": part, "n": len(values),
-                    "missing": len(of) - len(values),
-                    "chrf": _exact(fmean(values) if values else math.nan),
-                    "median": _exact(median(values) if values else math.nan),
-                    "least": _exact(min(values, default=math.nan)),
-                }
-            )  # fmt: skip
-        whole = summary[-1]
-        conclusion.append(
-            f"{name}, translated back by {model}: mean chrF {number(whole['chrf'].value)} over "
-            f"{counted(whole['n'], 'text')}, the least {number(whole['least'].value)}."
-        )
+    parts = [*dict.fromkeys(map(_part_of, texts)), _ALL]
+    summary = [_summary(rows, model, part) for model in replies for part in parts]
+    conclusion = [
+        f"{name}, translated back by {row['model']}: mean chrF {number(row['chrf'].value)} in "
+        f"{counted(row['n'], 'place')} of the file, the least {number(row['least'].value)}."
+        for row in summary
+        if row["part"] == _ALL
+    ]
     conclusion.append(
         "A low chrF is an error of either translation or another wording of the same meaning: read "
         "the lowest texts. That judges rate alike in both languages is not shown by it."
     )
-    columns = (
-        Column("n", "whole", "texts"),
-        Column("missing", "whole", "missing", figure="missing"),
-        Column("chrf", "estimate", "mean chrF", better="higher", figure="chrf"),
-        Column("median", "estimate", "median"),
-        Column("least", "estimate", "least", better="higher", figure="least"),
-    )
-    text_columns = (
-        Column("chrf", "number", "chrF"),
-        Column("english", "text", "English"),
-        Column("translated", "text"),
-        Column("back", "text", "translated back"),
-        Column("error", "text"),
-    )
+    lowest = {
+        (row["model"], row["english"], row["translated"]): row
+        for row in reversed(rows)
+        if row["back"] is not None
+    }
     remarks = [
         f"{row['place']} ({row['model']}, {number(row['chrf'])}): {row['english']} → {row['back']}"
-        for row in rows[:_SHOWN]
-        if row["back"] is not None
+        for row in [*reversed(lowest.values())][:_SHOWN]
     ]
-    return Result(
-        "translation",
-        conclusion,
-        [
-            Table("parts", (Key("part", "part"), Key("model", "model")), columns, summary,
-                  "Back-translation"),
-            Table("texts", (Key("model"), Key("place")), text_columns, rows),
-        ],
-        remarks,
-    )  # fmt: skip
+    tables = [
+        Table("parts", (Key("part", "part"), Key("model", "model")), _PARTS, summary,
+              "Back-translation"),
+        Table("texts", (Key("model"), Key("place")), _TEXTS, rows),
+    ]  # fmt: skip
+    return Result("translation", conclusion, tables, remarks)
+
+
+def _chrf(back: str | None, english: str) -> float:
+    return math.nan if back is None else float(chrf_similarity([back], [english])[0, 0])
+
+
+def _part_of(place: str) -> str:
+    return place.partition(".")[0]
+
+
+def _summary(rows: Sequence[Mapping[str, Any]], model: str, part: str) -> dict[str, Any]:
+    of = [row for row in rows if row["model"] == model and part in (_ALL, _part_of(row["place"]))]
+    values = [row["chrf"] for row in of if row["back"] is not None]
+    figures: dict[str, Callable[[Sequence[float]], float]]
+    figures = {"chrf": fmean, "median": median, "least": min}
+    return {
+        "model": model, "part": part, "n": len(values), "missing": len(of) - len(values),
+        **{
+            name: Estimate(
+                figure(values) if values else math.nan, exact=True,
+                reason="no text was translated back",
+            )
+            for name, figure in figures.items()
+        },
+    }  # fmt: skip

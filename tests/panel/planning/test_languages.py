@@ -157,6 +157,12 @@ def own_file(tmp_path: Path, **change: object) -> Path:
     return path
 
 
+def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
+    """A file that is edited while Python runs is read as it is now."""
+    for name in ("Marked", "Changed"):
+        assert load_translation(str(own_file(tmp_path, name=name))).name == name
+
+
 def test_a_file_of_ones_own_is_a_language(tmp_path: Path) -> None:
     """A panel file names it by a path beside itself; run.json and the rubric hold its words, so
     that a run is read where the file is not; a rubric that says its code keeps its own words."""
