@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import fsum
-from typing import TYPE_CHECKING, Any, get_args, get_origin
+from typing import TYPE_CHECKING, Any, TypeVar, get_args, get_origin
 
 from persona_panel.analyses.ablation import more_than_named
 from persona_panel.analyses.comparison.opened_run import panel_differences
@@ -92,7 +92,7 @@ def _named(vary: Sequence[str]) -> list[tuple[str, list[str]]]:
     named = []
     for text in vary:
         field, has_values, values = text.partition("=")
-        those = [each for each in values.split(",") if each] if has_values else []
+        those = [each.strip() for each in values.split(",") if each.strip()] if has_values else []
         named += [(each, those) for each in ([field] if has_values else field.split(","))]
     known = list(varied_settings())
     named = [(field.strip().replace("-", "_"), values) for field, values in named]
@@ -165,16 +165,16 @@ def _change(field: str, value: str, settings: Mapping[str, Any], base: PanelPlan
                 refuse_plain_repeats(base.models, "leave out --vary personas=none")
             return {"personas": value, "plain_judge": False, "replicates": replicates}
         case "temperature", _:
-            changed = [
-                configured(model, {"temperature": float(value)}) for model in settings["models"]
-            ]
-            return {"models": changed}
+            degree = _number(float, value, "a temperature, such as 0.7")
+            return {
+                "models": [configured(each, {"temperature": degree}) for each in settings["models"]]
+            }
         case "models", _:
             own = {model.id: config for model, config in
                    zip(base.models, settings["models"], strict=True)}  # fmt: skip
             return {"models": [own.get(name, name) for name in value.split("+")]}
         case "deliberation", _:
-            rounds = 0 if value == "none" else int(value)
+            rounds = 0 if value == "none" else _number(int, value, "a number of rounds or none")
             rules = base.settings.deliberation
             if not rounds:
                 return {"deliberation": None}
@@ -182,6 +182,16 @@ def _change(field: str, value: str, settings: Mapping[str, Any], base: PanelPlan
                 return {"deliberation": Deliberation(rounds=rounds)}
             return {"deliberation": rules.model_copy(update={"rounds": rounds})}
     return {field: None if value == "none" and field == "prompt" else value}
+
+
+N = TypeVar("N", int, float)
+
+
+def _number(kind: Callable[[str], N], value: str, expected: str) -> N:
+    try:
+        return kind(value)
+    except ValueError:
+        raise ConfigurationError(f"found {value!r}; expected {expected}") from None
 
 
 def _gives_reasons(plan: PanelPlan) -> bool:
