@@ -132,8 +132,8 @@ def ablation_result(
     unit = unit_of(opened[base].run.rubric).after_number if base in opened else ""
     conclusion = _conclusion(rows, unit)
     if whys:
-        said = [f"{name} ({why})" for name, why in whys.items()]
-        conclusion.insert(1, f"Not compared: {first_of(said, _NAMED)}.")
+        sentences = [f"{name} ({why})" for name, why in whys.items()]
+        conclusion.insert(1, f"Not compared: {first_of(sentences, _NAMED)}.")
     expected = sum(run.coverage.expected for run in runs.values())
     if lacking := sum(sum(run.coverage.missing.values()) for run in runs.values()):
         conclusion.append(f"{missing_judgments(lacking, expected)}.")
@@ -285,27 +285,31 @@ def _conclusion(rows: Sequence[Mapping[str, Any]], unit: str) -> list[str]:
     if not rows:
         return ["No panel could be compared with the base."]
     units = {"score": unit, "lead": unit}
-    said = []
+    sentences = []
     for kind, what in _TESTED.items():
         if any(kind in row for row in rows):
             those = [(row["panel"], row[kind]) for row in rows]
-            said.append(_sentence(what, those, units.get(kind, "")))
+            sentences.append(_sentence(what, those, units.get(kind, "")))
     # The lead, which the ranking decides, comes last.
     order = [(row["panel"], row["tau"]) for row in rows if not isnan(row["tau"].value)]
     if order:
         name, tau = min(order, key=lambda each: each[1].value)
-        most = " most" if len(order) > 1 else ""
-        said.insert(
-            -1,
-            f"The ranking of responses changes{most} with {name}: τ_b with the base's is "
-            f"{tau.number()}{in_brackets(tau.interval())}."
-            if number(tau.value) != number(1.0)
-            else f"The ranking of responses hardly changes: τ_b with the base's is above "
-            f"{number(_ROUNDED_TAU)}."
-            if tau.value < 1
-            else "No panel changes the ranking of responses: τ_b with the base's is 1.00.",
-        )
-    return said
+        lowest = "The lowest τ_b" if len(order) > 1 else "τ_b"
+        if tau.value == 1:
+            ranking = "No panel changes the ranking of responses: τ_b with the base's is 1.00."
+        elif number(tau.value) == number(1.0):
+            ranking = (
+                "The ranking of responses hardly changes: τ_b with the base's is above "
+                f"{number(_ROUNDED_TAU)}."
+            )
+        else:
+            ranking = (
+                f"{lowest} with the base's ranking of responses is {tau.number()}"
+                f"{in_brackets(tau.interval())}, with {name}; the same panel asked again may be "
+                "below 1, too."
+            )
+        sentences.insert(-1, ranking)
+    return sentences
 
 
 def _sentence(what: str, changes: Sequence[tuple[str, Difference]], unit: str) -> str:

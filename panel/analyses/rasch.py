@@ -192,6 +192,7 @@ def _by_plain_means(order: Sequence[str], means: Sequence[float], what: str) -> 
 def _ordinal_result(fitted: OrdinalMixedModel, ratings: Ratings, *, source: str) -> Result:
     """Return the result of an ordinal mixed model."""
     from persona_panel.analyses.inputs import reading_of
+    from persona_panel.analyses.ranked_systems import Ranked, best_sentence
     from persona_panel.results.conclusions.labels import rater_word
 
     word, systems = rater_word(ratings), fitted.systems
@@ -200,7 +201,8 @@ def _ordinal_result(fitted: OrdinalMixedModel, ratings: Ratings, *, source: str)
     called = {"judge": word, "prompt": "prompt"}
     sds = [f"{called[name]}s {number(sd)}" for name, sd in fitted.sds.items()]
     conclusion = [
-        _best(places, fitted.differences, word),
+        f"With {word}s and prompts as random effects: "
+        f"{best_sentence(Ranked(places, fitted.differences), None, unit=' logits')}",
         _by_plain_means(order, [each.mean for each in systems], "system"),
         f"Standard deviation of the effects, in logits: {', '.join(sds)}.",
     ]
@@ -211,17 +213,19 @@ def _ordinal_result(fitted: OrdinalMixedModel, ratings: Ratings, *, source: str)
         Column("model_error", "number"),
     )
     rows = [row_of(each, columns) | {"system": each.name} for each in systems]
+    key = Key("system", "system", labels=ratings.labels)
     sd_rows = [{"effect": called[name], "sd": sd} for name, sd in fitted.sds.items()]
     tables = (
-        Table("systems", (Key("system", labels=ratings.labels),), columns, rows, "Systems",
+        Table("systems", (key,), columns, rows, "Systems",
               short={"system": set(order[:_SHOWN])}),
-        Table("effects", (Key("effect"),), (Column("sd", "number", "SD"),), sd_rows,
+        Table("effects", (Key("effect", "effects of"),), (Column("sd", "number", "SD"),), sd_rows,
               "Random effects, in logits", when="full"),
         _differences(fitted), _thresholds(fitted),
     )  # fmt: skip
     how = (
         "Cumulative logit model with crossed normal effects of judges and prompts, by Laplace's "
-        "approximation; intervals are the jackknife's over prompts."
+        "approximation. Intervals are the jackknife's over prompts, for these judges; where few "
+        "ratings link the systems, a part of the judges' severity stays in the differences."
     )
     return Result(
         "rasch", conclusion, tables, [], [how], reading=[*reading_of(ratings)], source=source,
@@ -325,13 +329,26 @@ def _remarks(fitted: ManyFacetRasch, word: str) -> Iterator[str]:
     if falls:
         where = first_of(falls, _NAMED)
         yield f"Thresholds are not in order: {where} is nowhere the likeliest rating."
+    if fitted.measured.name == "system" and places:
+        beyond = [
+            each.name
+            for each in fitted.measured.elements
+            if not each.extreme and not places[0] < each.measure.value < places[-1]
+        ]
+        if len(places) > 1 and beyond:
+            yield (
+                f"Beyond the outermost thresholds: {first_of(beyond, _NAMED)}. In simulations of "
+                "such systems 82 to 89 % of 95 % intervals contained the difference (6 to 12 "
+                "prompts); --model ordinal kept 95 to 98 %."
+            )
     for facet in fitted.facets.values():
         extreme = [each.name for each in facet.elements if each.extreme]
         what = word if facet.name == "judge" else facet.name
         if extreme:
             yield (
                 f"All ratings are at one end of the scale of {counted(len(extreme), what)}: "
-                f"{first_of(extreme, _NAMED)}; their location is that of the bias reduction."
+                f"{first_of(extreme, _NAMED)}; their location is that of the bias reduction"
+                f"{', without an interval' if facet.name == 'system' else ''}."
             )
         if len(facet.subsets) > 1:
             yield (

@@ -47,12 +47,13 @@ def robustness(run: RunSource) -> Result:
     """Compare the systems of RUN with other reasonable choices.
 
     RUN is a run's folder. Ratings are aggregated by mean, median, trimmed mean (without a fifth of
-    the judges at either end), ranks by judge or z-scores by judge; on the composite or one
+    the judges at either end, rounded down), ranks by judge or z-scores by judge; median and trimmed
+    mean are of the judges who read all texts of a prompt. They are compared on the composite or one
     dimension; without one model, one axis of personas, one judge, the judge who correlates least
     with the others, or the prompts with a contested response. All combinations are computed or,
-    where they are more than 400, those with at most two changes. Printed are in how many analyses
-    the first system is ahead, and which choices reverse that; --full lists the analyses, --plot
-    draws them (specification curve: Simonsohn et al. 2020; multiverse: Steegen et al. 2016).
+    where they are more than 400, those with at most two changes, or one. Printed are in how many
+    analyses the first system is ahead, and which choices reverse that; --full lists the analyses,
+    --plot draws them (specification curve: Simonsohn et al. 2020; multiverse: Steegen et al. 2016).
 
     Args:
         run: a run's folder, or a run.

@@ -6,7 +6,7 @@ a prompt share more than the model knows, so intervals are the jackknife's over 
 out by one Newton step with the variances as they are.
 
 No kept library fits: statsmodels' OrderedModel has no random effects, bambi samples for minutes,
-interlace-lme needs five packages and is months old.
+interlace-lme needs five packages more.
 
 Sources: A. Agresti (2010), *Analysis of Ordinal Categorical Data*, chapter 10; R. H. B. Christensen
 (2022), `clmm` of the R package ordinal; J. G. MacKinnon, M. Ø. Nielsen & M. D. Webb (2023),
@@ -26,6 +26,7 @@ import scipy
 from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
+    Mask,
     encode_labels,
     mean_there,
     means_by,
@@ -41,6 +42,8 @@ _NO_VARIANCE = 0.01
 _MOST = 20.0
 _MOST_CONDITION = 1e10
 _CONVERGED = 1e-5
+_NONE = 1e-9
+_APART = 1e-6
 _CONVERGED_MODES = 1e-9
 _MOST_STEPS = 100
 
@@ -110,11 +113,11 @@ class CumulativeLogit:
             by_sd = gradient[k:] * (log_sds == parameters[k:])
             return -at.log_likelihood, -scale.T @ np.concatenate([by_step, gradient[n:k], by_sd])
 
-        found = scipy.optimize.minimize(
+        optimum = scipy.optimize.minimize(
             negative, np.zeros(len(first)), jac=True, method="BFGS", options={"gtol": _CONVERGED}
         )
-        negative(found.x)
-        if np.abs(found.jac).max() > 100 * _CONVERGED or np.abs(at.coefficients).max() > _MOST:
+        negative(optimum.x)
+        if np.abs(optimum.jac).max() > 100 * _CONVERGED or np.abs(at.coefficients).max() > _MOST:
             raise ArithmeticError("the likelihood has no maximum that the iterations reach")
         return at
 
@@ -357,7 +360,7 @@ def ordinal_mixed_model(ratings: Ratings) -> OrdinalMixedModel:
             need not lie at equal distances.
 
     Raises:
-        RaschError: the model cannot be estimated; says why.
+        RaschError: the model cannot be estimated, or no judges link the systems; says why.
     """
     panel = ratings.without_controls().numeric()
     if ratings.lower_is_better:
@@ -378,6 +381,9 @@ def ordinal_mixed_model(ratings: Ratings) -> OrdinalMixedModel:
     for end in (0, len(categories) - 1):
         for place in np.flatnonzero(np.bincount(system, chosen == end, len(names)) == count):
             raise RaschError(f"all ratings of {names[place]} at one end of the scale")
+    linked = _linked(system, judge, np.unique(prompt, return_inverse=True)[1])
+    if not linked[-1]:
+        raise RaschError("systems that no ratings by the same judges link")
     codes = {"judge": judge, "prompt": prompt}
     ranked = {name: np.unique(own, return_inverse=True)[1] for name, own in codes.items()}
     random = {name: own for name, own in ranked.items() if own.max()}
@@ -388,7 +394,8 @@ def ordinal_mixed_model(ratings: Ratings) -> OrdinalMixedModel:
         raise RaschError(f"ratings for which {error}") from error
     clusters, n = ranked["prompt"], len(categories) - 1
     moved = fit.without_each_prompt(clusters)
-    sample = ElementSample(clusters, moved, system, len(names), "prompts")
+    moved[~linked[:-1]] = nan
+    sample = ElementSample(clusters, moved, system, np.zeros(len(names), bool), "prompts")
     part = slice(n, n + len(names) - 1)
     close = _contrasts(np.arange(len(names)))
     odds, of_each = close @ fit.parameters[part], moved[:, part] @ close.T
@@ -420,6 +427,26 @@ def ordinal_mixed_model(ratings: Ratings) -> OrdinalMixedModel:
         tuple(systems), sample.differences([*map(str, names)], odds, of_each), tuple(thresholds),
         dict(zip(random, np.exp(fit.log_sds).tolist(), strict=True)), fit.log_likelihood,
     )  # fmt: skip
+
+
+def _linked(system: IntArray, judge: IntArray, prompt: IntArray) -> Mask:
+    """Return whether ratings link all systems where judges and prompts are taken as they are:
+    without each prompt, and in the end with all of them, `(prompts + 1,)`."""
+    n_systems, n_prompts = int(system.max()) + 1, int(prompt.max()) + 1
+    columns = np.column_stack([np.eye(n_systems)[system], np.eye(int(judge.max()) + 1)[judge]])
+    order = np.argsort(prompt, kind="stable")
+    products = []
+    for rows in np.split(order, np.cumsum(np.bincount(prompt))[:-1]):
+        own = columns[rows] - columns[rows].mean(axis=0)
+        products.append(own.T @ own)
+    whole = np.sum(products, axis=0)
+    linked = np.zeros(n_prompts + 1, bool)
+    for place, without in enumerate([*products, np.zeros_like(whole)]):
+        sizes, directions = np.linalg.eigh(whole - without)
+        free = directions[:n_systems, sizes < _NONE * max(1.0, sizes[-1])]
+        # What moves all systems alike is no difference.
+        linked[place] = np.ptp(free, axis=0).max(initial=0.0) < _APART
+    return linked
 
 
 def _contrasts(codes: IntArray) -> Array:

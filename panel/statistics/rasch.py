@@ -398,11 +398,11 @@ def _fitted(
     columns: list[IntArray] = []
     n_elements = 0
     for name, own in labels.items():
-        found, codes = encode_labels(own, len(values))
-        if len(found) > 1 or not columns:
-            names[name] = tuple(map(str, found))
+        levels, codes = encode_labels(own, len(values))
+        if len(levels) > 1 or not columns:
+            names[name] = tuple(map(str, levels))
             columns.append(codes + n_elements)
-            n_elements += len(found)
+            n_elements += len(levels)
     if n_elements > MOST_ELEMENTS:
         raise RaschError(f"{n_elements:,} elements, more than {MOST_ELEMENTS:,}")
     unfitted = RaschFit.at_zero(np.column_stack(columns), chosen, steps)
@@ -432,16 +432,18 @@ def _fitted(
         code = fit.codes[:, list(names).index(name)] - start
         sign = 1.0 if name in ("system", "item") else -1.0
         part = slice(start, start + len(own))
-        of_sample = ElementSample(*samples[sampled], code, len(own), sampled)
+        count = np.bincount(code)
+        lowest, highest = (np.bincount(code, chosen == end) == count for end in (0, len(steps) - 1))
+        extreme = lowest | highest
+        unbounded = extreme & (name == "system")
+        of_sample = ElementSample(*samples[sampled], code, unbounded, sampled)
         moved = sign * of_sample.parameters[:, part]
         measures = of_sample.measures(sign * fit.parameters[part], moved)
         if name == "system":
             differences = of_sample.differences(own, sign * fit.parameters[part], moved)
-        count = np.bincount(code)
         means = means_by(values, code)
         if name == "system":
             means = _over_clusters(values, code, clusters, len(own))
-        lowest, highest = (np.bincount(code, chosen == end) == count for end in (0, len(steps) - 1))
         weight = np.bincount(code, variance)
         elements = [
             Element(*of)
@@ -449,7 +451,7 @@ def _fitted(
                 own, measures, fit.model_errors[part].tolist(),
                 (np.bincount(code, residuals**2) / weight).tolist(),
                 (np.bincount(code, residuals**2 / variance) / count).tolist(),
-                count.tolist(), means.tolist(), (lowest | highest).tolist(), strict=True,
+                count.tolist(), means.tolist(), extreme.tolist(), strict=True,
             )
         ]  # fmt: skip
         elements.sort(key=lambda each: -each.measure.value)
@@ -484,28 +486,33 @@ def _subsets(
 
 @dataclass(frozen=True, slots=True, eq=False)
 class ElementSample:
-    """Clusters of ratings as a sample, for the elements of one facet."""
+    """Clusters of ratings as a sample, for the elements of one facet. `unbounded`: which of
+    them have all ratings at one end, so that the data do not bound their location."""
 
     clusters: IntArray
     parameters: Array
     codes: IntArray
-    n_elements: int
+    unbounded: Mask
     over: str
 
     def _sizes(self) -> Array:
         """Return how many ratings each element has in each cluster `(clusters, elements)`."""
-        n = len(self.parameters)
-        counts = np.bincount(self.clusters * self.n_elements + self.codes,
-                             minlength=n * self.n_elements)  # fmt: skip
-        return counts.reshape(n, self.n_elements).astype(np.float64)
+        n, n_elements = len(self.parameters), len(self.unbounded)
+        counts = np.bincount(self.clusters * n_elements + self.codes, minlength=n * n_elements)
+        return counts.reshape(n, n_elements).astype(np.float64)
 
     def measures(self, values: Array, moved: Array) -> list[Estimate]:
         sizes = self._sizes()
         return [
             replace(
-                self._mean(value, own, size).as_a(Estimate, over=self.over, unit="logits"), p=nan
+                self._mean(value, own, size, is_unbounded).as_a(
+                    Estimate, over=self.over, unit="logits"
+                ),
+                p=nan,
             )
-            for value, own, size in zip(values.tolist(), moved.T, sizes.T, strict=True)
+            for value, own, size, is_unbounded in zip(
+                values.tolist(), moved.T, sizes.T, self.unbounded.tolist(), strict=True
+            )
         ]
 
     def differences(
@@ -521,6 +528,7 @@ class ElementSample:
                         self._mean(
                             float(values[a] - values[b]), moved[:, a] - moved[:, b],
                             np.minimum(sizes[:, a], sizes[:, b]),
+                            bool(self.unbounded[a] or self.unbounded[b]),
                         ).as_a(Difference, over=self.over, unit="logits", a=names[a], b=names[b]),
                         sampled=None,
                     )
@@ -529,8 +537,10 @@ class ElementSample:
             )
         )  # fmt: skip
 
-    def _mean(self, value: float, moved: Array, sizes: Array) -> SampledMean:
+    def _mean(self, value: float, moved: Array, sizes: Array, is_unbounded: bool) -> SampledMean:
         n = int(np.sum(sizes > 0))
+        if is_unbounded:
+            return SampledMean(value, (), n, Reason.AT_ONE_END)
         worth = float(np.nan_to_num(effective_number(sizes[:, None])[0]))
         mean = sampled_without_each(value, [moved], n, worth)
         few = mean.reason == Reason.FEW_FOR_A_STRENGTH and self.over != "prompts"

@@ -405,6 +405,7 @@ class Reason(StrEnum):
     FEW_TO_TELL = "too few prompts were deliberated"
     FEW_FOR_A_STRENGTH = "its interval takes five prompts"
     FEW_LEFT_OUT = "its interval takes five items or raters"
+    AT_ONE_END = "all its ratings are at one end of the scale"
     FEW_OF_ONE_SIZE = "its prompts count as fewer than four of one size"
     NEVER_COMPARED = "it was compared with no other system"
     WON_ALL = "it won every comparison, so no finite strength fits"

@@ -103,6 +103,28 @@ def test_unlinked_systems_are_refused_by_name(tmp_path: Path) -> None:
     ]
     with pytest.raises(InputError, match=r"2 subsets of systems that no ratings link \(a; b\)"):
         rasch(written(tmp_path / "r.csv", rows))
+    with pytest.raises(InputError, match="systems that no ratings by the same judges link"):
+        rasch(written(tmp_path / "r.csv", rows), model="ordinal")
+
+
+def test_a_system_beyond_the_thresholds_is_remarked_on(tmp_path: Path) -> None:
+    """Where most ratings of a system are the highest, the remark gives the coverage; where all
+    are, there is no interval."""
+    rows: list[tuple[object, ...]] = [
+        (f"{prompt}{system}", f"j{judge}", value, f"p{prompt}", system)
+        for prompt in range(8)
+        for judge in range(3)
+        for system, value in (
+            ("a", 5 - (prompt + judge == 0)), ("b", 1 + (prompt + judge) % 5), ("c", 5),
+        )
+    ]  # fmt: skip
+    result = rasch(written(tmp_path / "r.csv", rows))
+    [remark] = [each for each in result.remarks if each.startswith("Beyond")]
+    assert remark.startswith("Beyond the outermost thresholds: a. In simulations")
+    measures = {row["system"]: row["measure"] for row in result["systems"].rows}
+    assert np.isnan(measures["c"].low)
+    assert measures["c"].reason == "all its ratings are at one end of the scale"
+    assert measures["b"].low < measures["b"].value < measures["b"].high
 
 
 def test_the_ordinal_mixed_model(tmp_path: Path) -> None:
@@ -110,7 +132,7 @@ def test_the_ordinal_mixed_model(tmp_path: Path) -> None:
     file = ratings(tmp_path / "r.csv")
     found = rasch(file, model="ordinal")
     assert found.conclusion[0].startswith(
-        "With the severity of raters taken out: a is significantly ahead: "
+        "With raters and prompts as random effects: a is significantly ahead: "
     )
     assert found.conclusion[1] == "Plain means rank the systems in the same order."
     sds = {row["effect"]: row["sd"] for row in found["effects"].rows}

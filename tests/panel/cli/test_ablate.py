@@ -129,7 +129,7 @@ def test_every_difference_is_that_of_the_script(command: Command, tmp_path: Path
     assert plain["tau"]["value"] == reasons["tau"]["value"] == 1
     assert free["tau"]["value"] == -1
     said = " ".join(json.loads(done.stdout)["conclusion"])
-    assert "changes most with guidelines=none: τ_b with the base's is −1.00" in said
+    assert "The lowest τ_b with the base's ranking of responses is −1.00" in said
     assert reasons["score"]["value"] == free["score"]["value"] == 0
     assert free["lead"]["value"] == -4
     # Of ratings (5, 7) and (3, 5); with reasons both judges say 6, or 4.
@@ -146,7 +146,9 @@ def test_every_difference_is_that_of_the_script(command: Command, tmp_path: Path
     assert json.loads((tmp_path / "run" / "ablation.json").read_text()) == json.loads(done.stdout)
     assert "persona-panel compare run/base run/personas=none" in shown.stderr
     assert "score is 0.50 points higher with personas=none" in concluded_in(shown.stdout)
-    assert "most with guidelines=none: τ_b with the base's is −1.00" in concluded_in(shown.stdout)
+    assert "The lowest τ_b with the base's ranking of responses is −1.00" in concluded_in(
+        shown.stdout
+    )
     assert len(shown.stdout.splitlines()) <= 24
     # Each is a run like any other.
     agreed = command("agree", "run/base", "--resamples", "0", "--json")

@@ -37,6 +37,28 @@ def crossed() -> Ratings:
     return Ratings(scores, items, names, ("all",), names, prompts, tuple("abc" * 10))
 
 
+def test_systems_linked_by_one_prompt_have_no_interval() -> None:
+    """Each system has a judge of its own on nine prompts, and all judges on one: without that
+    prompt the difference of systems and that of judges are the same."""
+    full = np.array(
+        [[[1.0 + (p + s + j) % 4] for j in range(3)] for p in range(10) for s in range(3)]
+    )
+    own = np.array([[p == 0 or s == j for j in range(3)] for p in range(10) for s in range(3)])
+    full[~own] = np.nan
+    items = tuple(f"p{p}/{s}" for p in range(10) for s in "abc")
+    prompts = tuple(f"p{p}" for p in range(10) for _ in "abc")
+    judges = ("j0", "j1", "j2")
+    few = Ratings(full, items, judges, ("all",), judges, prompts, tuple("abc" * 10))
+    fitted = ordinal_mixed_model(few)
+    assert [each.reason for each in fitted.differences] == [
+        "the statistic is undefined without one of the prompts or judges"
+    ] * 3
+    full[0:3] = np.nan
+    with pytest.raises(RaschError, match="no ratings by the same judges link"):
+        ordinal_mixed_model(replace(few, scores=full[3:], items=items[3:], prompts=prompts[3:],
+                                    sources=few.sources[3:]))  # fmt: skip
+
+
 def test_one_random_effect_is_that_of_clmm() -> None:
     """`clmm(rating ~ temp + contact + (1|judge), data = wine)` of ordinal 2022.11-16, published in
     its documentation: 3.0630, 1.8349, SD 1.1311, log-likelihood -81.5654."""
