@@ -60,7 +60,7 @@ def import_(name: str, path: str, mapping: Mapping[str, str], out: str) -> None:
             "--out": f"runs/{name}",
         }  # fmt: skip
         scored = command_line("score", [folder / "responses.jsonl"], options)
-        what = "have a panel of MODEL, such as openai:gpt-4o, score the texts, beside people"
+        what = "have a panel of MODEL, such as openai:gpt-4o, score the texts too"
         NextStep(what, scored).say()
     else:
         say_sentences("There are no texts with the ratings, so that no panel can score them.")

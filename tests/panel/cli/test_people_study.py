@@ -298,7 +298,7 @@ def test_ranks_in_incomplete_blocks_have_a_w_of_their_own(tmp_path: Path) -> Non
         files.append(tmp_path / f"{page.stem}.json")
         files[-1].write_text(json.dumps(simulated(page)))
     out = tmp_path / "r.csv"
-    done = persona_panel("collect", tmp_path / "study", *files, "--out", out)
+    done = persona_panel("collect", tmp_path / "study", *files, "--out", out, "--full")
     assert "go by W of incomplete rankings, not by α" in " ".join(done.stdout.split())
     again = persona_panel("collect", tmp_path / "study", *files, "--out", out, "--json")
     [ranks] = [row for row in json.loads(again.stdout)["tables"]["agreement"]

@@ -270,7 +270,9 @@ def test_an_unknown_key_has_a_suggestion(write: Write) -> None:
         PersonaSet,
     )
     assert (fault.line, fault.field, fault.found) == (3, "persona", "an unknown key")
-    assert fault.expected == "one of the keys id, label, personas (did you mean 'personas'?)"
+    assert (
+        fault.expected == "one of the keys id, label, language, personas (did you mean 'personas'?)"
+    )
 
 
 @pytest.mark.parametrize(
