@@ -23,7 +23,8 @@ How to write one (`votes.py` is an example; `X` is its name):
 5. Its line in `panel/cli/commands.py` (`"X": ("persona_panel.analyses.X", "…")`), its name in
    `panel/__init__.pyi` and `docs/reference/python.md`. A section of a run's page beside people's
    ratings: `@analysis(…, on_page=function)`, which yields results; see
-   `persona_panel.analyses.on_page`.
+   `persona_panel.analyses.on_page`. There each column of figures has its definition, by its head
+   in `panel/results/definitions.py`.
 6. A job that asks models is no analysis: its command has `@result_options(*examples)`, and ends
    with `output.show(result, status=…)`.
 7. `tests/panel/analyses/test_X.py`; names that changed in JSON, in CHANGELOG's table.
