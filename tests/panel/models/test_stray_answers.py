@@ -232,7 +232,8 @@ async def test_providers_packages_take_no_stray_answer_in_silence(
 
 @needs_extra("contracts", "langchain_openai")
 async def test_no_connection_to_a_server_that_sent_a_stray_is_used_twice() -> None:
-    """httpx connects anew for each call from then on, also where nothing more comes unasked."""
+    """httpx connects anew for each call from then on, also where nothing more comes unasked. A
+    call whose answer came together with the stray, on a busy machine, is a fault, and made again."""
     from langchain_openai import ChatOpenAI
 
     with stray_server("idle", n_strays=1) as server:
@@ -240,10 +241,18 @@ async def test_no_connection_to_a_server_that_sent_a_stray_is_used_twice() -> No
             model="m", base_url=server.base_url, api_key=SecretStr("canary"), max_retries=0
         )
         client = LangChainClient(chat, "m", timeout_s=20)
+        calls = 5
         for words in WORDS[:5]:
-            assert (await client.complete(ModelRequest("", (words,)))).text == text_for(words)
+            request = ModelRequest("", (words,))
+            try:
+                answer = await client.complete(request)
+            except CallError as error:
+                assert "neither is used" in str(error)
+                calls += 1
+                answer = await client.complete(request)
+            assert answer.text == text_for(words)
             await asyncio.sleep(0.1)
-        assert (len(server.asked), server.n_connections) == (5, 5)
+        assert (len(server.asked), server.n_connections) == (calls, calls)
 
 
 @needs_extra("contracts", "langchain_anthropic")
