@@ -233,7 +233,7 @@ async def test_providers_packages_take_no_stray_answer_in_silence(
 @needs_extra("contracts", "langchain_openai")
 async def test_no_connection_to_a_server_that_sent_a_stray_is_used_twice() -> None:
     """httpx connects anew for each call from then on, also where nothing more comes unasked. A
-    call whose answer came together with the stray, on a busy machine, is a fault, and made again."""
+    call whose answer came together with the stray, on a busy machine, is a fault and made again."""
     from langchain_openai import ChatOpenAI
 
     with stray_server("idle", n_strays=1) as server:
