@@ -39,7 +39,7 @@ from persona_panel.rubrics.elicitation import (
     Question,
 )
 from persona_panel.rubrics.instructions import ENGLISH, JudgeInstructions, Language
-from persona_panel.rubrics.replies import Unreadable, is_refusal, read_number
+from persona_panel.rubrics.replies import Unreadable, is_refusal
 from persona_panel.rubrics.rubric import (
     AnyScale,
     CategoryScale,
@@ -49,6 +49,7 @@ from persona_panel.rubrics.rubric import (
     Scale,
     once_a_rubric,
 )
+from persona_panel.rubrics.single_number import read_number
 
 MARK_DIGITS = 24
 """The number of hexadecimal digits of a mark."""

@@ -21,10 +21,10 @@ from persona_panel.rubrics.replies import (
     ascii_figures,
     is_refusal,
     read_flag,
-    read_number,
     read_object,
     read_score,
 )
+from persona_panel.rubrics.single_number import read_number
 
 OTHERS = language_names()[1:]
 

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from persona_panel.rubrics import Dimension, RealScale, Scale
-from persona_panel.rubrics.replies import Unreadable, read_number
+from persona_panel.rubrics.replies import Unreadable
+from persona_panel.rubrics.single_number import read_number
 
 TEN = Dimension(
     id="overall",
