@@ -137,9 +137,9 @@ def ablation_result(
     expected = sum(run.coverage.expected for run in runs.values())
     if lacking := sum(sum(run.coverage.missing.values()) for run in runs.values()):
         conclusion.append(f"{missing_judgments(lacking, expected)}.")
-    more = [more_than_named(name, pair.matched.panel) for name, pair in pairs.items()]
-    if more := list(filter(None, more)):
-        conclusion.append(f"{first_of(more, _NAMED)}.")
+    more = (more_than_named(name, pair.matched.panel) for name, pair in pairs.items())
+    if several := [*filter(None, more)]:
+        conclusion.append(f"{first_of(several, _NAMED)}.")
     if any(item.n_people == 1 for pair in pairs.values() for item in pair.people.values()):
         conclusion.append(ONE_PERSON)
     return Result(

@@ -144,7 +144,7 @@ def rasch_conclusion(fitted: ManyFacetRasch, word: str, called: Mapping[str, str
     order = [each.name for each in facet.elements]
     if facet.name == "system":
         places = [(each.name, each.measure.value) for each in facet.elements]
-        yield _best(places, fitted.differences, word)
+        yield f"With the severity of {word}s taken out: {_best(places, fitted.differences)}"
     else:
         ends = f"{facet.elements[0].measure.number()} to {facet.elements[-1].measure.number()}"
         reliable = in_brackets(f"separation reliability {number(facet.reliability)}")
@@ -170,11 +170,10 @@ def rasch_conclusion(fitted: ManyFacetRasch, word: str, called: Mapping[str, str
         yield f"All {len(judges):,} {word}s rate as the model expects ({where})."
 
 
-def _best(places: Sequence[tuple[str, float]], differences: Sequence[Difference], word: str) -> str:
+def _best(places: Sequence[tuple[str, float]], differences: Sequence[Difference]) -> str:
     from persona_panel.analyses.ranked_systems import Ranked, best_sentence
 
-    best = best_sentence(Ranked(places, differences), None, unit=" logits")
-    return f"With the severity of {word}s taken out: {best}"
+    return best_sentence(Ranked(places, differences), None, unit=" logits")
 
 
 def _by_plain_means(order: Sequence[str], means: Sequence[float], what: str) -> str:
@@ -192,7 +191,6 @@ def _by_plain_means(order: Sequence[str], means: Sequence[float], what: str) -> 
 def _ordinal_result(fitted: OrdinalMixedModel, ratings: Ratings, *, source: str) -> Result:
     """Return the result of an ordinal mixed model."""
     from persona_panel.analyses.inputs import reading_of
-    from persona_panel.analyses.ranked_systems import Ranked, best_sentence
     from persona_panel.results.conclusions.labels import rater_word
 
     word, systems = rater_word(ratings), fitted.systems
@@ -201,8 +199,7 @@ def _ordinal_result(fitted: OrdinalMixedModel, ratings: Ratings, *, source: str)
     called = {"judge": word, "prompt": "prompt"}
     sds = [f"{called[name]}s {number(sd)}" for name, sd in fitted.sds.items()]
     conclusion = [
-        f"With {word}s and prompts as random effects: "
-        f"{best_sentence(Ranked(places, fitted.differences), None, unit=' logits')}",
+        f"With {word}s and prompts as random effects: {_best(places, fitted.differences)}",
         _by_plain_means(order, [each.mean for each in systems], "system"),
         f"Standard deviation of the effects, in logits: {', '.join(sds)}.",
     ]

@@ -225,10 +225,20 @@ def make(
     disciplines = {} if experts is None else disciplines_of(experts)
     controls = () if calibration.isdecimal() else tuple(dict.fromkeys(calibration.split(",")))
     settings = StudySettings(
-        raters or len(disciplines), per_rater or 0, cast(tuple["Task", ...], (*tasks.split(","),)),
-        len(controls) or int(calibration), repeats, attention, seed, readings or 0,
-        tuple(disciplines), tuple(disciplines.values()), exclude_failed, abstain, controls,
-    )  # fmt: skip
+        raters=raters or len(disciplines),
+        per_rater=per_rater or 0,
+        tasks=cast(tuple["Task", ...], (*tasks.split(","),)),
+        calibration=len(controls) or int(calibration),
+        repeats=repeats,
+        attention=attention,
+        seed=seed,
+        readings=readings or 0,
+        names=tuple(disciplines),
+        groups=tuple(disciplines.values()),
+        exclude_failed=exclude_failed,
+        abstain=abstain,
+        controls=controls,
+    )
     is_run = rubric not in shipped() and (Path(rubric) / "run.json").is_file()
     texts, inclusion = load_responses(responses, mapping=mapping), None
     if items is not None:

@@ -21,7 +21,7 @@ from persona_panel.models.providers import provider_names
 from persona_panel.personas import NO_PERSONA, Persona, PersonaSet
 from persona_panel.planning.languages import (
     code_of,
-    is_file_name,
+    is_own_file,
     load_translation,
     translated_personas,
     translated_rubric,
@@ -187,7 +187,7 @@ def file_settings(path: Path, overrides: PanelOverrides) -> dict[str, Any]:
     }
     if isinstance(file.prompt, str | Path):
         fields["prompt"] = path.parent / file.prompt
-    if file.language is not None and is_file_name(file.language):
+    if file.language is not None and is_own_file(file.language):
         fields["language"] = str(path.parent / file.language)
     return fields | overriding(path, file, overrides)
 

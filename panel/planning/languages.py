@@ -70,7 +70,7 @@ def code_of(language: str) -> str:
     return Path(language).stem
 
 
-def is_file_name(language: str) -> bool:
+def is_own_file(language: str) -> bool:
     """Return whether a language is named by the file of a translation."""
     return language.endswith((".yaml", ".yml"))
 
@@ -82,7 +82,7 @@ def load_translation(language: str) -> Translation:
         ConfigurationError: there is none; names those there are.
         InputError: the file is no translation; lists every fault.
     """
-    if is_file_name(language):
+    if is_own_file(language):
         return load_definition(Path(language), Translation)
     names = language_names()
     if language not in names[1:]:

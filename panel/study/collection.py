@@ -148,9 +148,8 @@ def read_answers(paths: Iterable[Path], key: StudyKey) -> ReadAnswers:
     latest: dict[str, tuple[KeyedPacket, StudyAnswers, str]] = {}
     faults: list[Fault] = []
     replaced: list[str] = []
-    named = ([*sorted(path.glob("*.json"))] or [path] if path.is_dir() else [path]
-             for path in paths)  # fmt: skip
-    for path in chain.from_iterable(named):
+    # A file has no files in it.
+    for path in chain.from_iterable(sorted(path.glob("*.json")) or [path] for path in paths):
         read = _read(path, key)
         if isinstance(read, Fault):
             faults.append(read)

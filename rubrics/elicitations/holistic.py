@@ -18,14 +18,7 @@ from persona_panel.rubrics.wording import (
     words_of,
 )
 
-__all__ = [
-    "GIVES_REASONS",
-    "NEEDS_LOGPROBS",
-    "calls",
-    "dialogue",
-    "output_rubric",
-    "serves",
-]
+__all__ = ["GIVES_REASONS", "NEEDS_LOGPROBS", "calls", "dialogue", "output_rubric", "serves"]
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = False

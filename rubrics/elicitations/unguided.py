@@ -11,14 +11,7 @@ from persona_panel.rubrics.elicitation import Dialogue, Question
 from persona_panel.rubrics.rubric import CategoryScale, RealScale
 from persona_panel.rubrics.wording import calls, one_number, output_rubric, serves, words_of
 
-__all__ = [
-    "GIVES_REASONS",
-    "NEEDS_LOGPROBS",
-    "calls",
-    "dialogue",
-    "output_rubric",
-    "serves",
-]
+__all__ = ["GIVES_REASONS", "NEEDS_LOGPROBS", "calls", "dialogue", "output_rubric", "serves"]
 
 NEEDS_LOGPROBS = False
 GIVES_REASONS = False

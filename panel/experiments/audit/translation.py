@@ -145,15 +145,14 @@ def translation_result(
         "A low chrF is an error of either translation or another wording of the same meaning: read "
         "the lowest texts. That judges rate alike in both languages is not shown by it."
     )
-    lowest = {
-        (row["model"], row["english"], row["translated"]): row
-        for row in reversed(rows)
-        if row["back"] is not None
-    }
-    remarks = [
-        f"{row['place']} ({row['model']}, {number(row['chrf'])}): {row['english']} → {row['back']}"
-        for row in [*reversed(lowest.values())][:_SHOWN]
-    ]
+    # A text that stands in several places is named once, by the first of them.
+    lowest: dict[tuple[str, str, str], str] = {}
+    for row in rows:
+        if row["back"] is not None:
+            figure = f"{row['place']} ({row['model']}, {number(row['chrf'])})"
+            text = f"{figure}: {row['english']} → {row['back']}"
+            lowest.setdefault((row["model"], row["english"], row["translated"]), text)
+    remarks = [*lowest.values()][:_SHOWN]
     tables = [
         Table("parts", (Key("part", "part"), Key("model", "model")), _PARTS, summary,
               "Back-translation"),
