@@ -1,19 +1,33 @@
-"""The table of a panel's settings, made of the fields that declare them."""
+"""What the reference has of declarations: the tables of a panel's settings, and the analyses."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
+from persona_panel.cli.commands import declared_analyses
 from persona_panel.planning.settings import Setting, declared_settings
-
-_PAGE = "reference/panel-files.md"
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Put the tables in the place of their marks; a hook of mkdocs."""
-    if page.file.src_uri != _PAGE:
-        return markdown
+    """Put what is declared in the place of its marks; a hook of mkdocs."""
+    match page.file.src_uri:
+        case "reference/panel-files.md":
+            return with_settings(markdown)
+        case "reference/python.md":
+            return with_analyses(markdown)
+    return markdown
+
+
+def with_analyses(markdown: str) -> str:
+    """Return the page on Python with the functions of all analyses."""
+    names = sorted(name for group in declared_analyses().values() for name in group)
+    described = "\n".join(f"::: persona_panel.{name}" for name in names)
+    return markdown.replace("<!-- analyses -->", described)
+
+
+def with_settings(markdown: str) -> str:
+    """Return the page on panel files with the tables of settings."""
     settings = declared_settings()
     for mark, rows in (
         ("<!-- settings of a panel -->", settings),

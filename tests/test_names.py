@@ -9,6 +9,7 @@ from pathlib import Path
 
 import persona_panel
 import persona_panel.statistics
+from tests.stub import STUB, stub_with_analyses
 
 ROOT = Path(__file__).parent.parent
 PACKAGES = ("panel", "graphs", "rubrics", "personas")
@@ -38,6 +39,14 @@ def test_no_type_has_another_ones_name() -> None:
                 found[name].append(str(path.relative_to(ROOT)))
     assert len(found) > 100
     assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
+def test_every_analysis_is_a_public_name() -> None:
+    """The stub that names them is as its command writes it; it adds a line that is not there."""
+    text = STUB.read_text("utf-8")
+    assert stub_with_analyses(text) == text, "run python -m tests.stub, which writes the stub"
+    line = "from persona_panel.analyses.votes import votes as votes\n"
+    assert stub_with_analyses(text.replace(line, "")) == text
 
 
 def test_no_module_hides_a_public_name() -> None:

@@ -2,8 +2,9 @@
 
 How to write one (`votes.py` is an example; `X` is its name):
 
-1. `panel/analyses/X.py`, whose imports at the top are light (no numpy, no pydantic: `--help`
-   imports the module); what computes is imported in the function.
+1. `panel/analyses/X.py`, whose docstring's first paragraph is its line in `persona-panel --help`,
+   and whose imports at the top are light (no numpy, no pydantic: its own `--help` imports the
+   module); what computes is imported in the function.
 2. A function `X(inputs, *, options) -> Result`, decorated with `@analysis(title, *parameters,
    group=heading, example=arguments, requirements=examples)`. `group` is the heading that
    `persona-panel --help` has it under; what compares with people is of the group People, and
@@ -20,11 +21,10 @@ How to write one (`votes.py` is an example; `X` is its name):
    `full`, `remarks_in_full`; for programs alone: no title, no head; for people alone:
    `programs=False`. `reading`, `source` and `coverage` say what it is of. Intervals, p-values,
    reasons, "in brackets", "--full has …" come by themselves.
-5. Its line in `panel/cli/commands.py` (`"X": ("persona_panel.analyses.X", "…")`), its name in
-   `panel/__init__.pyi` and `docs/reference/python.md`. A section of a run's page beside people's
-   ratings: `@analysis(…, on_page=function)`, which yields results; see
-   `persona_panel.analyses.on_page`. There each column of figures has its definition, by its head
-   in `panel/results/definitions.py`.
+5. `python -m tests.stub` writes its name into `panel/__init__.pyi`. A section of a run's page
+   beside people's ratings: `@analysis(…, on_page=function)`, which yields results; see
+   `persona_panel.analyses.on_page`. There each column of figures has a `definition`; that of a head
+   which several tables have stands in `panel/results/definitions.py`.
 6. A job that asks models is no analysis: its command has `@result_options(*examples)`, and ends
    with `output.show(result, status=…)`.
 7. `tests/panel/analyses/test_X.py`; names that changed in JSON, in CHANGELOG's table.

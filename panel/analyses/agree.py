@@ -1,4 +1,4 @@
-"""The agreement of raters, and their quality as a panel."""
+"""Measure inter-rater agreement and panel quality."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A panel's scores recalibrated by people's ratings, with held-out gains."""
+"""Learn from people's ratings how to combine or rescale scores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A panel's means of systems, corrected by people's ratings of a part."""
+"""Correct a panel's means by people's ratings of a part."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from persona_panel.results.conclusions.wording import (
     dimension_called,
     listed,
 )
+from persona_panel.results.definitions import PPI
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.statistics.core.display import ALL, COMPOSITE, number
@@ -189,7 +190,14 @@ def calibrate_result(
         Column("panel", "number", "panel"),
         Column("human_only", "estimate", "people", figure="human_only"),
         Column("corrected", "estimate", "corrected", better="higher", figure="corrected"),
-        Column("lambda", "number", "λ", full=True),
+        Column(
+            "lambda",
+            "number",
+            "λ",
+            full=True,
+            definition="weight of the panel with which the corrected mean has the least variance "
+            f"({PPI})",
+        ),
         *sizes,
     )
     of_pairs: tuple[Column, ...] = (

@@ -1,4 +1,4 @@
-"""Runs compared with the first of them: other texts of one panel, or other panels on the same."""
+"""Compare runs: other texts, or another panel."""
 
 from __future__ import annotations
 

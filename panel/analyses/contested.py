@@ -1,4 +1,4 @@
-"""The responses of a run on which its personas disagree, and who stands on which side."""
+"""List the responses on which personas disagree."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import analysis
 from persona_panel.analyses.once import once_per_run
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.definitions import SPREAD
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, for_programs
 from persona_panel.statistics.core.display import signed
@@ -190,7 +191,13 @@ def contested_result(
         (Key("response", "response"),),
         (
             spread,
-            Column("share", "number", "share of variance\nbetween judges"),
+            Column(
+                "share",
+                "number",
+                "share of variance\nbetween judges",
+                definition="variance between personas by that between judges, severity taken out "
+                f"({SPREAD})",
+            ),
             Column("composite", "number", "composite", full=True),
             Column("n_judges", "whole", "judges", of="n_asked", full=True),
         ),

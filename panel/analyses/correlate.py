@@ -1,4 +1,4 @@
-"""A panel's scores compared with human ratings."""
+"""Compare panel scores with human ratings."""
 
 from __future__ import annotations
 

@@ -1,5 +1,7 @@
-"""Differences of personas beside those of the people they stand for; see
-docs/explanation/fidelity.md."""
+"""Compare how personas differ with how the people they stand for differ.
+
+See docs/explanation/fidelity.md.
+"""
 
 from __future__ import annotations
 
@@ -159,7 +161,15 @@ def fidelity_result(
     columns: tuple[Column, ...] = (
         Column("human", "estimate", "people", digits=3, figure="human_difference"),
         Column("panel", "estimate", "personas", digits=3, figure="panel_difference"),
-        Column("ratio", "estimate", "ratio", digits=3, figure="fidelity_ratio"),
+        Column(
+            "ratio",
+            "estimate",
+            "ratio",
+            digits=3,
+            figure="fidelity_ratio",
+            definition="the personas' difference by people's, with Fieller's interval (E. C. "
+            "Fieller, 1954, Some problems in interval estimation)",
+        ),
         Column("verdict", "text", "verdict", figure="fidelity", words=VERDICTS),
         Column("control", "flag", "null\ncontrol" if any(row.control for row in shown) else ""),
         Column("n_items", "whole", "items", full=True),

@@ -1,4 +1,4 @@
-"""The numbers of prompts, personas, models, replicates and people that a study takes."""
+"""Plan how many prompts, judges and raters a study takes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Systems on one logit scale with the severity of judges taken out: the many-facet Rasch model."""
+"""Rank systems with judges' severity taken out."""
 
 from __future__ import annotations
 

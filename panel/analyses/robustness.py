@@ -1,4 +1,4 @@
-"""Does the ranking of systems survive other reasonable choices: a multiverse of analyses."""
+"""Compare systems with other reasonable choices of analysis."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import analysis
 from persona_panel.analyses.once import once_per_run
 from persona_panel.results.conclusions.wording import counted, first_of, in_brackets
+from persona_panel.results.definitions import SHAFFER
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics.core.display import COMPOSITE
@@ -33,6 +34,13 @@ _HOW_TO_READ = (
     "Of the panel's ratings alone. Lead: the difference from the system with the largest p-value, "
     "in standard deviations of the prompts' differences. All analyses are of the same ratings: "
     "their share is not a probability, and no p-value is given for all together."
+)
+
+_LEAD = (
+    "mean of the prompts' differences from the system with the largest p-value, by their standard "
+    "deviation, in each analysis (U. Simonsohn, J. P. Simmons, L. D. Nelson, 2020, "
+    "Specification curve analysis; S. Steegen et al., 2016, Increasing transparency through a "
+    "multiverse analysis)"
 )
 
 
@@ -250,11 +258,24 @@ def _by_choice(computed: Multiverse, labels: Mapping[str, str]) -> Table:
         "choices",
         (Key("called", "choice"), Key("kind"), Key("choice")),
         (
-            Column("n_ahead", "whole", "ahead", of="n"),
-            Column("n_significant", "whole", "significantly", of="n"),
+            Column(
+                "n_ahead",
+                "whole",
+                "ahead",
+                of="n",
+                definition="analyses in which the system is above every other",
+            ),
+            Column(
+                "n_significant",
+                "whole",
+                "significantly",
+                of="n",
+                definition="analyses in which every difference from the others is significant "
+                "(K. Hung, W. Fithian, 2019, Rank verification for exponential families)",
+            ),
             Column("n", "whole"),
-            Column("lead", "number", "median\nlead", signed=True),
-            Column("least_lead", "number", "least\nlead", signed=True),
+            Column("lead", "number", "median\nlead", signed=True, definition=_LEAD),
+            Column("least_lead", "number", "least\nlead", signed=True, definition=_LEAD),
         ),
         rows,
         f"Analyses in which {computed.leader} is ahead",
@@ -283,9 +304,27 @@ def _claims(computed: Multiverse) -> Table:
         "claims",
         (Key("a", "systems"), Key("b")),
         (
-            Column("n_ahead", "whole", "same sign", of="n"),
-            Column("n_significant", "whole", "significant", of="n"),
-            Column("n_reversed", "whole", "reversed", of="n"),
+            Column(
+                "n_ahead",
+                "whole",
+                "same sign",
+                of="n",
+                definition="analyses in which the difference has the sign of the main analysis",
+            ),
+            Column(
+                "n_significant",
+                "whole",
+                "significant",
+                of="n",
+                definition=f"those in which it is significant, adjusted for all pairs ({SHAFFER})",
+            ),
+            Column(
+                "n_reversed",
+                "whole",
+                "reversed",
+                of="n",
+                definition=f"analyses in which the opposite is significant, adjusted ({SHAFFER})",
+            ),
             Column("n", "whole"),
         ),
         rows,
@@ -338,8 +377,13 @@ def _analyses(computed: Multiverse, labels: Mapping[str, str]) -> Table:
         "analyses",
         (Key("changes", "changed"), *map(Key, _KINDS)),
         (
-            Column("lead", "estimate", "lead", signed=True),
-            Column("against", "text", "over"),
+            Column("lead", "estimate", "lead", signed=True, definition=_LEAD),
+            Column(
+                "against",
+                "text",
+                "over",
+                definition="the system whose comparison has the largest p-value",
+            ),
             *(Column(name, "text") for name in ("first", "winner")),
             Column("main", "flag"),
             Column("n_judges", "whole", "judges"),

@@ -23,6 +23,7 @@ from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.results.answer import answers_table
 from persona_panel.results.conclusions.score import missing_table, on_coverage, on_missing
 from persona_panel.results.conclusions.wording import SAMPLES, origin_sentences
+from persona_panel.results.definitions import STRENGTH
 from persona_panel.results.requirements.figures import Figure, result_figures
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
@@ -385,7 +386,13 @@ def strengths_tables(strengths: Strengths | None, systems: Sequence[str]) -> Ite
     """Yield the strengths of systems, and their differences for programs."""
     columns: tuple[Column, ...] = (
         Column("strength", "estimate", "strength", better="higher", figure="strength"),
-        Column("win_probability", "estimate", "win\nprobability", figure="win_probability"),
+        Column(
+            "win_probability",
+            "estimate",
+            "win\nprobability",
+            figure="win_probability",
+            definition=f"1 / (1 + exp(−strength)) ({STRENGTH})",
+        ),
         Column("n_prompts", "whole", "prompts"),
         Column("n_comparisons", "whole"),
     )

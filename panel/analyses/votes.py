@@ -1,4 +1,4 @@
-"""The effective number of votes of a run's personas, replicates and models."""
+"""Estimate the effective number of votes of personas and models."""
 
 from __future__ import annotations
 
@@ -102,7 +102,12 @@ def votes_result(
     k = main.sources[0].n_judges
     columns: tuple[Column, ...] = (
         Column("votes", "estimate", "votes", better="higher", figure="votes"),
-        Column("correlation", "number", "mean\ncorrelation"),
+        Column(
+            "correlation",
+            "number",
+            "mean\ncorrelation",
+            definition="mean of Pearson's r over every two judges",
+        ),
         Column("largest_set", "whole", "largest set"),
         Column("n_sets", "whole", "sets"),
         Column("n_judges", "whole"),

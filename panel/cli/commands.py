@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from keyword import iskeyword
+from pathlib import Path
 from typing import Any
 
 import click
@@ -77,6 +80,22 @@ def _line(entry: Entry) -> str:
     return entry.short_help or "" if isinstance(entry, click.Group) else entry[1]
 
 
+_DECLARED = re.compile(r'"""(.+?)(?:\n\n|""").*\n@analysis\(.*?\n    group="(\w+)"', re.S)
+
+
+def declared_analyses() -> Mapping[str, Mapping[str, Entry]]:
+    """Return the commands of the analyses by their groups: the modules of `persona_panel.analyses`
+    that have the decorator. Their texts are read, as to import them takes longer than help may."""
+    found: dict[str, dict[str, Entry]] = defaultdict(dict)
+    for path in sorted((Path(__file__).parents[1] / "analyses").glob("*.py")):
+        text = path.read_text("utf-8")
+        if "\n@analysis(" in text and (declared := _DECLARED.match(text)):
+            line, group = declared.groups()
+            found[group][path.stem] = f"analyses.{path.stem}", " ".join(line.split())
+    return found
+
+
+_ANALYSES = declared_analyses()
 _PEOPLE = LazyGroup(
     "people",
     help="Have people rate texts blind to their authors, and compare a panel with them.",
@@ -89,25 +108,7 @@ _PEOPLE = LazyGroup(
             "status": ("cli.people", "List who has answered, and how much is missing."),
             "import": ("cli.published", "Read the published ratings of a paper."),
         },
-        "Panel and people": {
-            "correlate": ("analyses.correlate", "Compare panel scores with human ratings."),
-            "calibrate": (
-                "analyses.calibrate",
-                "Correct a panel's means by people's ratings of a part.",
-            ),
-            "align": (
-                "analyses.align",
-                "Learn from people's ratings how to combine or rescale scores.",
-            ),
-            "fidelity": (
-                "analyses.fidelity",
-                "Compare how personas differ with how the people they stand for differ.",
-            ),
-            "votes": (
-                "analyses.votes",
-                "Estimate the effective number of votes of personas and models.",
-            ),
-        },
+        "Panel and people": _ANALYSES["People"],
     },
 )
 _QUESTIONS = LazyGroup(
@@ -129,18 +130,11 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
         "score": ("cli.score", "Score responses with a panel of judges, and rank them."),
         "report": ("cli.report", "Write a page of a run, to look at in a browser."),
         "view": ("cli.report", "Show the runs below a folder in a browser, as they go on."),
-        "compare": ("analyses.compare", "Compare runs: other texts, or another panel."),
+        **_ANALYSES["Start"],
     },
     "Panel": {
-        "agree": ("analyses.agree", "Measure inter-rater agreement and panel quality."),
+        **_ANALYSES["Panel"],
         "ablate": ("cli.ablate", "Measure what each setting of a panel changes."),
-        "rasch": ("analyses.rasch", "Rank systems with judges' severity taken out."),
-        "contested": ("analyses.contested", "List the responses on which personas disagree."),
-        "robustness": (
-            "analyses.robustness",
-            "Compare systems with other reasonable choices of analysis.",
-        ),
-        "plan": ("analyses.plan", "Plan how many prompts, judges and raters a study takes."),
         "select": ("cli.people", "Choose the items of a run that people should rate."),
     },
     "People": {"people": _PEOPLE},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from persona_panel.results.table import Table, one_line
+from persona_panel.results.table import Column, Table, one_line
 
 _T = (
     "; interval: Student's t over prompts, on a scale with two ends in the form of E. B. Wilson "
@@ -13,12 +13,12 @@ _T = (
 _HOLM = "S. Holm (1979), A simple sequentially rejective multiple test procedure"
 _KENDALL = "M. G. Kendall (1945), The treatment of ties in ranking problems"
 _ALT_TEST = "N. Calderon, R. Reichart, R. Dror (2025), The alternative annotator test"
-_PPI = "A. Angelopoulos et al. (2023), Prediction-powered inference"
+PPI = "A. Angelopoulos et al. (2023), Prediction-powered inference"
 _VOTES = "L. Kish (1965), Survey sampling, section 8.2"
-_SPREAD = (
+SPREAD = (
     "S. R. Searle, G. Casella, C. E. McCulloch (1992), Variance components, sections 4.4 and 5.5"
 )
-_STRENGTH = "R. A. Bradley, M. E. Terry (1952), Rank analysis of incomplete block designs"
+STRENGTH = "R. A. Bradley, M. E. Terry (1952), Rank analysis of incomplete block designs"
 _MEAN = f"mean over judges, then over prompts{_T}"
 _DEPARTURE = f"{_T}; p adjusted ({_HOLM})"
 _ALPHA = (
@@ -27,21 +27,14 @@ _ALPHA = (
 )
 _CORRECTED = (
     "people's mean of what they rated, plus λ times the panel's mean of everything less its mean "
-    f"of what people rated ({_PPI})"
+    f"of what people rated ({PPI})"
 )
 _DELTA = f"baseline − framed on the same prompts{_DEPARTURE}"
-_SHAFFER = "J. P. Shaffer (1986), Modified sequentially rejective multiple test procedures"
-_HUNG = "K. Hung, W. Fithian, 2019, Rank verification for exponential families"
-_LEAD = (
-    "mean of the prompts' differences from the system with the largest p-value, by their standard "
-    "deviation, in each analysis (U. Simonsohn, J. P. Simmons, L. D. Nelson, 2020, "
-    "Specification curve analysis; S. Steegen et al., 2016, Increasing transparency through a "
-    "multiverse analysis)"
-)
+SHAFFER = "J. P. Shaffer (1986), Modified sequentially rejective multiple test procedures"
 _RANK = (
     "; in brackets the 95 % rank interval, simultaneous for all systems (M. Klein, T. Wright, J. "
     "Wieczorek, 2020, A joint confidence region for an overall ranking of populations), by tests "
-    f"of all pairs ({_SHAFFER})"
+    f"of all pairs ({SHAFFER})"
 )
 
 DEFINITIONS: Mapping[str, str] = {
@@ -51,16 +44,7 @@ DEFINITIONS: Mapping[str, str] = {
     "over prompts and judges": "interval with judges as a sample, too: their variance is added to "
     "that of prompts (A. B. Owen, 2007, The pigeonhole bootstrap)",
     "difference": "mean over prompts of the difference of the two sides; paired Student's t over "
-    f"prompts; p adjusted for all pairs ({_SHAFFER})",
-    "ahead": "analyses in which the system is above every other",
-    "significantly": f"analyses in which every difference from the others is significant ({_HUNG})",
-    "same sign": "analyses in which the difference has the sign of the main analysis",
-    "significant": f"those in which it is significant, adjusted for all pairs ({_SHAFFER})",
-    "reversed": f"analyses in which the opposite is significant, adjusted ({_SHAFFER})",
-    "over": "the system whose comparison has the largest p-value",
-    "lead": _LEAD,
-    "median lead": _LEAD,
-    "least lead": _LEAD,
+    f"prompts; p adjusted for all pairs ({SHAFFER})",
     "effect size": "mean of the prompts' differences by their standard deviation (J. Cohen, 1988, "
     "Statistical power analysis, d of paired values)",
     "mean": _MEAN,
@@ -79,9 +63,7 @@ DEFINITIONS: Mapping[str, str] = {
     f"all{_DEPARTURE}",
     "personas_by_response": "distance from the panel on one response, less the persona's severity, "
     f"against the noise between models or replicates of a persona; p adjusted ({_HOLM})",
-    "spread": f"standard deviation between personas, severity and noise taken out ({_SPREAD})",
-    "share of variance between judges": "variance between personas by that between judges, "
-    f"severity taken out ({_SPREAD})",
+    "spread": f"standard deviation between personas, severity and noise taken out ({SPREAD})",
     "panel": "the panel's mean of everything that it scored",
     "people": "mean of people's ratings of what they rated; interval: Student's t over prompts",
     "panel's mean": "mean over the judges who rated the item",
@@ -89,7 +71,6 @@ DEFINITIONS: Mapping[str, str] = {
     "panel − people": "the panel's mean of the item less people's",
     "corrected": _CORRECTED,
     "corrected by people": _CORRECTED,
-    "λ": f"weight of the panel with which the corrected mean has the least variance ({_PPI})",
     "τ_b": "concordant less discordant pairs of responses, by the geometric mean of the pairs that "
     f"are not tied on either side ({_KENDALL})",
     "gain of τ_b": "τ_b with people of judges with a persona, less that of as many without "
@@ -104,16 +85,13 @@ DEFINITIONS: Mapping[str, str] = {
     f"probability of 80 % ({_ALT_TEST})",
     "votes": "k / (1 + (k − 1) r) of k judges whose ratings, or errors, correlate by r on average "
     f"({_VOTES})",
-    "mean correlation": "mean of Pearson's r over every two judges",
     "additional effective votes": "effective votes of personas, k / (1 + (k − 1) r), less those of "
     f"as many calls to a plain judge ({_VOTES})",
     "prompts needed": "smallest number of new prompts with which Student's t-test is significant "
     "with a probability of 80 %, averaged over what may be true, rounded up to two digits "
     "(A. O'Hagan, J. W. Stevens & M. J. Campbell, 2005, Assurance in clinical trial design)",
     "responses to rate": "people's ratings with which the interval of the corrected difference is "
-    f"half as wide ({_PPI})",
-    "ratio": "the personas' difference by people's, with Fieller's interval (E. C. Fieller, 1954, "
-    "Some problems in interval estimation)",
+    f"half as wide ({PPI})",
     "Δ": _DELTA,
     "deltas": _DELTA,
     "correlation with length (within systems)": "Pearson's r of score and number of words, both "
@@ -134,17 +112,22 @@ DEFINITIONS: Mapping[str, str] = {
     "made": "judgments: each judge's scores of a response; calls: requests that models answered, "
     "retries and second tries among them; cost: the tokens that providers report, by the run's "
     "prices; time: of the last start",
-    "strength": f"log-odds of being preferred, by maximum likelihood ({_STRENGTH})",
-    "win probability": f"1 / (1 + exp(−strength)) ({_STRENGTH})",
+    "strength": f"log-odds of being preferred, by maximum likelihood ({STRENGTH})",
 }
-"""By the head of a column or the name of a table."""
+"""Of heads that several tables have, and of tables, by their names; what one table alone has is
+declared with its column."""
 
 
 def definitions_of(table: Table, full: bool) -> list[tuple[str, str]]:
     """Return what the figures of a table are called, and how each is computed."""
-    heads = [one_line(column.head) for column in table.shown_columns(full)]
     named = [(table.title, DEFINITIONS[table.name])] if table.name in DEFINITIONS else []
-    # A head may have its unit behind it.
-    known = [(head, DEFINITIONS.get(head) or DEFINITIONS.get(head.rpartition(", ")[0]))
-             for head in heads]  # fmt: skip
+    known = [(one_line(each.head), definition_of(each)) for each in table.shown_columns(full)]
     return [*named, *((head, text) for head, text in known if text)]
+
+
+def definition_of(column: Column) -> str:
+    """Return how the figures of a column are computed; empty where nothing says it."""
+    head = one_line(column.head)
+    # A head may have its unit behind it.
+    shared = DEFINITIONS.get(head) or DEFINITIONS.get(head.rpartition(", ")[0], "")
+    return column.definition or shared

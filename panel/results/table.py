@@ -66,6 +66,8 @@ class Column:
         ends_only: whether people see the interval alone, of a value that stands beside it.
         full: whether people see the column in the full report alone.
         of: the column of whole numbers that these are a part of: people read `16/40`.
+        definition: how the figure is computed, with the source of the formula, for pages; of a head
+            that several tables have, `persona_panel.results.definitions` has it.
     """
 
     name: str
@@ -83,6 +85,7 @@ class Column:
     ends_only: bool = False
     full: bool = False
     of: str = ""
+    definition: str = ""
 
 
 def for_programs(kind: CellKind, *names: str) -> tuple[Column, ...]:

@@ -196,3 +196,116 @@ def test_the_decorator_leaves_the_function_as_it_is() -> None:
         assert sections["own"] is on_page
     finally:
         ANALYSES.pop("own", None)
+
+
+TOY = '''"""Count the ratings of each rater.
+
+What `fidelity` has here stands here, too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from persona_panel.analyses import parameters
+from persona_panel.analyses.analysis import analysis
+from persona_panel.analyses.on_page import RunWithPeople
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
+from persona_panel.statistics.core.estimate import Estimate
+
+
+def _on_page(of: RunWithPeople) -> Iterator[Result]:
+    yield counts_result({"ann": 3})
+
+
+@analysis(
+    "Ratings by rater",
+    parameters.ratings("ratings"),
+    group="Panel",
+    example="RATINGS",
+    requirements=("ratings[ann] >= 5",),
+    on_page=_on_page,
+)
+def counts(ratings: object, *, mapping: object = None) -> Result:
+    """Count the ratings of each rater of RATINGS."""
+    from persona_panel.files.ratings import load_ratings
+
+    read = load_ratings(ratings)
+    return counts_result({rater: len(read.items) for rater in read.raters})
+
+
+def counts_result(counts: dict[str, int]) -> Result:
+    column = Column("ratings", "estimate", "ratings", digits=0, figure="ratings",
+                    definition="the number of items that the rater rated")
+    rows = [{"rater": name, "ratings": Estimate(n)} for name, n in counts.items()]
+    table = Table("counts", (Key("rater", "rater"),), (column,), rows, "Ratings by rater")
+    return Result("counts", ["Raters are counted."], (table,))
+'''
+WITH_TOY = """
+import json, runpy, sys
+from pathlib import Path
+from click.testing import CliRunner
+from persona_panel.cli.main import command
+from tests.stub import STUB, stub_with_analyses
+
+text = stub_with_analyses(STUB.read_text("utf-8"))
+STUB.unlink()
+STUB.write_text(text)
+import persona_panel
+from persona_panel.analyses.analysis import analyses_on_page
+from persona_panel.results.definitions import definitions_of
+
+Path("r.csv").write_text("item,rater,score\\n1,ann,3\\n2,ann,4\\n1,bob,5\\n")
+run = lambda *words: CliRunner().invoke(command, words)
+with_analyses = runpy.run_path(sys.argv[1])["with_analyses"]
+[section] = [each for each in analyses_on_page() if each.name == "counts"]
+[result] = section.on_page(None)
+print(json.dumps({
+    "listed": "  counts      Count the ratings of each rater.\\n" in run("--help").output,
+    "printed": run("counts", "r.csv", "--json").output.count('"rater"'),
+    "gate": run("counts", "r.csv", "--require", "ratings[ann] >= 3").exit_code,
+    "function": persona_panel.counts("r.csv").conclusion,
+    "reference": "::: persona_panel.counts\\n" in with_analyses("<!-- analyses -->"),
+    "title": section.title,
+    "definitions": definitions_of(result.tables[0], True),
+}))
+"""
+
+
+def test_a_new_analysis_is_one_file(tmp_path: Path) -> None:
+    """With a module more there are its command, in the list of help too, its figures for
+    requirements, its function in Python and on the page of the reference, its section of a run's
+    page and the definition of its column."""
+    package, root = Path(persona_panel.__file__).parent, Path(__file__).parents[3]
+    copy = tmp_path / "persona_panel"
+    (copy / "analyses").mkdir(parents=True)
+    for folder in (package, package / "analyses"):
+        for entry in folder.iterdir():
+            to = copy / entry.relative_to(package)
+            if not to.exists():
+                to.symlink_to(entry.resolve())
+    (copy / "analyses" / "counts.py").write_text(TOY, "utf-8")
+    (copy / "__init__.pyi").unlink()
+    (copy / "__init__.pyi").write_bytes((package / "__init__.pyi").read_bytes())
+    (tmp_path / "tests").symlink_to(root / "tests")
+    script = tmp_path / "new_analysis.py"
+    script.write_text(WITH_TOY, "utf-8")
+    done = subprocess.run(
+        [sys.executable, script, root / "docs/settings.py"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path), "HOME": str(tmp_path), "PATH": ""},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout) == {
+        "listed": True,
+        "printed": 2,
+        "gate": 3,
+        "function": ["Raters are counted."],
+        "reference": True,
+        "title": "Ratings by rater",
+        "definitions": [["ratings", "the number of items that the rater rated"]],
+    }

@@ -38,9 +38,8 @@ from persona_panel.reports.page.method import missing_by_model
 from persona_panel.reports.page.report import report_of
 from persona_panel.reports.page.systems import systems_result
 from persona_panel.results.answer import QUESTIONS
-from persona_panel.results.definitions import DEFINITIONS
+from persona_panel.results.definitions import DEFINITIONS, definition_of
 from persona_panel.results.formats.html import Axis, part, tint
-from persona_panel.results.table import one_line
 from persona_panel.rubrics import Usage
 from persona_panel.runs.collected import judgment_of_row
 from persona_panel.statistics import AnalysisOptions, agree
@@ -219,7 +218,7 @@ def test_every_figure_says_how_it_is_computed(hostile_run: Run) -> None:
                 continue
             for column in table.shown_columns(True):
                 if column.kind in ("estimate", "number") and table.name != "alpha":
-                    assert one_line(column.head) in DEFINITIONS, (table.name, column.head)
+                    assert definition_of(column), (table.name, column.head)
     figures = html.partition('<section id="method"')[0]
     tables = re.findall(r"(?s)<table.*?</table>(.*?)(?=<table|</section>)", figures)
     assert len(tables) > 8
