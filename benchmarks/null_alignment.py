@@ -109,7 +109,7 @@ def measured(cell: tuple[Kind, int, int]) -> list[str]:
                 continue
             after = sqrt(float(np.mean([error(rule) for rule in one.fold_rules])))
             of_all = sqrt(error(one.rule)) if one.rule is not None else np.nan
-            moved = one.error.difference
+            moved = one.error
             truth = after - sqrt(whole), of_all - sqrt(whole)
             gain = one.p < 0.05 and moved.value < 0
             claimed |= one.p_adjusted < 0.05 and moved.value < 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
 from pathlib import Path
@@ -17,12 +17,13 @@ from persona_panel.results.conclusions.wording import (
     all_dimensions,
     counted,
     dimension_called,
+    grouped,
     in_brackets,
     listed,
 )
 from persona_panel.results.conclusions.wording import p_adjusted as p_text
 from persona_panel.results.result import Result
-from persona_panel.results.table import Column, Key, Table, row_of
+from persona_panel.results.table import Column, Key, Table, for_programs, row_of
 from persona_panel.statistics.core.display import ALL, COMPOSITE, number
 from persona_panel.statistics.core.estimate import LEVEL
 
@@ -30,14 +31,8 @@ if TYPE_CHECKING:
     from persona_panel.analyses.inputs import RatingsSource
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
-    from persona_panel.statistics.alignment import (
-        AlignedDimension,
-        Alignment,
-        HeldOutFigure,
-        MethodAlignment,
-    )
+    from persona_panel.statistics.alignment import Alignment, LearntAlignment, MethodAlignment
     from persona_panel.statistics.alignment_rules import AlignmentMethod
-    from persona_panel.statistics.core.arrays import Reason
     from persona_panel.statistics.core.table import Coverage
 
 METHOD_NAMES: Mapping[AlignmentMethod, str] = {
@@ -46,6 +41,7 @@ METHOD_NAMES: Mapping[AlignmentMethod, str] = {
     "subset": "judge selection",
 }
 LOWER, HIGHER, NONE = "lower error", "higher error", "no significant gain"
+_VERBS = {LOWER: "lowers", HIGHER: "raises"}
 _FIGURES = {"rmse": "RMSE", "mae": "mean absolute error", "tau_b": "τ_b"}
 _HOW_TO_READ = (
     "All figures are of prompts that nothing was learnt from, compared with people's mean; a "
@@ -210,25 +206,26 @@ def align_result(
     method = Key(
         "method", "method", labels={str(name): label for name, label in METHOD_NAMES.items()}
     )
-    learnt = [(each, item) for each in alignment_result.dimensions for item in each.learnt.methods]
-    short = COMPOSITE in {each.dimension for each, _ in learnt}
+    learnt = [(each, item) for each in alignment_result.dimensions for item in each.methods]
+    rules = [(each, item, item.rule) for each, item in learnt if item.rule is not None]
     before, after = Column("before", "number", "panel"), Column("after", "number", "aligned")
+    change = Column("difference", "estimate", "change")
     claims = (
         before,
         after,
-        Column(
-            "difference", "estimate", "change", "points", "lower",
-            figure="rmse_change", p_figure="alignment_p", p="column",
+        replace(
+            change, unit="points", better="lower", figure="rmse_change", p_figure="alignment_p",
+            p="column",
         ),
         Column(
             "verdict", "text", "verdict", figure="alignment", words=(LOWER, HIGHER, NONE), full=True
         ),
         Column("order_p", "p"),
-        Column("n_items", "whole"),
-        Column("n_prompts", "whole"),
+        *for_programs("whole", "n_items", "n_prompts"),
         Column("n_left_out", "whole", "left out", full=True),
     )  # fmt: skip
     of_people = (
+        dimension,
         Column("reliability", "number", "reliability of\ntheir mean"),
         Column("reliability_low", "number", "its lower end"),
         Column("n_people", "whole", "people"),
@@ -236,19 +233,14 @@ def align_result(
         Column("n_prompts", "whole", "prompts"),
         Column("reason", "text"),
     )
-    gains = [
-        (each, [item for item in each.learnt.methods
-                if compares_judges(item.method) and verdict(item) == LOWER])
+    gains = {
+        each.dimension: {
+            item.method: item.rule.weights.tolist()
+            for item in each.methods
+            if compares_judges(item.method) and verdict(item) == LOWER and item.rule is not None
+        }
         for each in alignment_result.dimensions
-    ]  # fmt: skip
-    weights = [
-        {"dimension": each.dimension, "judge": judge, **{
-            item.method: float(item.rule.weights[place]) for item in those if item.rule is not None
-        }}
-        for each, those in gains if those
-        for place, judge in enumerate(each.judges)
-    ]  # fmt: skip
-    rules = [(each, item, item.rule) for each, item in learnt if item.rule is not None]
+    }
     tables = [
         Table(
             "errors",
@@ -256,16 +248,16 @@ def align_result(
             claims,
             [_claim(each, item, claims) for each, item in learnt],
             "Error (RMSE) on held-out prompts",
-            short={"dimension": {COMPOSITE}} if short else {},
+            short={"dimension": {COMPOSITE}} if any(e.dimension == COMPOSITE for e, _ in learnt)
+            else {},
         ),
         Table(
             "figures",
             (method, dimension, Key("figure", "figure", labels=_FIGURES)),
-            moved := (before, after, Column("difference", "estimate", "change",
-                                            figure="{figure}_change")),
+            (before, after, replace(change, figure="{figure}_change")),
             [
-                row_of(figure, moved, dimension=each.dimension, method=item.method,
-                       figure=figure.figure)
+                {"method": item.method, "dimension": each.dimension, "figure": figure.figure,
+                 "before": figure.before, "after": figure.after, "difference": figure}
                 for each, item in learnt for figure in item.figures[1:]
             ],
             "Other figures of nearness to people's mean",
@@ -273,12 +265,9 @@ def align_result(
         ),
         Table(
             "people",
-            (dimension,),
-            of_people,
-            [
-                row_of(each.learnt, of_people, dimension=each.dimension)
-                for each in alignment_result.dimensions
-            ],
+            of_people[:1],
+            of_people[1:],
+            [row_of(each, of_people) for each in alignment_result.dimensions],
             "People's mean" if learnt else "",
             when="full",
         ),
@@ -286,7 +275,12 @@ def align_result(
             "weights_that_gain",
             (dimension, Key("judge", "judge")),
             tuple(Column(name, "number", METHOD_NAMES[name]) for name in METHOD_NAMES),
-            weights,
+            [
+                {"dimension": each.dimension, "judge": judge}
+                | {name: weights[place] for name, weights in gains[each.dimension].items()}
+                for each in alignment_result.dimensions if gains[each.dimension]
+                for place, judge in enumerate(each.judges)
+            ],
             "Weights learnt from all rated prompts",
             when="full",
             programs=False,
@@ -305,7 +299,7 @@ def align_result(
         Table(
             "steps",
             (method, dimension),
-            (Column("score", "number"), Column("value", "number")),
+            for_programs("number", "score", "value"),
             [
                 {"dimension": each.dimension, "method": item.method, "score": score, "value": value}
                 for each, item, rule in rules
@@ -326,35 +320,34 @@ def align_result(
 
 
 def _claim(
-    each: AlignedDimension, learnt_method: MethodAlignment, columns: Sequence[Column]
+    each: LearntAlignment, learnt_method: MethodAlignment, columns: Sequence[Column]
 ) -> dict[str, Any]:
     """Return the row of a method's error; without one, why nothing was learnt."""
-    from persona_panel.statistics.core.estimate import Difference
+    from persona_panel.statistics.alignment import HeldOutFigure
 
-    error, words = learnt_method.error, (LOWER, HIGHER, NONE)
-    moved = Difference(nan, reason=learnt_method.reason) if error is None else error.difference
+    error = learnt_method.error or HeldOutFigure(nan, reason=learnt_method.reason)
+    text = verdict(learnt_method)
     return row_of(
         learnt_method,
         columns,
         dimension=each.dimension,
         method=learnt_method.method,
-        before=None if error is None else error.before,
-        after=None if error is None else error.after,
-        difference=replace(moved, p_adjusted=learnt_method.p_adjusted),
-        verdict=text if (text := verdict(learnt_method)) in words else None,
+        before=error.before,
+        after=error.after,
+        difference=replace(error, p_adjusted=learnt_method.p_adjusted),
+        verdict=text if text in (LOWER, HIGHER, NONE) else None,
     )
 
 
 def _sizes(alignment_result: Alignment) -> str:
     """Say how much people rated, and how reliably; of several dimensions from least to most."""
-    learnt = [each.learnt for each in alignment_result.dimensions if each.learnt.methods]
+    learnt = [each for each in alignment_result.dimensions if each.methods]
 
     def span(name: str) -> str:
-        ends = (
-            min(getattr(item, name) for item in learnt),
-            max(getattr(item, name) for item in learnt),
+        values = [getattr(item, name) for item in learnt]
+        low, high = (
+            f"{x:,}" if isinstance(x, int) else number(x) for x in (min(values), max(values))
         )
-        low, high = (f"{x:,}" if isinstance(x, int) else number(x) for x in ends)
         return low if low == high else f"{low} to {high}"
 
     return (
@@ -374,39 +367,33 @@ def verdict(learnt_method: MethodAlignment) -> str:
     error = learnt_method.error
     if error is None or not learnt_method.p_adjusted < LEVEL:
         return NONE
-    return LOWER if error.difference.value < 0 else HIGHER
+    return LOWER if error.value < 0 else HIGHER
 
 
 def align_conclusion(alignment_result: Alignment) -> list[str]:
     """Say which methods lower the error on held-out prompts, which do not, and why nothing was
     learnt: on the composite, or the only dimension, then on the other dimensions together."""
-    refused: dict[Reason, list[AlignedDimension]] = {}
-    primary: list[AlignedDimension] = []
-    rest: list[AlignedDimension] = []
-    for entry in _labelled(alignment_result):
-        if entry.learnt.reason is not None:
-            refused.setdefault(entry.learnt.reason, []).append(entry)
-        else:
-            (primary if entry.dimension == COMPOSITE else rest).append(entry)
+    labelled = _labelled(alignment_result)
+    learnt = [each for each in labelled if each.reason is None]
+    primary = [each for each in learnt if each.dimension == COMPOSITE]
+    rest = [each for each in learnt if each.dimension != COMPOSITE]
     if len(rest) == 1:
         primary, rest = primary + rest, []
-    sentences = [sentence for item in primary for sentence in _on_dimension(item)]
+    refused = grouped(labelled, lambda each: each.reason)
     return [
-        *sentences,
+        *(sentence for item in primary for sentence in _on_dimension(item)),
         *_by_dimension(rest),
         *(_refused(reason, those) for reason, those in refused.items()),
     ]
 
 
-def _labelled(alignment_result: Alignment) -> list[AlignedDimension]:
+def _labelled(alignment_result: Alignment) -> list[LearntAlignment]:
     """Return the dimensions by the labels that people read."""
     from persona_panel.results.conclusions.labels import called_by
 
     called = called_by(alignment_result.panel.labels)
-    return [
-        replace(dimension, dimension=called(dimension.dimension))
-        for dimension in alignment_result.dimensions
-    ]
+    dimensions = alignment_result.dimensions
+    return [replace(each, dimension=called(each.dimension)) for each in dimensions]
 
 
 def _without_a_gain(alignment_result: Alignment) -> list[str]:
@@ -414,40 +401,38 @@ def _without_a_gain(alignment_result: Alignment) -> list[str]:
     without = [
         item.dimension
         for item in _labelled(alignment_result)
-        if any(of.scores is not None and verdict(of) != LOWER for of in item.learnt.methods)
+        if any(of.scores is not None and verdict(of) != LOWER for of in item.methods)
     ]
     if not without:
         return []
-    names = [dimension_called(name) for name in without if name != ALL]
-    on = f" on {listed(names, 'dimensions')}" if names else ""
     return [
-        f"Warning: no gain is significant{on}: these scores are not shown to be closer to people's "
-        "ratings than the panel's own."
+        f"Warning: no gain is significant{_on(without)}: these scores are not shown to be closer "
+        "to people's ratings than the panel's own."
     ]
 
 
-def _on_dimension(aligned: AlignedDimension) -> list[str]:
-    on = "" if aligned.dimension == ALL else f" on {dimension_called(aligned.dimension)}"
-    sentences = []
-    by_verdict: dict[str, list[MethodAlignment]] = {}
-    for method in aligned.learnt.methods:
-        by_verdict.setdefault(verdict(method), []).append(method)
-    for word, verb in ((LOWER, "lowers"), (HIGHER, "raises")):
-        for method in by_verdict.pop(word, []):
-            sentences.append(_changed(method, method.figures[0], verb, on))
-    none = by_verdict.pop(NONE, [])
-    if none:
+def _on(dimensions: Sequence[str]) -> str:
+    names = [dimension_called(name) for name in dimensions if name != ALL]
+    return f" on {listed(names, 'dimensions')}" if names else ""
+
+
+def _on_dimension(aligned: LearntAlignment) -> list[str]:
+    on, sentences = _on([aligned.dimension]), []
+    by_verdict = grouped(aligned.methods, verdict)
+    for word, verb in _VERBS.items():
+        sentences += [_changed(method, verb, on) for method in by_verdict.pop(word, [])]
+    if none := by_verdict.pop(NONE, []):
         sentences.append(f"No gain is significant{on} by {_listed(none)}{_but(none)}.")
     for reason, those in by_verdict.items():
         sentences.append(f"Nothing was learnt{on} by {_listed(those)}: {reason}.")
     return sentences
 
 
-def _by_dimension(dimensions: Sequence[AlignedDimension]) -> list[str]:
+def _by_dimension(dimensions: Sequence[LearntAlignment]) -> list[str]:
     """Return a sentence for each method: on which of several dimensions it does what."""
     by_method: dict[AlignmentMethod, dict[str, MethodAlignment]] = {}
     for each in dimensions:
-        for item in each.learnt.methods:
+        for item in each.methods:
             by_method.setdefault(item.method, {})[each.dimension] = item
     return [
         f"By dimension, {METHOD_NAMES[method]} {'; it '.join(_verdicts(of))}."
@@ -455,30 +440,23 @@ def _by_dimension(dimensions: Sequence[AlignedDimension]) -> list[str]:
     ]
 
 
-def _verdicts(of: Mapping[str, MethodAlignment]) -> list[str]:
+def _verdicts(of: Mapping[str, MethodAlignment]) -> Iterator[str]:
     """Say what a method does on these dimensions, and on which of them."""
     from persona_panel.results.conclusions.rows import on_dimensions
 
-    by_verdict: dict[str, list[str]] = {LOWER: [], HIGHER: [], NONE: []}
-    for name, item in of.items():
-        by_verdict.setdefault(verdict(item), []).append(name)
-    sentences = []
-    for word, names in by_verdict.items():
-        if not names:
+    by_verdict = grouped(of, lambda name: verdict(of[name]))
+    for word in dict.fromkeys((LOWER, HIGHER, NONE, *by_verdict)):
+        if not (names := by_verdict.get(word)):
             continue
-        on = on_dimensions(names, of, all_dimensions(len(of)))
-        if word in (LOWER, HIGHER):
-            verb = "lowers" if word == LOWER else "raises"
-            changes = [abs(of[name].figures[0].difference.value) for name in names]
-            least, most = number(min(changes)), number(max(changes))
-            points = least if least == most else f"{least} to {most}"
-            sentences.append(f"{verb} the error on held-out prompts{on} (by {points} points)")
+        on = on_dimensions(names, of, "any dimension" if word == NONE else all_dimensions(len(of)))
+        if word in _VERBS:
+            changes = [abs(of[name].figures[0].value) for name in names]
+            points = " to ".join(dict.fromkeys((number(min(changes)), number(max(changes)))))
+            yield f"{_VERBS[word]} the error on held-out prompts{on} (by {points} points)"
         elif word == NONE:
-            on = on_dimensions(names, of, "any dimension")
-            sentences.append(f"has no significant gain{on}{_but_by_dimension(names, of)}")
+            yield f"has no significant gain{on}{_but_by_dimension(names, of)}"
         else:
-            sentences.append(f"learnt nothing{on} ({word})")
-    return sentences
+            yield f"learnt nothing{on} ({word})"
 
 
 def _but_by_dimension(names: Sequence[str], of: Mapping[str, MethodAlignment]) -> str:
@@ -491,10 +469,10 @@ def _but_by_dimension(names: Sequence[str], of: Mapping[str, MethodAlignment]) -
     return f" (the error{on} is lower, but the scores are not shown to order texts as people do)"
 
 
-def _changed(learnt_method: MethodAlignment, error: HeldOutFigure, verb: str, on: str) -> str:
-    name = METHOD_NAMES[learnt_method.method]
+def _changed(learnt_method: MethodAlignment, verb: str, on: str) -> str:
+    name, error = METHOD_NAMES[learnt_method.method], learnt_method.figures[0]
     # Without its sign.
-    moved = error.difference if error.difference.value > 0 else -error.difference
+    moved = error.from_above
     facts = in_brackets(moved.interval(), p_text(learnt_method.p_adjusted))
     return (
         f"{name[0].upper()}{name[1:]} {verb} the error{on} on held-out prompts by "
@@ -519,24 +497,18 @@ def _but(none: Sequence[MethodAlignment]) -> str:
 def _is_drawn(learnt_method: MethodAlignment) -> bool:
     """Return whether the error is lower without an order that is shown to be people's."""
     error = learnt_method.error
-    return (
-        error is not None
-        and error.difference.p < LEVEL
-        and error.difference.value < 0
-        and learnt_method.p >= LEVEL
-    )
+    is_lower = error is not None and error.p < LEVEL and error.value < 0
+    return is_lower and learnt_method.p >= LEVEL
 
 
-def _refused(reason: Reason, those: Sequence[AlignedDimension]) -> str:
-    names = [dimension_called(item.dimension) for item in those if item.dimension != ALL]
-    on = f" on {listed(names, 'dimensions')}" if names else ""
-    learnt = those[0].learnt
-    facts = []
+def _refused(reason: str, those: Sequence[LearntAlignment]) -> str:
+    learnt, facts = those[0], []
     if len(those) == 1 and not isnan(learnt.reliability):
         facts.append(f"reliability {number(learnt.reliability)}")
         if not isnan(learnt.reliability_low):
             facts.append(f"lower end of its 95 % interval {number(learnt.reliability_low)}")
         facts.append(counted(learnt.n_prompts, "prompt"))
+    on = _on([item.dimension for item in those])
     return f"Nothing is learnt from people{on}: {reason}{in_brackets(*facts)}."
 
 

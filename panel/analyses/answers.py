@@ -147,7 +147,7 @@ def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:
     calibrated = people.calibrated
     if calibrated is not None and (corrected := by_people(calibrated)) is not None:
         return corrected
-    reasons = [] if calibrated is None else [s.mean.corrected.reason for s in calibrated.systems]
+    reasons = [] if calibrated is None else [s.corrected.reason for s in calibrated.systems]
     why = next(filter(None, reasons), "they are ranks")
     return by_judges._replace(note=f"People's ratings do not correct this: {why}.")
 

@@ -15,11 +15,12 @@ from persona_panel.results.conclusions.wording import (
     ONE_PERSON,
     counted,
     dimension_called,
+    grouped,
     listed,
 )
 from persona_panel.results.definitions import PPI
 from persona_panel.results.result import Result
-from persona_panel.results.table import Column, Key, Table, row_of
+from persona_panel.results.table import Column, Key, Table, for_programs, row_of
 from persona_panel.statistics.core.display import ALL, COMPOSITE, number
 
 if TYPE_CHECKING:
@@ -28,12 +29,7 @@ if TYPE_CHECKING:
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
     from persona_panel.runs.run import Run
-    from persona_panel.statistics.calibration import (
-        Calibration,
-        CorrectedPair,
-        CorrectedSystem,
-    )
-    from persona_panel.statistics.core.arrays import Reason
+    from persona_panel.statistics.calibration import Calibration, CorrectedMean
     from persona_panel.statistics.core.table import Coverage
 
 
@@ -58,6 +54,7 @@ _WEIGHTED = (
     "What people rated counts by the inverse of the probability with which they were asked for it "
     "(inclusion_probability)."
 )
+_SIZES = (Column("n_items", "whole"), Column("notes", "texts"))
 
 
 def _on_page(of: RunWithPeople) -> Iterator[Result]:
@@ -178,18 +175,16 @@ def calibrate_result(
     called = called_by(calibrated.labels)
     labels = {name: called(name) for name in dimensions} if labels is None else labels
     alone = systems if len(systems) == 1 else ()
+    system = Key("system", "system", alone)
     dimension = Key(
         "dimension", "dimension", dimensions if len(dimensions) == 1 else (ALL, COMPOSITE), labels
     )
-    sizes = (
-        Column("n_human", "whole", "rated/\nscored", of="n_items"),
-        Column("n_items", "whole"),
-        Column("notes", "texts"),
-    )
-    of_means: tuple[Column, ...] = (
-        Column("panel", "number", "panel"),
-        Column("human_only", "estimate", "people", figure="human_only"),
-        Column("corrected", "estimate", "corrected", better="higher", figure="corrected"),
+    panel, people = Column("panel", "number", "panel"), Column("human_only", "estimate", "people")
+    corrected = Column("corrected", "estimate", "corrected")
+    of_means = (
+        panel,
+        replace(people, figure="human_only"),
+        replace(corrected, better="higher", figure="corrected"),
         Column(
             "lambda",
             "number",
@@ -198,35 +193,26 @@ def calibrate_result(
             definition="weight of the panel with which the corrected mean has the least variance "
             f"({PPI})",
         ),
-        *sizes,
+        Column("n_human", "whole", "rated/\nscored", of="n_items"),
+        *_SIZES,
     )
-    of_pairs: tuple[Column, ...] = (
-        Column("panel", "number", "panel"),
-        Column("human_only", "estimate", "people"),
-        Column(
-            "corrected",
-            "estimate",
-            "corrected",
-            figure="corrected_difference",
-            p_figure="corrected_p",
-            p="column",
-        ),
-        *(replace(size, head="") for size in sizes),
+    of_pairs = (
+        panel,
+        people,
+        replace(corrected, figure="corrected_difference", p_figure="corrected_p", p="column"),
+        Column("n_human", "whole", of="n_items"),
+        *_SIZES,
     )
     tables = [
         Table(
             "rows",
-            (Key("system", "system", alone), dimension),
+            (system, dimension),
             of_means,
             [
+                # Of a mean it is of no interest whether it differs from 0.
                 row_of(
-                    each.mean,
-                    of_means,
-                    system=each.system,
-                    dimension=each.dimension,
-                    # Of a mean it is of no interest whether it differs from 0.
-                    corrected=replace(each.mean.corrected, p=nan),
-                    **{"lambda": each.mean.tuning},
+                    each, (system, dimension, *of_means),
+                    corrected=replace(each.corrected, p=nan), **{"lambda": each.tuning},
                 )
                 for each in best_first(calibrated.systems)
             ],
@@ -239,10 +225,7 @@ def calibrate_result(
             (Key("a", "systems", alone), Key("b", optional=alone), dimension),
             of_pairs,
             [
-                row_of(
-                    each.mean, of_pairs, a=each.corrected.a, b=each.corrected.b,
-                    dimension=each.dimension,
-                )
+                row_of(each, (dimension, *of_pairs), a=each.difference.a, b=each.difference.b)
                 for each in calibrated.pairs
             ],
             "Differences",
@@ -252,15 +235,9 @@ def calibrate_result(
         ),
         Table(
             "labels_to_halve",
-            (Key("system"), Key("dimension")),
-            (Column("n_human", "whole"), Column("needed", "whole")),
-            [
-                {
-                    "system": each.system, "dimension": each.dimension,
-                    "n_human": each.mean.n_human, "needed": each.mean.to_halve,
-                }
-                for each in calibrated.systems
-            ],
+            keys := (Key("system"), Key("dimension")),
+            needed := for_programs("whole", "n_human", "needed"),
+            [row_of(each, (*keys, *needed), needed=each.to_halve) for each in calibrated.systems],
         ),
     ]  # fmt: skip
     adjusted = f"{_ADJUSTED}{_OF_THE_COMPOSITE if COMPOSITE in dimensions else ''}."
@@ -287,7 +264,7 @@ def calibrate_conclusion(calibrated: Calibration, run: Run | None = None) -> lis
     from persona_panel.results.conclusions.labels import called_by
 
     calibrated = calibrated.labelled(called_by(calibrated.labels))
-    corrected = [system for system in calibrated.systems if system.mean.corrected.reason is None]
+    corrected = [system for system in calibrated.systems if system.corrected.reason is None]
     sentences = []
     if corrected:
         # Of what is shown: where there is a composite, the other means are in --full alone.
@@ -298,49 +275,39 @@ def calibrate_conclusion(calibrated: Calibration, run: Run | None = None) -> lis
             sentences.append(f"{QUESTIONS['best']} {best_sentence(ranked, run)}")
         else:
             sentences += _ahead(calibrated.pairs)
-        if calibrated.complete:
-            sentences.append(
-                "People rated everything that the panel scored: these are people's means; the "
-                "panel adds nothing to them."
-            )
-        else:
-            sentences += _gained(primary)
-        sentences.append(_to_halve(primary))
-        sentences += _noted(corrected, calibrated.pairs)
+        sentences += [
+            "People rated everything that the panel scored: these are people's means; the panel "
+            "adds nothing to them."
+            if calibrated.complete
+            else _gained(primary),
+            _to_halve(primary),
+            *_noted(corrected, calibrated.pairs),
+        ]
     sentences += _uncorrected(calibrated.systems)
     return [*sentences, ONE_PERSON] if calibrated.n_people == 1 else sentences
 
 
-def _uncorrected(systems: Iterable[CorrectedSystem]) -> list[str]:
+def _uncorrected(systems: Iterable[CorrectedMean]) -> list[str]:
     """Say which means could not be corrected, by reason."""
     from persona_panel.statistics.calibration import LEAST_PROMPTS
     from persona_panel.statistics.core.arrays import Reason
 
-    by_reason: dict[str, list[str]] = {}
-    for system in systems:
-        if (reason := system.mean.corrected.reason) is not None:
-            by_reason.setdefault(reason, []).append(_name(system))
+    few = Reason.FEW_FOR_A_CORRECTION, Reason.NOT_RATED_BY_PEOPLE
+    more = f" With ratings by people in {LEAST_PROMPTS} prompts there is one."
     return [
-        f"No correction of {listed(names, 'means of a system on a dimension')}: {reason}."
-        + (
-            f" With ratings by people in {LEAST_PROMPTS} prompts there is one."
-            if reason in (Reason.FEW_FOR_A_CORRECTION, Reason.NOT_RATED_BY_PEOPLE)
-            else ""
-        )
-        for reason, names in by_reason.items()
+        f"No correction of {listed([*map(_name, those)], 'means of a system on a dimension')}: "
+        f"{reason}.{more if reason in few else ''}"
+        for reason, those in grouped(systems, lambda each: each.corrected.reason).items()
     ]
 
 
-def _noted(systems: Sequence[CorrectedSystem], pairs: Sequence[CorrectedPair]) -> list[str]:
+def _noted(systems: Sequence[CorrectedMean], pairs: Sequence[CorrectedMean]) -> list[str]:
     """Say what is to be known of some corrected means, by note."""
     from persona_panel.statistics.core.arrays import Reason
 
-    by_note: dict[Reason, list[str]] = {}
-    for system in systems:
-        for note in system.mean.notes:
-            by_note.setdefault(note, []).append(_name(system))
     sentences = []
-    for note, names in by_note.items():
+    for note in dict.fromkeys(note for system in systems for note in system.notes):
+        names = [_name(system) for system in systems if note in system.notes]
         of = "" if len(names) == len(systems) else f" of {listed(names, 'means')}"
         sentences.append(f"Note{of}: {note}.")
         if note is Reason.FEW_EXCEPTIONS and pairs:
@@ -348,7 +315,7 @@ def _noted(systems: Sequence[CorrectedSystem], pairs: Sequence[CorrectedPair]) -
     return sentences
 
 
-def _ahead(pairs: Sequence[CorrectedPair]) -> list[str]:
+def _ahead(pairs: Sequence[CorrectedMean]) -> list[str]:
     """Say which of the differences on several dimensions are significant, or that none is."""
     tested = [pair for pair in pairs if not isnan(pair.corrected.p_adjusted)]
     shown = [item for item in tested if item.corrected.shown]
@@ -357,66 +324,60 @@ def _ahead(pairs: Sequence[CorrectedPair]) -> list[str]:
         return [f"No difference between systems is significant ({n} tested)."] if tested else []
     sentences = []
     for entry in shown[:NAMES_SHOWN]:
-        ahead = entry.corrected if entry.corrected.value > 0 else -entry.corrected
+        ahead = entry.difference.from_above
         on = "" if entry.dimension == ALL else f" on {dimension_called(entry.dimension)}"
         sentences.append(f"{ahead.a} is significantly ahead of {ahead.b}{on}: {ahead}.")
-    if len(shown) > NAMES_SHOWN:
-        left = len(shown) - NAMES_SHOWN
+    if left := len(shown[NAMES_SHOWN:]):
         more, are = counted(left, "more difference"), "is" if left == 1 else "are"
         sentences.append(f"{more} of {len(tested):,} {are} significant.")
     return sentences
 
 
-def _gained(corrected: Sequence[CorrectedSystem]) -> list[str]:
+def _gained(corrected: Sequence[CorrectedMean]) -> str:
     """Say how wide the intervals are, of people's own."""
-    ratios = sorted(item.mean.width_ratio for item in corrected)
+    ratios = sorted(item.width_ratio for item in corrected)
     text = number(ratios[0])
     if ratios[-1] - ratios[0] >= 0.005:
         text += f" to {number(ratios[-1])}"
     s = "s are" if len(ratios) > 1 else " is"
-    what = f"The corrected interval{s} {text} times as wide as with people's ratings alone"
-    if ratios[0] > 0.98:
-        return [f"{what}: the panel adds nothing here that is shown."]
-    return [f"{what}."]
+    nothing = ": the panel adds nothing here that is shown" if ratios[0] > 0.98 else ""
+    return (
+        f"The corrected interval{s} {text} times as wide as with people's ratings alone{nothing}."
+    )
 
 
-def _to_halve(corrected: Sequence[CorrectedSystem]) -> str:
+def _to_halve(corrected: Sequence[CorrectedMean]) -> str:
     """Say what would halve the widest interval."""
-    widest = max(corrected, key=lambda entry: entry.mean.corrected.width)
-    result = widest.mean
+    widest = max(corrected, key=lambda entry: entry.corrected.width)
     what = f"the widest interval, of {_name(widest)}," if len(corrected) > 1 else "the interval"
-    if result.to_halve is None:
+    if widest.to_halve is None:
         return (
             f"To halve {what} more ratings by people of what the panel scored "
-            f"({counted(result.n_items, 'item')}, {result.n_human:,} rated) are not enough: it "
+            f"({counted(widest.n_items, 'item')}, {widest.n_human:,} rated) are not enough: it "
             "takes more prompts."
         )
     return (
-        f"About {counted(result.to_halve, 'item')} rated by people (now {result.n_human:,}) would "
+        f"About {counted(widest.to_halve, 'item')} rated by people (now {widest.n_human:,}) would "
         f"halve {what} if the panel correlates with people as here."
     )
 
 
-def _name(corrected_system: CorrectedSystem) -> str:
-    if corrected_system.dimension == ALL:
-        return "the mean" if corrected_system.system == ALL else corrected_system.system
-    on = dimension_called(corrected_system.dimension)
-    return on if corrected_system.system == ALL else f"{corrected_system.system} on {on}"
+def _name(mean: CorrectedMean) -> str:
+    if mean.dimension == ALL:
+        return "the mean" if mean.system == ALL else mean.system
+    on = dimension_called(mean.dimension)
+    return on if mean.system == ALL else f"{mean.system} on {on}"
 
 
-def best_first(systems: Sequence[CorrectedSystem]) -> list[CorrectedSystem]:
+def best_first(systems: Sequence[CorrectedMean]) -> list[CorrectedMean]:
     """Order systems dimension by dimension, by their corrected means, the highest first, those
     without one last: by those on the composite where there is one, so that a system has one place
     in all of its dimensions, as `score` has it; else by those on each dimension."""
     names = list(dict.fromkeys(system.dimension for system in systems))
-    of_composite = {
-        system.system: system.mean.corrected.value
-        for system in systems
-        if system.dimension == COMPOSITE
-    }
+    whole = {each.system: each.corrected.value for each in systems if each.dimension == COMPOSITE}
 
-    def place(corrected_system: CorrectedSystem) -> tuple[int, bool, float]:
-        mean = of_composite.get(corrected_system.system, corrected_system.mean.corrected.value)
-        return names.index(corrected_system.dimension), isnan(mean), 0.0 if isnan(mean) else -mean
+    def place(each: CorrectedMean) -> tuple[int, bool, float]:
+        mean = whole.get(each.system, each.corrected.value)
+        return names.index(each.dimension), isnan(mean), 0.0 if isnan(mean) else -mean
 
     return sorted(systems, key=place)

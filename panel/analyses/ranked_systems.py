@@ -94,23 +94,23 @@ def by_people(calibrated: Calibration) -> Ranked | None:
         return None
     dimension = calibrated.systems[0].dimension
     of_it = [each for each in calibrated.systems if each.dimension == dimension]
-    means = [(each.system, each.mean.corrected.value) for each in of_it]
+    means = [(each.system, each.corrected.value) for each in of_it]
     if any(isnan(mean) for _, mean in means):
         return None
     pairs = [pair for pair in calibrated.pairs if pair.dimension == dimension]
-    n = sum(each.mean.n_human for each in of_it)
+    n = sum(each.n_human for each in of_it)
     whose = "1 person" if calibrated.n_people == 1 else f"{calibrated.n_people:,} people"
     basis = f"By the ratings of {whose}"
     if not calibrated.complete:
-        weights = sorted(x for each in of_it if not isnan(x := each.mean.tuning))
+        weights = sorted(x for each in of_it if not isnan(x := each.tuning))
         ends = dict.fromkeys(number(x) for x in (*weights[:1], *weights[-1:]))
         weight = f" (weight of the panel λ {' to '.join(ends)}; 0 is people alone)" if ends else ""
         basis = f"Corrected by {whose}'s ratings of {counted(n, 'response')}{weight}"
     return Ranked(
         sorted(means, key=lambda each: -each[1]),
-        [pair.corrected for pair in pairs],
+        [pair.difference for pair in pairs],
         basis,
-        corrected={frozenset((pair.corrected.a, pair.corrected.b)): pair.mean for pair in pairs},
+        corrected={frozenset((pair.difference.a, pair.difference.b)): pair for pair in pairs},
     )
 
 

@@ -148,7 +148,7 @@ def write_aligned_scores(alignment: Alignment, path: Path) -> int:
 def _rows(alignment: Alignment) -> Iterator[list[Any]]:
     panel = alignment.panel
     for each in alignment.dimensions:
-        for method in each.learnt.methods:
+        for method in each.methods:
             if method.scores is None or method.held_out is None:
                 continue
             for place, (score, held_out) in enumerate(

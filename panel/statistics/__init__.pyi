@@ -9,7 +9,6 @@ from persona_panel.statistics.agreement import panel_quality as panel_quality
 from persona_panel.statistics.agreement import (
     panel_quality_statistics as panel_quality_statistics,
 )
-from persona_panel.statistics.alignment import AlignedDimension as AlignedDimension
 from persona_panel.statistics.alignment import Alignment as Alignment
 from persona_panel.statistics.alignment import HeldOutFigure as HeldOutFigure
 from persona_panel.statistics.alignment import LearntAlignment as LearntAlignment
@@ -33,8 +32,6 @@ from persona_panel.statistics.annotators import annotator_test as annotator_test
 from persona_panel.statistics.annotators import substitution as substitution
 from persona_panel.statistics.calibration import Calibration as Calibration
 from persona_panel.statistics.calibration import CorrectedMean as CorrectedMean
-from persona_panel.statistics.calibration import CorrectedPair as CorrectedPair
-from persona_panel.statistics.calibration import CorrectedSystem as CorrectedSystem
 from persona_panel.statistics.calibration import calibrate as calibrate
 from persona_panel.statistics.calibration import (
     corrected_difference as corrected_difference,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from math import isnan, nan, sqrt
 from typing import Literal, get_args
 
@@ -44,15 +45,14 @@ from persona_panel.statistics.core.arrays import (
     value_of,
 )
 from persona_panel.statistics.core.correlation import correlation
-from persona_panel.statistics.core.display import COMPOSITE
+from persona_panel.statistics.core.display import ALL, COMPOSITE
 from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.core.jackknife import Interval, jackknife, resampled_mean
+from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
 from persona_panel.statistics.core.means import critical_t, two_sided_p
 from persona_panel.statistics.core.significance import holm
 from persona_panel.statistics.core.table import Ratings, on_composite
 from persona_panel.statistics.human_raters import mean_reliability
 from persona_panel.statistics.rater_pairs import tau_b_matrix
-from persona_panel.statistics.votes import correlation_gain
 
 METHODS: tuple[AlignmentMethod, ...] = get_args(AlignmentMethod)
 N_FOLDS = 5
@@ -65,20 +65,19 @@ _SAME = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
-class HeldOutFigure:
-    """One figure of how near scores are to people's mean, on prompts that nothing was learnt from.
+class HeldOutFigure(Difference):
+    """How much nearer to people's mean scores are, aligned less before, on prompts that nothing was
+    learnt from, with its interval over prompts.
 
     Attributes:
         figure: `rmse` and `mae` in points; `tau_b`, with people's mean: its mean over the prompts
             whose texts people tell apart or, where these are too few, over all texts.
-        before, after: of the panel as it is, and of the aligned scores.
-        difference: after less before, with its interval over prompts.
+        before, after: the figure of the panel as it is, and of the aligned scores.
     """
 
-    figure: FigureName
-    before: float
-    after: float
-    difference: Difference
+    figure: FigureName = "rmse"
+    before: float = nan
+    after: float = nan
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -129,6 +128,7 @@ class LearntAlignment:
         reliability, reliability_low: that of people's mean (see `mean_reliability`), and the lower
             end of its 95 % interval over prompts.
         n_people, n_items, n_prompts: who rated, and how many of what judges rated.
+        dimension, judges: by `align`: which dimension, and the names behind the rules' weights.
     """
 
     reliability: float
@@ -138,6 +138,8 @@ class LearntAlignment:
     n_items: int
     n_prompts: int
     reason: Reason | None = None
+    dimension: str = ALL
+    judges: tuple[str, ...] = ()
 
 
 def learnt_alignment(
@@ -196,30 +198,24 @@ def learnt_alignment(
     reliability = mean_reliability(raters[known])
     low = jackknife(reliability.resampled, int(known.sum()), places.tolist())
 
-    def none(reason: Reason) -> LearntAlignment:
-        sizes = n_people, int(known.sum()), n_prompts
-        return LearntAlignment(reliability.value, low.low, (), *sizes, reason)
-
-    if n_prompts < LEAST_PROMPTS:
-        return none(Reason.FEW_TO_LEARN)
-    if reliability.reason is not None:
-        return none(reliability.reason)
-    if low.reason is not None:
-        return none(low.reason)
-    if not low.low > LEAST_RELIABILITY:
-        return none(Reason.PEOPLE_DISAGREE)
+    sizes = n_people, int(known.sum()), n_prompts
+    none = LearntAlignment(reliability.value, low.low, (), *sizes)
+    reason = Reason.FEW_TO_LEARN if n_prompts < LEAST_PROMPTS else reliability.reason or low.reason
+    if reason is None and not low.low > LEAST_RELIABILITY:
+        reason = Reason.PEOPLE_DISAGREE
+    if reason is not None:
+        return replace(none, reason=reason)
     n_folds = min(folds, n_prompts)
     fold_of = np.random.default_rng(seed).permutation(np.arange(n_prompts) % n_folds)[places]
-    sizes = np.bincount(places)[places]
-    items = RatedItems(judges[known], target[known], 1 / sizes, fold_of, n_folds)
+    weights = 1 / np.bincount(places)[places]
+    items = RatedItems(judges[known], target[known], weights, fold_of, n_folds)
     alignments = [_of_method(method, items, places, judges, known) for method in methods]
-    return replace(none(Reason.FEW_TO_LEARN), methods=_adjusted(alignments), reason=None)
+    return replace(none, methods=tuple(_adjusted(alignments)))
 
 
-def _adjusted(alignments: Sequence[MethodAlignment]) -> tuple[MethodAlignment, ...]:
+def _adjusted(alignments: Sequence[MethodAlignment]) -> Iterator[MethodAlignment]:
     p_values = holm([alignment.p for alignment in alignments]).tolist()
-    pairs = zip(alignments, p_values, strict=True)
-    return tuple(replace(alignment, p_adjusted=p) for alignment, p in pairs)
+    return map(lambda each, p: replace(each, p_adjusted=p), alignments, p_values)
 
 
 def _of_method(
@@ -230,71 +226,64 @@ def _of_method(
             return MethodAlignment(method, reason=Reason.ONE_JUDGE)
         if len(np.unique(prompts[complete_items(items.ratings)])) < LEAST_PROMPTS:
             return MethodAlignment(method, reason=Reason.FEW_COMPLETE)
-    learn = learner(method, items)
-    every = range(items.n_folds)
+    learn, every = learner(method, items), range(items.n_folds)
     rule = learn(every)
-    by_fold = [learn([other for other in every if other != fold]) for fold in every]
-    if rule is None or any(fold_rule is None for fold_rule in by_fold):
+    learnt = (learn([other for other in every if other != fold]) for fold in every)
+    by_fold = tuple(fold_rule for fold_rule in learnt if fold_rule is not None)
+    if rule is None or len(by_fold) < items.n_folds:
         return MethodAlignment(method, reason=Reason.FEW_COMPLETE)
     after = np.full(len(items.people), nan)
     for fold, own in enumerate(by_fold):
-        if own is not None:
-            after[items.folds == fold] = own.apply(items.ratings[items.folds == fold])
+        after[items.folds == fold] = own.apply(items.ratings[items.folds == fold])
     scores = rule.apply(judges)
     scores[known] = after
     compared = ~np.isnan(after)
     codes = np.unique(prompts[compared], return_inverse=True)[1]
-    before, people = row_means(items.ratings)[compared], items.people[compared]
-    errors = _errors(before, after[compared], people, codes, items.n_folds)
-    order, order_p = _order(before, after[compared], people, codes, items.n_folds)
-    p = errors[0].difference.p
-    if errors[0].difference.value < 0:
+    sides = np.stack([row_means(items.ratings), after])[:, compared]
+    people = items.people[compared]
+    losses = np.square(sides - people), np.abs(sides - people)
+    squared, absolute = ([means_by(side, codes) for side in loss] for loss in losses)
+    n_prompts = len(squared[0])
+    error = _held_out("rmse", *map(_root_mean, squared), n_prompts, items.n_folds)
+    order, order_p = _order(sides, people, codes, items.n_folds)
+    p = error.p
+    if error.value < 0:
         p = max(p, order_p) if order.after > 0 else 1.0
     return MethodAlignment(
         method,
-        (*errors, order),
+        (error, _held_out("mae", *map(resampled_mean, absolute), n_prompts, items.n_folds), order),
         order_p,
         # Without a p-value nothing is shown.
         1.0 if isnan(p) else p,
         rule=rule,
-        fold_rules=tuple(fold_rule for fold_rule in by_fold if fold_rule is not None),
+        fold_rules=by_fold,
         scores=scores,
         held_out=known,
         n_items=int(compared.sum()),
-        n_prompts=int(codes.max(initial=-1)) + 1,
+        n_prompts=n_prompts,
         n_left_out=int((~compared).sum()),
     )
 
 
-def _errors(
-    before: Array, after: Array, people: Array, prompts: IntArray, n_folds: int
-) -> tuple[HeldOutFigure, HeldOutFigure]:
-    squared = [means_by((side - people) ** 2, prompts) for side in (before, after)]
-    absolute = [means_by(np.abs(side - people), prompts) for side in (before, after)]
-    return (
-        _figure("rmse", *map(_root_mean, squared), n_folds=n_folds, n=len(squared[0])),
-        _figure("mae", *map(resampled_mean, absolute), n_folds=n_folds, n=len(squared[0])),
-    )
-
-
 def _order(
-    before: Array, after: Array, people: Array, prompts: IntArray, n_folds: int
+    sides: Array, people: Array, prompts: IntArray, n_folds: int
 ) -> tuple[HeldOutFigure, float]:
     """Return τ_b, and the p-value of that of the aligned scores: 0 where scores tie a prompt."""
     of_prompts = [np.flatnonzero(prompts == place) for place in range(int(prompts.max()) + 1)]
     several = [of for of in of_prompts if np.ptp(people[of]) > 0]
     if len(several) < LEAST_PROMPTS:
-        taus = [correlation(side, people, "tau_b") for side in (before, after)]
-        own = jackknife(taus[1].resampled, len(people), prompts.tolist(), kind="difference")
-        p = _p(taus[1].value, own.standard_error, own.degrees_of_freedom)
-        gain = correlation_gain(after, before, people, "tau_b")
-        moved = jackknife(gain.resampled, len(people), prompts.tolist(), kind="difference")
-        values = taus[0].value, taus[1].value
-        return _held_out("tau_b", *values, moved, n_folds, len(of_prompts)), p
-    sides = np.column_stack([before, after, people])
+        before, after = (correlation(side, people, "tau_b") for side in sides)
+        clusters = prompts.tolist()
+        own = jackknife(after.resampled, len(people), clusters, kind="difference")
+        p = _p(after.value, own.standard_error, own.degrees_of_freedom)
+        functions = before.resampled, after.resampled
+        order = _held_out("tau_b", *functions, len(of_prompts), n_folds, clusters)
+        moved = after.value - before.value
+        return replace(order, value=moved, before=before.value, after=after.value), p
+    both = np.vstack([sides, people]).T
     # Scores that tie all texts of a prompt order nothing. To leave such prompts out would keep the
     # few, chosen by the scores, in which these have an order, and their spread.
-    by_prompt = np.nan_to_num([tau_b_matrix(sides[of])[2, :2] for of in several])
+    by_prompt = np.nan_to_num([tau_b_matrix(both[of])[2, :2] for of in several])
     n = len(by_prompt)
     aligned = by_prompt[:, 1]
     # The same τ in every prompt has no spread for Student's t; under the null each sign is as
@@ -302,36 +291,36 @@ def _order(
     p = 2.0 ** (1 - n) if aligned.any() else 1.0
     if np.ptp(aligned) > _SAME:
         p = _p(float(aligned.mean()), float(aligned.std(ddof=1)) / sqrt(n), n - 1.0)
-    return _figure("tau_b", *map(resampled_mean, by_prompt.T), n_folds=n_folds, n=n), p
-
-
-def _figure(
-    name: FigureName, before: Resampled, after: Resampled, *, n_folds: int, n: int
-) -> HeldOutFigure:
-    """Return a figure from two functions of weights of `n` prompts."""
-    interval = jackknife(difference_of(after, before), n, kind="difference")
-    return _held_out(name, value_of(before, n), value_of(after, n), interval, n_folds, n)
+    return _held_out("tau_b", *map(resampled_mean, by_prompt.T), n, n_folds), p
 
 
 def _held_out(
-    name: FigureName, before: float, after: float, interval: Interval, n_folds: int, n: int
+    name: FigureName,
+    before: Resampled,
+    after: Resampled,
+    n: int,
+    n_folds: int,
+    clusters: Labels | None = None,
 ) -> HeldOutFigure:
-    moved = Difference(after - before, over="prompts", n=n, a="aligned", b="panel")
-    whole, df = (
-        interval.standard_error * sqrt(1 + n_folds / (n_folds - 1)),
-        interval.degrees_of_freedom,
-    )
-    if whole > _SAME:
-        reach = whole * critical_t(df)
-        ends = moved.value - reach, moved.value + reach
-        moved = replace(moved, low=ends[0], high=ends[1], p=_p(moved.value, whole, df), df=df)
-    return HeldOutFigure(name, before, after, moved)
+    """Return a figure from two functions of the weights of `n` prompts, or of items in these."""
+    n_items = n if clusters is None else len(clusters)
+    interval = jackknife(difference_of(after, before), n_items, clusters, kind="difference")
+    values = [value_of(side, n_items) for side in (before, after)]
+    moved = values[1] - values[0]
+    figure = HeldOutFigure(
+        moved, over="prompts", n=n, a="aligned", b="panel", figure=name, before=values[0],
+        after=values[1],
+    )  # fmt: skip
+    error = interval.standard_error * sqrt(1 + n_folds / (n_folds - 1))
+    df = interval.degrees_of_freedom
+    if not error > _SAME:
+        return figure
+    reach = error * critical_t(df)
+    return replace(figure, low=moved - reach, high=moved + reach, p=_p(moved, error, df), df=df)
 
 
 def _p(value: float, error: float, df: float) -> float:
-    if isnan(value) or not error > _SAME:
-        return 1.0
-    return two_sided_p(value / error, df)
+    return two_sided_p(value / error, df) if not isnan(value) and error > _SAME else 1.0
 
 
 def _root_mean(squared: Array) -> Resampled:
@@ -340,21 +329,12 @@ def _root_mean(squared: Array) -> Resampled:
 
 
 @dataclass(frozen=True, slots=True)
-class AlignedDimension:
-    """The alignment of one dimension; `judges` are the names behind the rules' weights."""
-
-    dimension: str
-    judges: tuple[str, ...]
-    learnt: LearntAlignment
-
-
-@dataclass(frozen=True, slots=True)
 class Alignment:
     """The alignments that `align` learnt, by dimension; `panel` has the items in the order of all
     scores."""
 
     panel: Ratings
-    dimensions: tuple[AlignedDimension, ...]
+    dimensions: tuple[LearntAlignment, ...]
 
 
 def align(
@@ -385,7 +365,7 @@ def align(
     >>> ours = Ratings(panel, names, tuple("abcd"), ("all",), ("m",) * 4)
     >>> theirs = Ratings(people, names, tuple("xyz"), ("all",), ("human",) * 3)
     >>> [each] = align(ours, theirs).dimensions
-    >>> [(method.method, method.p_adjusted < 0.05) for method in each.learnt.methods]
+    >>> [(method.method, method.p_adjusted < 0.05) for method in each.methods]
     [('isotonic', True), ('weights', False), ('subset', False)]
     """
     if panel.lower_is_better or humans.lower_is_better:
@@ -396,11 +376,10 @@ def align(
         what = "item" if dimensions else "dimension that is rated by numbers"
         raise ValueError(f"panel and people share no {what}")
     judges = ours.panel_columns
-    whole = on_composite(panel, humans)
     parts = [(name, ours, theirs) for name in dimensions]
-    if whole is not None:
-        parts.insert(0, (COMPOSITE, whole[0], whole[1]))
-    aligned: list[AlignedDimension] = []
+    if (whole := on_composite(panel, humans)) is not None:
+        parts.insert(0, (COMPOSITE, *whole))
+    aligned = []
     for name, own, others in parts:
         people = others.scores[:, :, others.dimensions.index(name)]
         learnt = learnt_alignment(
@@ -411,15 +390,15 @@ def align(
             folds=folds,
             seed=seed,
         )
-        aligned.append(AlignedDimension(name, tuple(ours.raters[j] for j in judges), learnt))
+        names = tuple(ours.raters[judge] for judge in judges)
+        aligned.append(replace(learnt, dimension=name, judges=names))
     # The composite is a family of its own.
-    n_primary = 0 if whole is None else 1
+    n_primary = len(parts) - len(dimensions)
     return Alignment(panel, (*_family(aligned[:n_primary]), *_family(aligned[n_primary:])))
 
 
-def _family(aligned: Sequence[AlignedDimension]) -> Iterator[AlignedDimension]:
+def _family(aligned: Sequence[LearntAlignment]) -> Iterator[LearntAlignment]:
     """Yield the alignments with p-values adjusted over their methods and dimensions."""
-    adjusted = iter(_adjusted([method for each in aligned for method in each.learnt.methods]))
+    adjusted = _adjusted([method for each in aligned for method in each.methods])
     for each in aligned:
-        methods = tuple(next(adjusted) for _ in each.learnt.methods)
-        yield replace(each, learnt=replace(each.learnt, methods=methods))
+        yield replace(each, methods=tuple(islice(adjusted, len(each.methods))))

@@ -9,7 +9,7 @@ C. W. J. Granger (1969), "The combination of forecasts" (weights); A. E. Hoerl &
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import Literal
 
@@ -50,14 +50,14 @@ class AlignmentRule:
     """
 
     weights: Array
-    scores: Array
-    values: Array
+    scores: Array = field(default_factory=lambda: np.empty(0))
+    values: Array = field(default_factory=lambda: np.empty(0))
 
     def apply(self, ratings: ArrayLike) -> Array:
         """Return the scores of items `(items,)` from judges' ratings `(items, judges)`; NaN where
         no judge with a weight rated.
 
-        >>> rule = AlignmentRule(np.array([0.75, 0.25]), np.array([]), np.array([]))
+        >>> rule = AlignmentRule(np.array([0.75, 0.25]))
         >>> rule.apply([[1, 5], [np.nan, 5]]).tolist()
         [2.0, 5.0]
         """
@@ -106,13 +106,9 @@ def compares_judges(method: AlignmentMethod) -> bool:
     return method != "isotonic"
 
 
-def _rule(weights: Array, scores: ArrayLike = (), values: ArrayLike = ()) -> AlignmentRule:
-    return AlignmentRule(weights, np.asarray(scores, float), np.asarray(values, float))
-
-
 def _isotonic(items: RatedItems, folds: Sequence[int]) -> AlignmentRule | None:
     n_judges = items.ratings.shape[1]
-    equal = _rule(np.full(n_judges, 1 / n_judges))
+    equal = AlignmentRule(np.full(n_judges, 1 / n_judges))
     mean = equal.apply(items.ratings)
     of = np.isin(items.folds, folds) & ~np.isnan(mean)
     if not of.any():
@@ -124,7 +120,7 @@ def _isotonic(items: RatedItems, folds: Sequence[int]) -> AlignmentRule | None:
     from scipy.optimize import isotonic_regression
 
     fitted = isotonic_regression(values, weights=weights).x
-    return _rule(equal.weights, scores, fitted)
+    return AlignmentRule(equal.weights, scores, fitted)
 
 
 def _by_errors(
@@ -150,7 +146,7 @@ def _by_errors(
     for held in there if len(there) > 1 else ():
         learnt = candidates([fold for fold in there if fold != held])
         total += [weights @ products[held] @ weights for weights in learnt]
-    return _rule(weights_of_all[int(np.argmin(total))])
+    return AlignmentRule(weights_of_all[int(np.argmin(total))])
 
 
 def weights_by_errors(errors: Array, penalties: Sequence[float]) -> list[Array]:

@@ -19,7 +19,7 @@ import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations, compress
-from math import inf, nan
+from math import nan
 from typing import Any, cast
 
 import numpy as np
@@ -37,13 +37,7 @@ from persona_panel.statistics.core.arrays import (
     row_means,
     rows_of,
 )
-from persona_panel.statistics.core.display import (
-    ALL,
-    COMPOSITE,
-    FrameColumn,
-    FrameMethod,
-    field_columns,
-)
+from persona_panel.statistics.core.display import ALL, COMPOSITE
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.jackknife import jackknife_variance
 from persona_panel.statistics.core.means import (
@@ -53,6 +47,7 @@ from persona_panel.statistics.core.means import (
     scaled_interval,
     two_sided_p,
 )
+from persona_panel.statistics.core.ranking import UNLIMITED, Limits
 from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.core.table import Ratings, on_composite
 
@@ -65,17 +60,10 @@ SAME = 1e-9
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RatedPart:
-    """Items by prompt.
-
-    Attributes:
-        names: the prompts with a score of the panel's.
-        scores: `(prompts,)`, the panel's mean.
-        weight, human, panel: `(prompts,)`, of the rated items their weights' sum, and their
-            weighted means of people and panel; weight 0 where nobody rated.
-        unrated: the share of the panel's prompts and items that people did not rate.
-        shares_differ: whether people rated a larger share of some rated prompts than of others,
-            without a probability below 1.
-    """
+    """Items by prompt: the panel's mean `scores` `(prompts,)`; of the rated items the sum of their
+    weights, 0 where nobody rated, and their weighted means by `human` and `panel`, `(prompts,)`;
+    the share `unrated` of prompts and items; and whether people rated a larger share of some rated
+    prompts than of others, without a probability below 1 (`shares_differ`)."""
 
     names: tuple[Hashable, ...]
     scores: Array
@@ -128,6 +116,7 @@ class RatedPart:
 
     @property
     def rated(self) -> Mask:
+        """Return which prompts people rated something of."""
         return self.weight > 0
 
     @property
@@ -147,8 +136,7 @@ class RatedPart:
         return False
 
     def means(self) -> tuple[Array, float]:
-        """Return people's mean and the corrected one `(2, 1 + prompts)`, of all prompts, then
-        without each; and the slope."""
+        """Return people's mean and the corrected one, of all and without each, and the slope."""
         w, of = self.weight, self.rated
         # About the means: sums of products of large numbers would lose what differs.
         y = np.where(of, self.human - self.human[of].mean(), 0.0)
@@ -194,11 +182,10 @@ class CorrectedMean:
     Attributes:
         panel: the panel's mean of everything that it scored.
         human_only: people's mean of what they rated; its n are the prompts that they rated.
-        corrected: a difference where it is of two sides; p is of a corrected value of 0.
+        corrected: a `Difference` where it is of two sides; p is of a corrected value of 0.
         tuning: λ, the weight that the panel has; 0 or more, above 1 where the panel uses less of
             its scale than people do. Of a difference NaN: each side has its own.
-        n_items, n_human, n_prompts: items that the panel scored, those of them that people rated,
-            and the prompts that the panel scored.
+        n_items, n_human: items that the panel scored, and those of them that people rated.
         to_halve: how many items people would have to rate, in prompts of the same kind, for half of
             the corrected interval; None where it is more than the panel scored, or not known.
         notes: `FEW_EXCEPTIONS` where the mean is that of people alone, `SHARES_DIFFER` where
@@ -207,6 +194,8 @@ class CorrectedMean:
             people's own; NaN without either.
         to_show: with how many new prompts, rated by as many people, its sign would be shown; None
             where people rated only a part.
+        system, dimension: by `calibrate`, whose mean it is (empty of a difference), and on what: on
+            labels it is the share of one of them, and the dimension is `dimension:label`.
     """
 
     panel: float
@@ -215,11 +204,17 @@ class CorrectedMean:
     tuning: float
     n_items: int
     n_human: int
-    n_prompts: int
-    to_halve: int | None
+    to_halve: int | None = None
     notes: tuple[Reason, ...] = ()
     width_ratio: float = nan
     to_show: Assurance | None = None
+    system: str = ""
+    dimension: str = ALL
+
+    @property
+    def difference(self) -> Difference:
+        """Return the corrected value of two sides, with their names."""
+        return cast(Difference, self.corrected)
 
 
 def corrected_mean(
@@ -228,7 +223,7 @@ def corrected_mean(
     prompts: Labels | None = None,
     *,
     inclusion: ArrayLike | None = None,
-    limits: tuple[float, float] = (-inf, inf),
+    limits: Limits = UNLIMITED,
     confidence: float = 0.95,
 ) -> CorrectedMean:
     """Estimate the mean over prompts of people's ratings of everything, from their ratings of a
@@ -267,7 +262,7 @@ def corrected_difference(
     second: tuple[ArrayLike, ArrayLike, Labels],
     *,
     inclusion: tuple[ArrayLike, ArrayLike] | None = None,
-    limits: tuple[float, float] = (-inf, inf),
+    limits: Limits = UNLIMITED,
     confidence: float = 0.95,
 ) -> CorrectedMean:
     """Return the first mean less the second, over prompts that the two may share: what a prompt
@@ -293,30 +288,30 @@ def corrected_difference(
 
 
 def _estimated(
-    sides: Sequence[RatedPart], limits: tuple[float, float], confidence: float, over: str
+    sides: Sequence[RatedPart], limits: Limits, confidence: float, over: str
 ) -> CorrectedMean:
     """Return the mean of one side, or that of the first less that of the second."""
     check_confidence(confidence)
+    low, high = limits
     for side in sides:
-        (low, high), rated_by_people = limits, side.human[side.rated]
+        rated_by_people = side.human[side.rated]
         if ((rated_by_people < low - SAME) | (rated_by_people > high + SAME)).any():
             raise ValueError(f"people's ratings lie outside the limits {low:g} to {high:g}")
     kind, is_mean = (Estimate, True) if len(sides) == 1 else (Difference, False)
-    if not is_mean:
-        limits = limits[0] - limits[1], limits[1] - limits[0]
     names = dict.fromkeys(chain(*(side.names for side in sides)))
     place = {name: index for index, name in enumerate(names)}
-    rated = {name for side in sides for name, of in zip(side.names, side.rated, strict=True) if of}
-    is_rated = np.array([name in rated for name in place], dtype=bool)
+    is_rated = np.zeros(len(place), dtype=bool)
+    for side in sides:
+        is_rated[[place[name] for name in compress(side.names, side.rated)]] = True
     n, least = int(is_rated.sum()), min(int(side.rated.sum()) for side in sides)
-    n_items, n_human = sum(side.n_items for side in sides), sum(side.n_human for side in sides)
+    cut = limits if is_mean else (low - high, high - low)
+    none = kind(nan, level=confidence, over=over, n=n, limits=cut)
     panels = [float(side.scores.mean()) if len(side.scores) else nan for side in sides]
-    none = kind(nan, level=confidence, over=over, n=n, limits=limits)
-    sizes = n_items, n_human, len(place)
+    n_items, n_human = sum(side.n_items for side in sides), sum(side.n_human for side in sides)
 
-    def undefined(human: Estimate, reason: Reason | None) -> CorrectedMean:
+    def undefined(human: Estimate, reason: Reason) -> CorrectedMean:
         corrected = replace(none, reason=reason)
-        return CorrectedMean(_signed(panels), human, corrected, nan, *sizes, None)
+        return CorrectedMean(_signed(panels), human, corrected, nan, n_items, n_human)
 
     if not n_items or not least:
         why = Reason.NO_RATINGS if not n_items else Reason.NOT_RATED_BY_PEOPLE
@@ -332,8 +327,10 @@ def _estimated(
     human = replace(none, value=alone.value, reason=why_alone)
     if why_alone is None:
         human = alone.as_estimate(none, is_mean)
-    if least < LEAST_PROMPTS or why_alone is not None:
-        return undefined(human, Reason.FEW_FOR_A_CORRECTION if least < LEAST_PROMPTS else why_alone)
+    if least < LEAST_PROMPTS:
+        return undefined(human, Reason.FEW_FOR_A_CORRECTION)
+    if why_alone is not None:
+        return undefined(human, why_alone)
     result = _Reached.of(moved, is_rated)
     tuning = means[0][1] * sides[0].unrated
     # Where people rated everything the panel adds nothing.
@@ -343,18 +340,22 @@ def _estimated(
         result, tuning = replace(alone, value=human.value), 0.0
     if result.why_none is not None:
         return undefined(human, result.why_none)
-    notes = (Reason.FEW_EXCEPTIONS,) if too_few else ()
-    if any(side.shares_differ for side in sides):
-        notes = (*notes, Reason.SHARES_DIFFER)
+    differ = any(side.shares_differ for side in sides)
     corrected = result.as_estimate(none, is_mean)
-    corrected = replace(corrected, p=two_sided_p(corrected.value / result.error, result.df))
-    halved = result.to_halve(n, n_human, len(place), confidence)
-    sd = alone.error * math.sqrt(n)
     return CorrectedMean(
-        _signed(panels), human, corrected, tuning if is_mean else nan, *sizes, halved, notes,
+        _signed(panels),
+        human,
+        replace(corrected, p=two_sided_p(corrected.value / result.error, result.df)),
+        tuning if is_mean else nan,
+        n_items,
+        n_human,
+        result.to_halve(n, n_human, len(place), confidence),
+        (Reason.FEW_EXCEPTIONS,) * too_few + (Reason.SHARES_DIFFER,) * differ,
         result.reach(confidence) / alone.reach(confidence),
-        assured(alone.value, sd, n, 0.0, 1 - confidence) if everything else None,
-    )  # fmt: skip
+        assured(alone.value, alone.error * math.sqrt(n), n, 0.0, 1 - confidence)
+        if everything
+        else None,
+    )
 
 
 def _signed(values: Sequence[Any]) -> Any:
@@ -405,7 +406,7 @@ class _Reached:
         """Return the value within limits; a difference's interval is Student's, cut there."""
         low, high = about.limits
         value = min(max(self.value, low), high)
-        scale = about.limits if is_mean else (-inf, inf)
+        scale = about.limits if is_mean else UNLIMITED
         ends = scaled_interval(value, [(self.error, self.df)], scale, about.level)
         return replace(about, value=value, low=max(ends[0], low), high=min(ends[1], high))
 
@@ -420,50 +421,9 @@ class _Reached:
 
 
 @dataclass(frozen=True, slots=True)
-class CorrectedSystem:
-    """A system's mean on a dimension, or on `composite`. On labels it is the share of one of them,
-    and the dimension is `dimension:label`."""
-
-    system: str
-    dimension: str
-    mean: CorrectedMean
-
-
-@dataclass(frozen=True, slots=True)
-class CorrectedPair:
-    """The mean of system a less that of b on a dimension; its p is adjusted by Holm."""
-
-    dimension: str
-    mean: CorrectedMean
-
-    @property
-    def corrected(self) -> Difference:
-        """Return the corrected difference, with the names of its sides."""
-        return cast(Difference, self.mean.corrected)
-
-
-def system_columns(calibration: Calibration) -> list[FrameColumn]:
-    """Return a data frame with one row for each system and dimension."""
-    means = [system.mean for system in calibration.systems]
-    of = {"human_only": "human_ci", "corrected": "ci"}
-    return [
-        *field_columns(calibration.systems, "text", "system", "dimension"),
-        *field_columns(means, "number", "panel"),
-        *(
-            FrameColumn(head, "number", [getattr(getattr(mean, name), part) for mean in means])
-            for name, ends in of.items()
-            for head, part in ((name, "value"), (f"{ends}_low", "low"), (f"{ends}_high", "high"))
-        ),
-        FrameColumn("lambda", "number", [mean.tuning for mean in means]),
-        *field_columns(means, "whole", "n_human", "n_items"),
-        FrameColumn("notes", "text", ["; ".join(mean.notes) for mean in means]),
-    ]
-
-
-@dataclass(frozen=True, slots=True)
 class Calibration:
-    """The result of `calibrate`: systems and every pair of them on the composite, where there is
-    one, then by dimension.
+    """The result of `calibrate`: the means of systems, and of every pair of them the first's less
+    the second's, p adjusted by Holm; on the composite, where there is one, then by dimension.
 
     Attributes:
         weighted: whether items count by given probabilities of being asked for.
@@ -472,8 +432,8 @@ class Calibration:
             ratings have them.
     """
 
-    systems: tuple[CorrectedSystem, ...]
-    pairs: tuple[CorrectedPair, ...]
+    systems: tuple[CorrectedMean, ...]
+    pairs: tuple[CorrectedMean, ...]
     weighted: bool = False
     n_people: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
@@ -482,16 +442,15 @@ class Calibration:
     def complete(self) -> bool:
         """Return whether people rated everything that the panel scored: then nothing needs
         correction."""
-        return all(system.mean.n_human == system.mean.n_items for system in self.systems)
-
-    to_frame = FrameMethod(system_columns)
-    """See `system_columns`."""
+        return all(system.n_human == system.n_items for system in self.systems)
 
     def labelled(self, called: Callable[[str], str]) -> Calibration:
         """Return the same with each dimension's name replaced by its label."""
-        systems = (replace(each, dimension=called(each.dimension)) for each in self.systems)
-        pairs = (replace(each, dimension=called(each.dimension)) for each in self.pairs)
-        return replace(self, systems=tuple(systems), pairs=tuple(pairs), labels={})
+        systems, pairs = (
+            tuple(replace(each, dimension=called(each.dimension)) for each in those)
+            for those in (self.systems, self.pairs)
+        )
+        return replace(self, systems=systems, pairs=pairs, labels={})
 
 
 def calibrate(
@@ -525,8 +484,7 @@ def calibrate(
     >>> said = np.array([2.0, 4, 4, 5, 1, 3, 3, 3, 4])[:, None, None]
     >>> people = Ratings(said, names[:9], ("ada",), ("all",), ("all",))
     >>> [each] = calibrate(panel, people).systems
-    >>> means = each.mean.panel, each.mean.human_only.value, each.mean.corrected.value
-    >>> [round(mean, 2) for mean in means]
+    >>> [round(x, 2) for x in (each.panel, each.human_only.value, each.corrected.value)]
     [4.08, 3.22, 3.2]
     """
     if panel.lower_is_better or humans.lower_is_better:
@@ -541,29 +499,25 @@ def calibrate(
     prompts = panel.prompts or panel.items
     of_system = {str(name): sources == name for name in dict.fromkeys(sources.tolist())}
     over = "items" if panel.prompts is None else "prompts"
-    systems: list[CorrectedSystem] = []
-    pairs: list[CorrectedPair] = []
+    systems: list[CorrectedMean] = []
+    pairs: list[CorrectedMean] = []
     for dimension, ours, theirs, limits in _scores(panel, humans, dimensions):
         sides = {
             name: RatedPart.of(ours[of], theirs[of], list(compress(prompts, of)), chance[of])
             for name, of in of_system.items()
         }
-        systems += [
-            CorrectedSystem(name, dimension, _estimated([side], limits, confidence, over))
-            for name, side in sides.items()
-        ]
+        for name, side in sides.items():
+            mean = _estimated([side], limits, confidence, over)
+            systems.append(replace(mean, system=name, dimension=dimension))
         for a, b in combinations(sides, 2):
-            estimated = _estimated([sides[a], sides[b]], limits, confidence, over)
-            corrected = replace(cast(Difference, estimated.corrected), a=a, b=b)
-            pairs.append(CorrectedPair(dimension, replace(estimated, corrected=corrected)))
+            mean = _estimated([sides[a], sides[b]], limits, confidence, over)
+            named = replace(mean.difference, a=a, b=b)
+            pairs.append(replace(mean, corrected=named, dimension=dimension))
     primary = [pair.dimension == COMPOSITE for pair in pairs]
     adjusted = holm_adjusted([pair.corrected for pair in pairs], primary)
     return Calibration(
         tuple(systems),
-        tuple(
-            replace(pair, mean=replace(pair.mean, corrected=corrected))
-            for pair, corrected in zip(pairs, adjusted, strict=True)
-        ),
+        tuple(replace(pair, corrected=p) for pair, p in zip(pairs, adjusted, strict=True)),
         weighted=inclusion is not None,
         n_people=humans.n_raters_of(panel),
         labels=_labels(panel),
@@ -581,7 +535,7 @@ def _labels(panel: Ratings) -> dict[str, str]:
 
 def _scores(
     panel: Ratings, humans: Ratings, dimensions: list[str]
-) -> Iterator[tuple[str, Array, Array, tuple[float, float]]]:
+) -> Iterator[tuple[str, Array, Array, Limits]]:
     if (sides := on_composite(panel, humans)) is not None:
         our_own, their_own = sides
         yield from _scores(our_own, their_own, [COMPOSITE])
@@ -601,8 +555,7 @@ def _scores(
             yield f"{dimension}:{label}", shares[0], shares[1], (0.0, 1.0)
 
 
-def _limits(panel: Ratings, humans: Ratings, dimension: str) -> tuple[float, float]:
-    nowhere = (-inf, inf)
-    low, high = humans.scales.get(dimension) or panel.scales.get(dimension, nowhere)
+def _limits(panel: Ratings, humans: Ratings, dimension: str) -> Limits:
+    low, high = humans.scales.get(dimension) or panel.scales.get(dimension, UNLIMITED)
     rated = humans.scores[:, :, humans.dimensions.index(dimension)]
-    return nowhere if ((rated < low) | (rated > high)).any() else (low, high)
+    return UNLIMITED if ((rated < low) | (rated > high)).any() else (low, high)

@@ -99,7 +99,7 @@ def _corrected(people: RunWithPeople) -> Mapping[str, Estimate]:
     """Each system's mean on the first dimension, corrected by people's ratings."""
     corrected = [] if people.calibrated is None else people.calibrated.systems
     return {
-        each.system: replace(each.mean.corrected, p=nan)
+        each.system: replace(each.corrected, p=nan)
         for each in corrected
         if each.dimension == corrected[0].dimension
     }

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from math import ceil, floor, isnan, log10
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from persona_panel.statistics.core.display import COMPOSITE, ends, number, percent
 from persona_panel.statistics.core.display import counted as counted
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from persona_panel.statistics.core.means import Assurance
     from persona_panel.statistics.core.table import ItemMatch, RatingsOrigin
 
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
 
 NAMES_SHOWN = 4
 """How many names a sentence has; of more, their number."""
@@ -52,6 +54,20 @@ def listed(names: Sequence[str], what: str = "") -> str:
         return f"{len(names):,} {what}"
     *most, last = names
     return f"{', '.join(most)} and {last}" if most else last
+
+
+def grouped(items: Iterable[T], of: Callable[[T], K | None]) -> dict[K, list[T]]:
+    """Return items by what `of` gives of each, in order of appearance; those it gives None of are
+    left out.
+
+    >>> grouped(["a", "bb", "c", ""], lambda text: len(text) or None)
+    {1: ['a', 'c'], 2: ['bb']}
+    """
+    groups: dict[K, list[T]] = {}
+    for item in items:
+        if (key := of(item)) is not None:
+            groups.setdefault(key, []).append(item)
+    return groups
 
 
 def first_of(texts: Sequence[str], most: int) -> str:

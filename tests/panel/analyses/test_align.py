@@ -78,13 +78,13 @@ def test_rows_have_the_promised_fields(
     others = iter(tables["figures"])
     for row, method in zip(tables["errors"], expected.methods, strict=True):
         assert row["method"] == method.method
-        moved = method.error.difference.document() | {"p_adjusted": method.p_adjusted}
+        moved = method.error.document() | {"p_adjusted": method.p_adjusted}
         assert row["difference"] == pytest.approx(moved)
         for figure in method.figures[1:]:
             other = next(others)
             assert (other["method"], other["figure"]) == (method.method, figure.figure)
             assert (other["before"], other["after"]) == pytest.approx((figure.before, figure.after))
-            assert other["difference"] == pytest.approx(figure.difference.document())
+            assert other["difference"] == pytest.approx(figure.document())
     first = tables["errors"][0]
     assert first["verdict"] == "lower error"
     assert first["order_p"] == pytest.approx(expected.methods[0].order_p)

@@ -10,7 +10,6 @@ import pytest
 
 from persona_panel.analyses.align import align_conclusion, verdict
 from persona_panel.statistics import (
-    AlignedDimension,
     Alignment,
     HeldOutFigure,
     LearntAlignment,
@@ -18,20 +17,18 @@ from persona_panel.statistics import (
     Ratings,
     Reason,
 )
-from persona_panel.statistics.core.estimate import Difference
 
 PANEL = Ratings(np.zeros((1, 1, 1)), ("i",), ("j",), ("all",), ("m",))
-CHANGE = Difference(-0.5, -0.75, -0.25, p=0.001, a="aligned", b="panel")
-ERROR = HeldOutFigure("rmse", 1.5, 1.0, CHANGE)
+ERROR = HeldOutFigure(-0.5, -0.75, -0.25, p=0.001, a="aligned", b="panel", before=1.5, after=1.0)
 GAIN = MethodAlignment("isotonic", (ERROR,), order_p=0.001, p=0.001, p_adjusted=0.003)
-HIGHER = HeldOutFigure("rmse", 1.0, 1.5, -CHANGE)
+HIGHER = replace(-ERROR, before=1.0, after=1.5)
 
 
 def said(
     *methods: MethodAlignment, dimension: str = "all", reason: Reason | None = None
 ) -> list[str]:
-    learnt = LearntAlignment(0.612, 0.1, methods, 3, 60, 20, reason)
-    return align_conclusion(Alignment(PANEL, (AlignedDimension(dimension, ("j",), learnt),)))
+    learnt = LearntAlignment(0.612, 0.1, methods, 3, 60, 20, reason, dimension)
+    return align_conclusion(Alignment(PANEL, (learnt,)))
 
 
 def test_a_gain_has_its_interval_and_adjusted_p() -> None:
@@ -58,7 +55,7 @@ def test_a_lower_error_without_order_is_no_gain() -> None:
     nothing = replace(
         GAIN,
         method="subset",
-        figures=(replace(ERROR, difference=replace(CHANGE, p=0.6)),),
+        figures=(replace(ERROR, p=0.6),),
         p=0.6,
         p_adjusted=0.8,
     )
@@ -77,18 +74,18 @@ def test_a_lower_error_without_order_is_no_gain() -> None:
 def test_dimensions_beside_the_composite_have_a_sentence_for_each_method() -> None:
     """Which of them it lowers the error on, by how much, and on which no gain is significant, in
     their labels where these tell them apart; the composite has its interval."""
-    less = replace(GAIN, figures=(replace(ERROR, difference=replace(CHANGE, value=-8.125)),))
-    more = replace(GAIN, figures=(replace(ERROR, difference=replace(CHANGE, value=-16.25)),))
+    less = replace(GAIN, figures=(replace(ERROR, value=-8.125),))
+    more = replace(GAIN, figures=(replace(ERROR, value=-16.25),))
     drawn = replace(GAIN, order_p=0.4, p=0.4, p_adjusted=0.8)
     none = replace(
         GAIN,
         method="subset",
-        figures=(replace(ERROR, difference=replace(CHANGE, p=0.6)),),
+        figures=(replace(ERROR, p=0.6),),
         p=0.6,
         p_adjusted=0.8,
     )
     dimensions = tuple(
-        AlignedDimension(name, ("j",), LearntAlignment(0.9, 0.8, methods, 3, 60, 20, None))
+        LearntAlignment(0.9, 0.8, methods, 3, 60, 20, None, name)
         for name, methods in {
             "composite": (GAIN,), "a": (less, none), "b": (more, none), "c": (drawn, none),
         }.items()
@@ -112,7 +109,7 @@ def test_what_was_not_learnt_has_its_reason() -> None:
         "% interval 0.10, 20 prompts)."
     ]
     learnt = LearntAlignment(nan, nan, (), 1, 60, 20, Reason.FEW_PEOPLE)
-    of = tuple(AlignedDimension(name, ("j",), learnt) for name in ("x", "y"))
+    of = tuple(replace(learnt, dimension=name) for name in ("x", "y"))
     assert align_conclusion(Alignment(PANEL, of)) == [
         "Nothing is learnt from people on x and y: fewer than two people."
     ]

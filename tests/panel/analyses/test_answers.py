@@ -114,7 +114,7 @@ def test_people_lead_where_the_panel_is_biased(runs: dict[str, Answered]) -> Non
     said = sentences(run, people)
     calibrated = RunWithPeople.of(run, people).calibrated
     assert calibrated is not None
-    weights = [each.mean.tuning for each in calibrated.systems if each.dimension == "composite"]
+    weights = [each.tuning for each in calibrated.systems if each.dimension == "composite"]
     assert said["best"].startswith(
         "Corrected by 4 people's ratings of 72 responses (weight of the panel λ "
         f"{min(weights):.2f} to {max(weights):.2f}; 0 is people alone): ash is signif"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import nan
+from typing import Any
 
 import pytest
 
@@ -12,8 +13,6 @@ from persona_panel.results.conclusions.wording import ONE_PERSON
 from persona_panel.statistics import (
     Calibration,
     CorrectedMean,
-    CorrectedPair,
-    CorrectedSystem,
     Difference,
     Estimate,
     Reason,
@@ -23,21 +22,24 @@ PEOPLE = Estimate(5.0, 4.0, 6.0, over="prompts", n=15)
 CORRECTED = Estimate(5.2, 4.7, 5.7, over="prompts", n=15, p=0.0)
 MEAN = CorrectedMean(
     panel=7.0, human_only=PEOPLE, corrected=CORRECTED, tuning=0.6, n_items=60, n_human=15,
-    n_prompts=60, to_halve=50, width_ratio=0.5,
+    to_halve=50, width_ratio=0.5,
 )  # fmt: skip
 
 
-def pair(a: str, b: str, difference: float, p: float) -> CorrectedPair:
+def pair(a: str, b: str, difference: float, p: float) -> CorrectedMean:
     low, high = difference - 0.5, difference + 0.5
     found = Difference(difference, low, high, p=p, p_adjusted=p, a=a, b=b)
-    return CorrectedPair("all", replace(MEAN, corrected=found))
+    return replace(MEAN, corrected=found)
 
 
-def systems_of(**means: float) -> tuple[CorrectedSystem, ...]:
+def system(name: str, dimension: str = "all", **fields: Any) -> CorrectedMean:
+    return replace(MEAN, system=name, dimension=dimension, **fields)
+
+
+def systems_of(**means: float) -> tuple[CorrectedMean, ...]:
     """Systems with these corrected means on their one dimension."""
     return tuple(
-        CorrectedSystem(name, "all", replace(MEAN, corrected=replace(CORRECTED, value=mean)))
-        for name, mean in means.items()
+        system(name, corrected=replace(CORRECTED, value=mean)) for name, mean in means.items()
     )
 
 
@@ -85,7 +87,7 @@ def test_first_place_may_be_open() -> None:
 def test_one_person_is_not_people() -> None:
     """Who is ahead by one person's ratings ends with that caution, as in `people correlate`; two
     are people."""
-    systems = tuple(CorrectedSystem(name, "all", MEAN) for name in "ab")
+    systems = tuple(system(name) for name in "ab")
     found = Calibration(systems, (pair("a", "b", 0.9, 0.01),), n_people=1)
     assert calibrate_conclusion(found)[-1] == ONE_PERSON
     assert ONE_PERSON not in calibrate_conclusion(replace(found, n_people=2))
@@ -94,7 +96,7 @@ def test_one_person_is_not_people() -> None:
 def test_many_differences_on_several_dimensions_are_counted() -> None:
     """Without a composite the significant differences of all dimensions are listed; of more than
     four the others are counted, one as one."""
-    systems = tuple(CorrectedSystem(name, on, MEAN) for on in ("depth", "style") for name in "ab")
+    systems = tuple(system(name, on) for on in ("depth", "style") for name in "ab")
     pairs = tuple(
         replace(pair("a", other, 1.0, 0.01), dimension=on)
         for on in ("depth", "style")
@@ -118,7 +120,7 @@ def test_what_the_correction_gains(ratio: float, expected: str) -> None:
     """The width of the corrected interval is given in people's own; where it is no narrower, that
     is said."""
     found = replace(MEAN, width_ratio=ratio)
-    said = calibrate_conclusion(Calibration((CorrectedSystem("all", "all", found),), ()))
+    said = calibrate_conclusion(Calibration((replace(found, system="all"),), ()))
     assert said[0].endswith(expected)
 
 
@@ -126,16 +128,16 @@ def test_what_halves_the_widest_interval() -> None:
     """The number is that of the system with the widest interval; where rating more of what the
     panel scored is not enough, that it takes more prompts."""
     wide = replace(MEAN, corrected=Estimate(5.2, 4.0, 6.4), to_halve=58)
-    systems = (CorrectedSystem("a", "depth", MEAN), CorrectedSystem("b", "depth", wide))
+    systems = (system("a", "depth"), replace(wide, system="b", dimension="depth"))
     assert calibrate_conclusion(Calibration(systems, ()))[-1] == (
         "About 58 items rated by people (now 15) would halve the widest interval, of b on depth, "
         "if the panel correlates with people as here."
     )
-    whole = CorrectedSystem("a", "composite", MEAN)
+    whole = system("a", "composite")
     assert calibrate_conclusion(Calibration((whole, *systems), ()))[-1].startswith(
         "About 50 items rated by people (now 15) would halve the interval"
     )
-    none = (CorrectedSystem("a", "all", replace(MEAN, to_halve=None)),)
+    none = (system("a", to_halve=None),)
     assert calibrate_conclusion(Calibration(none, ()))[-1] == (
         "To halve the interval more ratings by people of what the panel scored (60 items, 15 "
         "rated) are not enough: it takes more prompts."
@@ -145,7 +147,7 @@ def test_what_halves_the_widest_interval() -> None:
 def test_a_reason_without_a_correction() -> None:
     """Systems without a correction are named with the reason, and nothing else is concluded."""
     few = replace(MEAN, corrected=Estimate(nan, reason=Reason.NO_SPREAD))
-    systems = tuple(CorrectedSystem(name, "all", few) for name in "ab")
+    systems = tuple(replace(few, system=name) for name in "ab")
     assert calibrate_conclusion(Calibration(systems, ())) == [
         f"No correction of a and b: {Reason.NO_SPREAD}."
     ]
@@ -154,7 +156,7 @@ def test_a_reason_without_a_correction() -> None:
 def test_people_who_rated_everything_leave_nothing_to_correct() -> None:
     """The means are people's own, and no widths are compared: there is one kind of interval."""
     every = replace(MEAN, tuning=0.0, n_human=60, to_halve=None)
-    systems = tuple(CorrectedSystem(name, "all", every) for name in "ab")
+    systems = tuple(replace(every, system=name) for name in "ab")
     found = Calibration(systems, (pair("a", "b", 0.9, 0.01),), n_people=3)
     assert calibrate_conclusion(found) == [
         "Which system is best? By the ratings of 3 people: a is significantly ahead: 0.90 points "
@@ -169,11 +171,11 @@ def test_people_who_rated_everything_leave_nothing_to_correct() -> None:
 def test_notes_are_said_once_of_all_that_have_them() -> None:
     """Of one of two systems with its name, of both without; of differences, too."""
     noted = replace(MEAN, notes=(Reason.FEW_EXCEPTIONS,))
-    one, other = CorrectedSystem("a", "all", noted), CorrectedSystem("b", "all", MEAN)
+    one, other = replace(noted, system="a"), system("b")
     pairs = (pair("a", "b", 1.0, 0.01),)
     *_, said = calibrate_conclusion(Calibration((one, other), pairs))
     assert said == (f"Note of a: {Reason.FEW_EXCEPTIONS}. So they are for differences from these.")
-    *_, said = calibrate_conclusion(Calibration((one, replace(other, mean=noted)), ()))
+    *_, said = calibrate_conclusion(Calibration((one, replace(noted, system="b")), ()))
     assert said == f"Note: {Reason.FEW_EXCEPTIONS}."
 
 
@@ -181,13 +183,10 @@ def test_systems_stand_best_first() -> None:
     """By their corrected means on each dimension, those without one last; where there is a
     composite, by that one on all dimensions."""
 
-    def of(dimension: str, **means: float) -> list[CorrectedSystem]:
-        return [
-            CorrectedSystem(name, dimension, replace(MEAN, corrected=Estimate(mean)))
-            for name, mean in means.items()
-        ]
+    def of(dimension: str, **means: float) -> list[CorrectedMean]:
+        return [system(name, dimension, corrected=Estimate(mean)) for name, mean in means.items()]
 
-    def order(systems: list[CorrectedSystem]) -> str:
+    def order(systems: list[CorrectedMean]) -> str:
         return " ".join(f"{one.dimension}:{one.system}" for one in best_first(systems))
 
     two = [*of("x", a=1, b=3, c=float("nan")), *of("y", a=5, b=4, c=6)]
