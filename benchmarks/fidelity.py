@@ -41,7 +41,7 @@ from persona_panel.statistics.group_differences import (
     difference_by_model,
     group_difference,
 )
-from persona_panel.statistics.group_fidelity import VERDICTS, ContrastName, fidelity_contrast
+from persona_panel.statistics.group_fidelity import VERDICTS, fidelity_contrast
 
 SIMULATIONS = 1000
 BOOTSTRAPS = 200
@@ -245,7 +245,7 @@ def verdicts(cell: Judged, simulations: int) -> Counter[str]:
         for _ in range(cell.contrasts):
             people = drawn(DESIGNS[cell.design], SPREADS["mild raters"], cell.scale, rng)
             theirs, panel = panel_difference(cell, people, rng)
-            row = fidelity_contrast(ContrastName("a-b"), theirs, panel, n_tests=cell.contrasts)
+            row = fidelity_contrast("a-b", theirs, panel, n_tests=cell.contrasts)
             given.add(row.verdict)
         found.update(given)
     return found

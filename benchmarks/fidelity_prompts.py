@@ -22,7 +22,7 @@ import numpy as np
 from benchmarks.fidelity import ALLOWED, LEVEL, SIMULATIONS, WRONG
 from benchmarks.harness import simulated_cells, simulation_parser
 from persona_panel.statistics.group_differences import difference_by_model, group_difference
-from persona_panel.statistics.group_fidelity import VERDICTS, ContrastName, fidelity_contrast
+from persona_panel.statistics.group_fidelity import VERDICTS, fidelity_contrast
 
 TOPICS = {
     "5 x 30": [30] * 5,
@@ -70,7 +70,7 @@ def prompts(topics: str, simulations: int) -> Counter[str]:
                 )
                 for ratio, model in zip(("1", "2") if mean else ("none",), models, strict=True):
                     panel = difference_by_model(model[:, None], theirs.signs, prompts=labels)
-                    row = fidelity_contrast(ContrastName("a-b"), theirs, panel)
+                    row = fidelity_contrast("a-b", theirs, panel)
                     found[f"{over}: false of ratio {ratio}"] += row.verdict in FALSE[ratio]
     return found
 

@@ -156,7 +156,7 @@ def authors(trials: int) -> None:
     for n_texts in ((1, 1), (1, 4), (2, 3)):
         for effect, sd in ((0.0, 0.0), (0.0, 1.0), (1.2, 0.5)):
             large = author_scores(np.random.default_rng(0), 4_000, n_texts, effect, sd)
-            truth = [one.share.value for one in author_shares_of(large, n_texts)]
+            truth = [one.value for one in author_shares_of(large, n_texts)]
             for n_prompts in PROMPTS[1:]:
                 rng = np.random.default_rng(n_prompts)
                 covered, claimed = np.zeros(len(truth)), 0
@@ -164,10 +164,10 @@ def authors(trials: int) -> None:
                     scores = author_scores(rng, n_prompts, n_texts, effect, sd)
                     found = author_shares_of(scores, n_texts)
                     covered += [
-                        one.share.reason is not None or one.share.low <= value <= one.share.high
+                        one.reason is not None or one.low <= value <= one.high
                         for one, value in zip(found, truth, strict=True)
                     ]
-                    claimed += any(one.share.shown for one in found)
+                    claimed += any(one.shown for one in found)
                 told = " ".join(f"{one:.3f}" for one in covered / trials)
                 print(
                     f"{n_texts}, effect {effect}, sd {sd}, {n_prompts} prompts: covered {told}; "

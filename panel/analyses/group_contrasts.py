@@ -45,11 +45,7 @@ from persona_panel.statistics.group_differences import (
     group_difference,
     split_half,
 )
-from persona_panel.statistics.group_fidelity import (
-    ContrastName,
-    FidelityContrast,
-    fidelity_contrast,
-)
+from persona_panel.statistics.group_fidelity import FidelityContrast, fidelity_contrast
 
 _RATERS_NAMED = 8
 """How many raters or personas a note or a fault has by name."""
@@ -292,16 +288,15 @@ class _Sides:
             lacking = np.isnan(row_means(people[0]) - row_means(people[1]))
             signs = np.where(lacking | (panel.signs == 0), 0, signs)
             panel, sample = self._panel(ours, self.personas[a], self.personas[b], signs)
-        reliability = split_half(*(side[signs != 0] for side in people))
-        name = ContrastName(
-            self.groups.name_of(group_contrast), group_contrast.stratum, dimension, control
-        )
         return fidelity_contrast(
-            name,
+            self.groups.name_of(group_contrast),
             group_difference(*people, signs, prompts=prompts),
             panel,
+            stratum=group_contrast.stratum,
+            dimension=dimension,
+            control=control,
             panel_sample=sample,
-            split_half=reliability,
+            split_half=split_half(*(side[signs != 0] for side in people)),
             n_tests=n_tests,
         )
 

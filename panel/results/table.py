@@ -242,8 +242,8 @@ def one_line(head: str) -> str:
     return " ".join(head.split())
 
 
-def row_of(record: object, columns: Sequence[Column], **values: Any) -> dict[str, Any]:
-    """Return a row: these values, and of the other columns the attributes of what was record.
+def row_of(record: object, columns: Sequence[Key | Column], **values: Any) -> dict[str, Any]:
+    """Return a row: these values, and of the other keys and columns the record's attributes.
 
     >>> row_of(Estimate(1.0, n=3), (Column("value", "number"), Column("n", "whole")), n=4)
     {'n': 4, 'value': 1.0}

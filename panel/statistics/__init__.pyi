@@ -123,7 +123,6 @@ from persona_panel.statistics.group_differences import (
 )
 from persona_panel.statistics.group_differences import group_difference as group_difference
 from persona_panel.statistics.group_differences import split_half as split_half
-from persona_panel.statistics.group_fidelity import ContrastName as ContrastName
 from persona_panel.statistics.group_fidelity import FidelityContrast as FidelityContrast
 from persona_panel.statistics.group_fidelity import fidelity_contrast as fidelity_contrast
 from persona_panel.statistics.group_fidelity import ratio_interval as ratio_interval

@@ -244,14 +244,16 @@ def _of_method(
     losses = np.square(sides - people), np.abs(sides - people)
     squared, absolute = ([means_by(side, codes) for side in loss] for loss in losses)
     n_prompts = len(squared[0])
-    error = _held_out("rmse", *map(_root_mean, squared), n_prompts, items.n_folds)
+    error = _held_out("rmse", [*map(_root_mean, squared)], n_prompts, items.n_folds)
+    means = [*map(resampled_mean, absolute)]
+    mean_error = _held_out("mae", means, n_prompts, items.n_folds)
     order, order_p = _order(sides, people, codes, items.n_folds)
     p = error.p
     if error.value < 0:
         p = max(p, order_p) if order.after > 0 else 1.0
     return MethodAlignment(
         method,
-        (error, _held_out("mae", *map(resampled_mean, absolute), n_prompts, items.n_folds), order),
+        (error, mean_error, order),
         order_p,
         # Without a p-value nothing is shown.
         1.0 if isnan(p) else p,
@@ -276,8 +278,8 @@ def _order(
         clusters = prompts.tolist()
         own = jackknife(after.resampled, len(people), clusters, kind="difference")
         p = _p(after.value, own.standard_error, own.degrees_of_freedom)
-        functions = before.resampled, after.resampled
-        order = _held_out("tau_b", *functions, len(of_prompts), n_folds, clusters)
+        sides_of = before.resampled, after.resampled
+        order = _held_out("tau_b", sides_of, len(of_prompts), n_folds, clusters)
         moved = after.value - before.value
         return replace(order, value=moved, before=before.value, after=after.value), p
     both = np.vstack([sides, people]).T
@@ -291,26 +293,24 @@ def _order(
     p = 2.0 ** (1 - n) if aligned.any() else 1.0
     if np.ptp(aligned) > _SAME:
         p = _p(float(aligned.mean()), float(aligned.std(ddof=1)) / sqrt(n), n - 1.0)
-    return _held_out("tau_b", *map(resampled_mean, by_prompt.T), n, n_folds), p
+    return _held_out("tau_b", [*map(resampled_mean, by_prompt.T)], n, n_folds), p
 
 
 def _held_out(
     name: FigureName,
-    before: Resampled,
-    after: Resampled,
+    sides: Sequence[Resampled],
     n: int,
     n_folds: int,
     clusters: Labels | None = None,
 ) -> HeldOutFigure:
-    """Return a figure from two functions of the weights of `n` prompts, or of items in these."""
+    """Return a figure before and after, functions of weights of n prompts or of items in these."""
     n_items = n if clusters is None else len(clusters)
-    interval = jackknife(difference_of(after, before), n_items, clusters, kind="difference")
-    values = [value_of(side, n_items) for side in (before, after)]
-    moved = values[1] - values[0]
+    interval = jackknife(difference_of(*sides[::-1]), n_items, clusters, kind="difference")
+    before, after = (value_of(side, n_items) for side in sides)
+    moved = after - before
     figure = HeldOutFigure(
-        moved, over="prompts", n=n, a="aligned", b="panel", figure=name, before=values[0],
-        after=values[1],
-    )  # fmt: skip
+        moved, over="prompts", n=n, a="aligned", b="panel", figure=name, before=before, after=after
+    )
     error = interval.standard_error * sqrt(1 + n_folds / (n_folds - 1))
     df = interval.degrees_of_freedom
     if not error > _SAME:
@@ -378,7 +378,7 @@ def align(
     judges = ours.panel_columns
     parts = [(name, ours, theirs) for name in dimensions]
     if (whole := on_composite(panel, humans)) is not None:
-        parts.insert(0, (COMPOSITE, *whole))
+        parts.insert(0, (COMPOSITE, whole[0], whole[1]))
     aligned = []
     for name, own, others in parts:
         people = others.scores[:, :, others.dimensions.index(name)]

@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf, nan
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +24,7 @@ from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
+    Mask,
     Random,
     as_ratings,
     count_raters,
@@ -36,7 +38,7 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.estimate import OVER, Difference
 from persona_panel.statistics.core.jackknife import jackknife_variance, standard_errors
 from persona_panel.statistics.core.means import reach_of
-from persona_panel.statistics.core.ranking import SampledMean, mean_and_levels
+from persona_panel.statistics.core.ranking import mean_and_levels
 from persona_panel.statistics.core.significance import holm_adjusted
 
 ALL_SYSTEMS = "all"
@@ -58,7 +60,8 @@ class PairedResponses:
 class GroupDifference(Difference):
     """The difference a − b of two groups of judges, over the prompts that both rated, in points; of
     an interaction, that on the system less that on the mean of the others in the prompt. It is on a
-    `dimension` and a `system`; `composite` and `all` for the whole."""
+    `dimension` and a `system`; `composite` and `all` for the whole. Of strata of texts or
+    dimensions it is `a` less the mean of the others, and `b` and `dimension` are empty."""
 
     dimension: str = ""
     system: str = ""
@@ -112,21 +115,26 @@ def group_differences(
     n = len(systems)
     names, system = encode_labels(systems, n)
     prompt_names, prompt = encode_labels(prompts, n)
-    place = _Places(prompt, system, len(prompt_names), len(names))
+
+    def table(values: Array) -> Array:
+        """Return means of values `(responses, …)` by prompt and system."""
+        means = means_by(values, prompt * len(names) + system, len(prompt_names) * len(names))
+        return means.reshape(len(prompt_names), len(names), *values.shape[1:])
+
     each: list[int | None] = [*range(len(names))] if len(names) > 1 else []
-    wanted = each if interaction else [None, *each]
     differences = []
     for dimension, pair in pairs:
-        table = place.table(pair.difference)
-        moved = [place.table(levels) for levels in pair.moved] if random != "prompts" else None
-        there = (~np.isnan(table)).astype(np.float64)
-        for column in wanted:
-            mean = _weighted(table, moved, _prompt_weights(there, column, interaction))
-            label = ALL_SYSTEMS if column is None else str(names[column])
+        whole = table(pair.difference)
+        moved = [np.nan_to_num(table(of)) for of in pair.moved] if random != "prompts" else None
+        for column in each if interaction else [None, *each]:
+            weights = _prompt_weights((~np.isnan(whole)).astype(float), column, interaction)
+            scores = np.sum(weights * np.nan_to_num(whole), axis=1)
+            known = np.nan_to_num(weights)[:, :, None]
+            levels = None if moved is None else [np.sum(known * of, axis=1) for of in moved]
             differences.append(
-                mean.as_a(
+                mean_and_levels(scores, levels).as_a(
                     GroupDifference, over=OVER[random], a=pair.a, b=pair.b, dimension=dimension,
-                    system=label,
+                    system=ALL_SYSTEMS if column is None else str(names[column]),
                 )
             )  # fmt: skip
     return holm_adjusted(differences)
@@ -136,22 +144,6 @@ def _share(parts: Array, mean: Array) -> Array:
     """Return how far each part `(responses, parts)` moves the mean over parts with a value."""
     counts = (~np.isnan(parts)).sum(axis=1, keepdims=True)
     return np.nan_to_num(divide(parts - mean[:, None], counts))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Places:
-    """The cells of responses in a table of prompts and systems."""
-
-    prompt: IntArray
-    system: IntArray
-    n_prompts: int
-    n_systems: int
-
-    def table(self, values: Array) -> Array:
-        """Average values `(responses, …)` in a table `(prompts, systems, …)`."""
-        codes = self.prompt * self.n_systems + self.system
-        means = means_by(values, codes, self.n_prompts * self.n_systems)
-        return means.reshape(self.n_prompts, self.n_systems, *values.shape[1:])
 
 
 def _prompt_weights(there: Array, system: int | None, interaction: bool) -> Array:
@@ -164,16 +156,6 @@ def _prompt_weights(there: Array, system: int | None, interaction: bool) -> Arra
     return weights - divide(others, others.sum(axis=1, keepdims=True))
 
 
-def _weighted(table: Array, moved: Sequence[Array] | None, weights: Array) -> SampledMean:
-    scores = np.sum(weights * np.nan_to_num(table), axis=1)
-    if moved is None:
-        return mean_and_levels(scores)
-    known = np.nan_to_num(weights)[:, :, None]
-    return mean_and_levels(
-        scores, [np.sum(known * np.nan_to_num(levels), axis=1) for levels in moved]
-    )
-
-
 LEAST_RATERS = 5
 """Fewer people of a group are no sample of it: an interval over them does not cover."""
 LEAST_ITEMS = 10
@@ -182,18 +164,13 @@ LEAST_PROMPTS = 5
 """Fewer prompts of a stratum are no sample of it."""
 
 
-@dataclass(frozen=True, slots=True)
-class VariancePart:
+class VariancePart(NamedTuple):
     """The variance of a mean over one sample (items, prompts, the raters of a group, models), with
     its degrees of freedom, and what of it that of the items or prompts holds, too."""
 
     variance: float
     df: float
     shared: float = 0.0
-
-    def times(self, factor: float) -> VariancePart:
-        """Return the variance of so many times the mean."""
-        return VariancePart(self.variance * factor**2, self.df, self.shared * factor**2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -226,7 +203,7 @@ class PairedGroupDifference:
     @property
     def n_prompts(self) -> int:
         """Return the number of prompts of these items; 0 where prompts are not known."""
-        return 0 if self.prompts is None else len(set(self.prompts[self.signs != 0].tolist()))
+        return 0 if self.prompts is None else len(np.unique(self.prompts[self.signs != 0]))
 
     @property
     def over_prompts(self) -> bool:
@@ -241,24 +218,30 @@ class PairedGroupDifference:
             return np.arange(len(self.by_item))
         return self.prompts
 
+    def strata(self) -> list[tuple[int, Mask]]:
+        """Return the sign and the items of each stratum that has any."""
+        return [(sign, of) for sign in (-1, 1) if (of := self.signs == sign).any()]
+
     def prompts_of_strata(self) -> list[int]:
         """Return how many prompts each stratum has, where they are known."""
-        if self.prompts is None:
-            return []
-        return [
-            len(set(self.prompts[self.signs == sign].tolist()))
-            for sign in sorted(set(self.signs[self.signs != 0].tolist()))
-        ]
+        prompts = self.prompts
+        return [] if prompts is None else [len(np.unique(prompts[of])) for _, of in self.strata()]
 
     def interval(self, confidence: float = 0.95) -> tuple[float, float]:
         """Return the interval's ends; NaN where items, prompts or raters are too few for one."""
         return ends_over(self.value, [sampled_part(self.by_item, self), *self.raters], confidence)
 
 
-def ends_over(value: float, parts: list[VariancePart], confidence: float) -> tuple[float, float]:
+def ends_over(
+    value: float, parts: Sequence[VariancePart], confidence: float
+) -> tuple[float, float]:
+    """Return the interval over crossed samples, at least as wide as over the first alone; NaN where
+    one has no degrees of freedom."""
     if any(not part.df > 0 for part in parts):
         return nan, nan
-    reach = reach_over(parts, confidence)
+    variances, dfs, shared = zip(*parts, strict=True)
+    errors = standard_errors(variances, dfs, [(both, inf) for both in shared[1:]])
+    reach = reach_of(errors, confidence)
     return value - reach, value + reach
 
 
@@ -283,17 +266,11 @@ def group_difference(
     >>> result.value, result.by_item.tolist()
     (0.25, [-0.5, 1.0])
     """
-    ours, theirs = as_ratings(a), as_ratings(b)
-    if len(ours) != len(theirs):
-        raise ValueError(f"{len(ours)} items cannot be paired with {len(theirs)}")
-    by_item = row_means(ours) - row_means(theirs)
-    difference = _over_items(by_item, signs, prompts, (ours, theirs))
-    if not sampled or not difference.signs.any():
-        return difference
-    away = [_distances(side, (ours, theirs)) for side in (ours, theirs)]
-    return replace(
-        difference, raters=tuple(_rater_part(side, difference, LEAST_RATERS) for side in away)
-    )
+    sides = as_ratings(a), as_ratings(b)
+    if len(sides[0]) != len(sides[1]):
+        raise ValueError(f"{len(sides[0])} items cannot be paired with {len(sides[1])}")
+    by_item = row_means(sides[0]) - row_means(sides[1])
+    return _paired(by_item, signs, prompts, sides, sides if sampled else (), LEAST_RATERS)
 
 
 def difference_by_model(
@@ -306,53 +283,38 @@ def difference_by_model(
     >>> difference_by_model([[1.0, 2.0], [0.0, 1.0]]).value
     1.0
     """
-    ratings = as_ratings(differences)
-    difference = _over_items(row_means(ratings), signs, prompts, (ratings, ratings))
-    if difference.n_raters[0] < 2:
-        return difference
-    return replace(
-        difference, raters=(_rater_part(_distances(ratings, (ratings,)), difference, 2),)
-    )
+    models = as_ratings(differences)
+    difference = _paired(row_means(models), signs, prompts, (models, models), (models,), 2)
+    return difference if difference.n_raters[0] > 1 else replace(difference, raters=())
 
 
 def sampled_part(by_item: Array, of: PairedGroupDifference) -> VariancePart:
     """Return the jackknife's variance of the mean of `by_item` over prompts, or over items; no
     degrees of freedom with too few."""
-    signs = sorted(set(of.signs[of.signs != 0].tolist()))
-    few = any(np.count_nonzero(of.signs == sign) < LEAST_ITEMS for sign in signs)
+    strata = of.strata()
+    few = any(np.count_nonzero(kept) < LEAST_ITEMS for _, kept in strata)
     if few or (of.over_prompts and min(of.prompts_of_strata()) < LEAST_PROMPTS):
         return VariancePart(nan, 0.0)
     there, places = np.unique(of.clusters, return_inverse=True)
     left_out, counted = np.zeros(len(there)), np.zeros(len(there))
-    for sign in signs:
-        kept = of.signs == sign
+    for sign, kept in strata:
         sums = np.bincount(places[kept], by_item[kept], len(there))
         sizes = np.bincount(places[kept], minlength=len(there))
         left_out += sign * (sums.sum() - sums) / (sizes.sum() - sizes)
         counted += sizes / sizes.sum()
-    left_out = left_out[counted > 0]
     df = max(float(effective_number(counted)) - 1, 1.0)
-    return VariancePart(jackknife_variance(left_out), df)
+    return VariancePart(jackknife_variance(left_out[counted > 0]), df)
 
 
-def reach_over(parts: list[VariancePart], confidence: float) -> float:
-    """Return how far an interval over crossed samples reaches to either side of a mean; at least as
-    far as over the first sample alone."""
-    errors = standard_errors(
-        [part.variance for part in parts],
-        [part.df for part in parts],
-        [(part.shared, inf) for part in parts[1:]],
-    )
-    return reach_of(errors, confidence)
-
-
-def _over_items(
+def _paired(
     by_item: Array,
     signs: ArrayLike | None,
     prompts: Labels | None,
     sides: tuple[Array, Array],
+    sampled: tuple[Array, ...],
+    least: int,
 ) -> PairedGroupDifference:
-    """Return the difference by items, raters fixed; nothing counts if a stratum has no item."""
+    """Return the difference; nothing counts if a stratum has no item."""
     wanted = np.ones(len(by_item)) if signs is None else np.asarray(signs, dtype=np.float64)
     if wanted.shape != by_item.shape:
         raise ValueError(f"{len(wanted)} signs for {len(by_item)} items")
@@ -363,7 +325,14 @@ def _over_items(
     value = float(np.nansum(_weights(kept) * by_item)) if kept.any() else nan
     n_a, n_b = (count_raters(side[kept != 0]) for side in sides)
     codes = None if prompts is None else encode_labels(prompts, len(by_item))[1]
-    return PairedGroupDifference(value, by_item, kept, (), (n_a, n_b), codes)
+    difference = PairedGroupDifference(value, by_item, kept, (), (n_a, n_b), codes)
+    if not sampled or not kept.any():
+        return difference
+    every = np.concatenate(sampled, axis=1)
+    m = (~np.isnan(every)).sum(axis=1).astype(np.float64)
+    factor, mean = np.sqrt(np.nan_to_num(divide(m, m - 1)))[:, None], row_means(every)[:, None]
+    parts = (_rater_part((side - mean) * factor, difference, least) for side in sampled)
+    return replace(difference, raters=tuple(parts))
 
 
 def _weights(kept: IntArray) -> Array:
@@ -374,23 +343,15 @@ def _weights(kept: IntArray) -> Array:
     return weights
 
 
-def _distances(ratings: Array, of_items: tuple[Array, ...]) -> Array:
-    every = np.concatenate(of_items, axis=1)
-    m = (~np.isnan(every)).sum(axis=1).astype(np.float64)
-    return (ratings - row_means(every)[:, None]) * np.sqrt(np.nan_to_num(divide(m, m - 1)))[:, None]
-
-
 def _rater_part(away: Array, of: PairedGroupDifference, least: int) -> VariancePart:
     kept = of.signs
     there, weights = ~np.isnan(away) & (kept != 0)[:, None], _weights(kept)
     share = np.where(there, divide(weights[:, None] * there, there.sum(axis=1, keepdims=True)), 0.0)
     cells = np.zeros(away.shape)
-    for sign in (1, -1):
-        rows = kept == sign
-        if rows.any():
-            own, distances = share[rows], np.where(there[rows], away[rows], 0.0)
-            mean = float((own * distances).sum() / own.sum())
-            cells[rows] = own * (distances - mean)
+    for _, rows in of.strata():
+        own, distances = share[rows], np.where(there[rows], away[rows], 0.0)
+        mean = float((own * distances).sum() / own.sum())
+        cells[rows] = own * (distances - mean)
     by_cluster = np.zeros((int(of.clusters.max(initial=-1)) + 1, away.shape[1]))
     np.add.at(by_cluster, of.clusters, cells)
     counted = np.abs(share).sum(axis=0)

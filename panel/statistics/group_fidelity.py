@@ -12,25 +12,28 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from persona_panel.statistics.core.display import ends
-from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.display import ALL, ends
+from persona_panel.statistics.core.estimate import Difference, Estimate, EstimateT
 from persona_panel.statistics.group_differences import (
     LEAST_PROMPTS,
     PairedGroupDifference,
     VariancePart,
     ends_over,
-    reach_over,
     sampled_part,
 )
 
 
-def difference_parts(
-    panel: PairedGroupDifference, people: PairedGroupDifference, ratio: float
-) -> list[VariancePart]:
-    """Return the variance that items (or prompts) and raters add to panel − ratio × people."""
-    by_item = panel.by_item - ratio * people.by_item
-    parts = [part.times(ratio) for part in people.raters]
-    return [sampled_part(by_item, people), *panel.raters, *parts]
+def _apart(
+    panel: PairedGroupDifference, people: PairedGroupDifference, ratio: float, confidence: float
+) -> tuple[float, float]:
+    """Return the interval of panel − ratio × people, over items (or prompts) and raters."""
+    parts = [
+        VariancePart(part.variance * ratio**2, part.df, part.shared * ratio**2)
+        for part in people.raters
+    ]
+    sampled = sampled_part(panel.by_item - ratio * people.by_item, people)
+    value = panel.value - ratio * people.value
+    return ends_over(value, [sampled, *panel.raters, *parts], confidence)
 
 
 _FARTHEST = 60
@@ -59,8 +62,9 @@ def ratio_interval(
     middle = panel.value / people.value
 
     def beyond(ratio: float) -> float:
-        away = abs(panel.value - ratio * people.value)
-        return away - reach_over(difference_parts(panel, people, ratio), confidence)
+        """Return how far from 0 the nearer end of the interval is, above 0 where that is out."""
+        low, high = _apart(panel, people, ratio, confidence)
+        return max(low, -high)
 
     return _end(beyond, middle, -1.0), _end(beyond, middle, 1.0)
 
@@ -107,16 +111,15 @@ def verdict_on(
     low, high = ratio
     if isnan(low) or isnan(high):
         return "not measurable", "the ratio has no interval"
-    if low > CARICATURE_ABOVE:
-        return "caricature", None
-    if low > 1:
-        return "exaggerated", None
-    if high < 0:
-        return "reversed", None
-    if high < FLATTENED_BELOW:
-        return "flattened", None
-    if low >= FLATTENED_BELOW and high <= CARICATURE_ABOVE:
-        return "as people", None
+    shown: dict[FidelityVerdict, bool] = {
+        "caricature": low > CARICATURE_ABOVE,
+        "exaggerated": low > 1,
+        "reversed": high < 0,
+        "flattened": high < FLATTENED_BELOW,
+        "as people": FLATTENED_BELOW <= low <= high <= CARICATURE_ABOVE,
+    }
+    if (verdict := next((name for name, is_shown in shown.items() if is_shown), None)) is not None:
+        return verdict, None
     why = f"the ratio's interval{widened} is too wide: {ends(low, high)}"
     return "not measurable", why
 
@@ -168,21 +171,14 @@ class FidelityContrast:
     n_tests: int
 
 
-@dataclass(frozen=True, slots=True)
-class ContrastName:
-    """The name of a contrast; the fields are those of `FidelityContrast`."""
-
-    contrast: str
-    stratum: str = "all"
-    dimension: str = "all"
-    control: bool = False
-
-
 def fidelity_contrast(
-    name: ContrastName,
+    contrast: str,
     people: PairedGroupDifference,
     panel: PairedGroupDifference | None,
     *,
+    stratum: str = ALL,
+    dimension: str = ALL,
+    control: bool = False,
     panel_sample: str | None = None,
     split_half: float = nan,
     n_tests: int = 1,
@@ -190,6 +186,7 @@ def fidelity_contrast(
     """Return a contrast from the differences of people and personas on the same items.
 
     Args:
+        contrast, stratum, dimension, control: see `FidelityContrast`.
         panel: None where nobody stands for a group.
         panel_sample: what the panel's interval is over beside items or prompts: `models`, `raters`,
             or None.
@@ -199,7 +196,7 @@ def fidelity_contrast(
         ValueError: the two are of other items.
 
     >>> people = group_difference([[1.0, 2, 1, 2, 1]] * 12, [[4.0, 5, 4, 5, 4]] * 12)
-    >>> result = fidelity_contrast(ContrastName("left-right"), people, people)
+    >>> result = fidelity_contrast("left-right", people, people)
     >>> result.human.value, result.ratio.value, result.verdict
     (-3.0, 1.0, 'as people')
     """
@@ -208,11 +205,10 @@ def fidelity_contrast(
     own, ends, wide, apart, apart_wide = [(nan, nan)] * 5
     if panel is not None:
         value, own = panel.value, panel.interval(CONFIDENCE)
-        ratio = value / people.value if people.value else nan
+        ratio, difference = value / people.value if people.value else nan, value - people.value
         ends = ratio_interval(panel, people, CONFIDENCE)
         wide = ends if n_tests == 1 else ratio_interval(panel, people, widened)
-        difference, parts = value - people.value, difference_parts(panel, people, 1.0)
-        apart, apart_wide = (ends_over(difference, parts, each) for each in (CONFIDENCE, widened))
+        apart, apart_wide = (_apart(panel, people, 1.0, each) for each in (CONFIDENCE, widened))
     verdict, reason = verdict_on(people.interval(widened), wide, of=n_tests)
     if reason is not None and panel is None:
         reason = "no persona stands for one of its groups"
@@ -220,30 +216,29 @@ def fidelity_contrast(
         fewest = min(people.prompts_of_strata())
         if fewest < LEAST_PROMPTS:
             reason = f"fewer than {LEAST_PROMPTS} prompts have no interval: found {fewest}"
-    over = "prompts" if people.over_prompts else "items"
+    over, n = ("prompts", people.n_prompts) if people.over_prompts else ("items", people.n_items)
     people_over = f"{over} and raters"
-    panel_over = over if panel_sample is None else f"{over} and {panel_sample}"
-    n = people.n_prompts if people.over_prompts else people.n_items
 
-    def figure(value: float, ends: tuple[float, float], over: str) -> Difference:
+    def figure(
+        kind: type[EstimateT], value: float, ends: tuple[float, float], over: str = people_over
+    ) -> EstimateT:
         why = reason or _NO_INTERVAL if isnan(ends[0]) else None
-        return Difference(value, *ends, level=CONFIDENCE, over=over, n=n, reason=why)
+        return kind(value, *ends, level=CONFIDENCE, over=over, n=n, reason=why)
 
     return FidelityContrast(
-        contrast=name.contrast,
-        stratum=name.stratum,
-        dimension=name.dimension,
-        control=name.control,
-        human=figure(people.value, people.interval(CONFIDENCE), people_over),
-        panel=figure(value, own, panel_over),
-        ratio=Estimate(
-            ratio, *ends, level=CONFIDENCE, over=people_over, n=n,
-            reason=reason or _NO_INTERVAL if isnan(ends[0]) else None,
+        contrast=contrast,
+        stratum=stratum,
+        dimension=dimension,
+        control=control,
+        human=figure(Difference, people.value, people.interval(CONFIDENCE)),
+        panel=figure(
+            Difference, value, own, f"{over} and {panel_sample}" if panel_sample else over
         ),
+        ratio=figure(Estimate, ratio, ends),
         verdict=verdict,
         reason=reason,
-        difference=figure(difference, apart, people_over),
-        exceeds=name.control and (apart_wide[0] > 0 or apart_wide[1] < 0),
+        difference=figure(Difference, difference, apart),
+        exceeds=control and (apart_wide[0] > 0 or apart_wide[1] < 0),
         split_half=split_half,
         n_items=people.n_items,
         n_prompts=people.n_prompts,
@@ -251,4 +246,4 @@ def fidelity_contrast(
         n_raters_a=people.n_raters[0],
         n_raters_b=people.n_raters[1],
         n_tests=n_tests,
-    )  # fmt: skip
+    )

@@ -22,7 +22,6 @@ import scipy
 from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
-    IntArray,
     Labels,
     Mask,
     Reason,
@@ -58,14 +57,12 @@ class PersonaCells:
         n, n_judges, n_terms = ratings.shape
         names, persona = encode_labels(personas, n_judges)
         of_models, model = encode_labels(models, n_judges)
-        if len(of_models) > 1:
-            column = model
-        else:
-            seen = [0] * len(names)
-            column = np.zeros(n_judges, dtype=np.intp)
-            for judge, place in enumerate(persona):
-                column[judge] = seen[place]
-                seen[place] += 1
+        column = model
+        if len(of_models) == 1:
+            # The replicates of a persona, in their order.
+            column = np.array(
+                [np.sum(persona[:judge] == persona[judge]) for judge in range(n_judges)]
+            )
         shape = (n, len(names), int(column.max(initial=-1)) + 1, n_terms)
         # Judge by judge: of a large run, each further copy of all ratings is much memory.
         values, counts = np.zeros(shape), np.zeros(shape, dtype=np.uint16)
@@ -118,9 +115,7 @@ class Departure(Estimate):
 def severities(cells: PersonaCells, prompts: Labels) -> list[Departure]:
     """Return how lenient each persona is: its departure over all responses, on the mean of the
     terms."""
-    codes, n_prompts = _encoded(prompts, len(cells.values))
-    of_prompt = means_by(_whole_departures(cells), codes, n_prompts)[:, :, None]
-    return _tested(cells, ("",), of_prompt, of_prompt, None)
+    return _tested(cells, _departures(cells.whole)[..., None], ("",), prompts, severity=True)
 
 
 def departures_by_system(
@@ -129,14 +124,11 @@ def departures_by_system(
     """Return personas by systems, on the mean of the terms: how far a persona departs on a system
     from its departure on the others. Systems are in order of appearance; of one system nothing is
     beyond severity."""
-    n = len(cells.values)
-    codes, n_prompts = _encoded(prompts, n)
-    names, system = encode_labels(systems, n)
-    means = means_by(_whole_departures(cells), codes * len(names) + system, n_prompts * len(names))
-    # Of shape (prompts, personas, systems).
-    table = means.reshape(n_prompts, len(names), means.shape[1]).transpose(0, 2, 1)
+    names, system = encode_labels(systems, len(cells.values))
+    own = np.where(np.eye(len(names), dtype=bool)[system][:, None], 1.0, np.nan)
+    seen = _departures(cells.whole)[..., None] * own
     reason = Reason.FEW_SYSTEMS if len(names) < 2 else None
-    return _tested(cells, tuple(map(str, names)), table, _beyond(table), reason)
+    return _tested(cells, seen, tuple(map(str, names)), prompts, reason)
 
 
 def departures_by_dimension(
@@ -144,35 +136,34 @@ def departures_by_dimension(
 ) -> list[Departure]:
     """Return personas by dimensions, the terms of `cells`: how far a persona departs on a dimension
     from its departure on the others. Dimensions on different scales have departures and no test."""
-    codes, n_prompts = _encoded(prompts, len(cells.values))
-    table = means_by(mean_there(departures(cells.values), 2), codes, n_prompts)
     reason = Reason.FEW_DIMENSIONS if len(dimensions) < 2 else None
     if reason is None and not one_scale:
         reason = Reason.OTHER_SCALE
-    return _tested(cells, tuple(dimensions), table, _beyond(table), reason)
+    return _tested(cells, _departures(cells.values), dimensions, prompts, reason)
 
 
-def _encoded(prompts: Labels, n: int) -> tuple[IntArray, int]:
-    names, codes = encode_labels(prompts, n)
-    return codes, len(names)
-
-
-def _whole_departures(cells: PersonaCells) -> Array:
-    """Return departures `(responses, personas)`, on the mean of the terms."""
-    return mean_there(departures(cells.whole), 2)
-
-
-def _beyond(table: Array) -> Array:
-    counts = (~np.isnan(table)).sum(axis=2, keepdims=True)
-    return np.where(counts > 1, table - mean_there(table, 2, keepdims=True), np.nan)
+def _departures(values: Array) -> Array:
+    """Return the departures of each persona on each response, the mean over columns."""
+    return mean_there(departures(values), 2)
 
 
 def _tested(
-    cells: PersonaCells, on: Sequence[str], table: Array, beyond: Array, reason: Reason | None
+    cells: PersonaCells,
+    seen: Array,
+    on: Sequence[str],
+    prompts: Labels,
+    reason: Reason | None = None,
+    *,
+    severity: bool = False,
 ) -> list[Departure]:
-    """Test every cell of `beyond` `(prompts, personas, columns)` against 0."""
+    """Test departures `(responses, personas, on)` against 0, less those on the other columns."""
+    table = means_by(seen, encode_labels(prompts, len(seen))[1])
     if len(cells.personas) < 2:
         reason = Reason.FEW_PERSONAS
+    beyond = table
+    if not severity:
+        several = (~np.isnan(table)).sum(axis=2, keepdims=True) > 1
+        beyond = np.where(several, table - mean_there(table, 2, keepdims=True), np.nan)
     if reason is not None:
         beyond = np.full(table.shape, np.nan)
     means = mean_there(table, 0)
@@ -240,22 +231,17 @@ def contested_responses(cells: PersonaCells) -> list[ContestedResponse]:
     """Return every response: first those on which personas differ by more than noise, in each part
     the widest spread first, then in the order given."""
     n = len(cells.values)
-    reason = _why_not(cells)
-    if reason is None:
-        tables = _tables(without_severity(cells.values), n)
-        if not (tables.noise > ROUNDING).any():
-            reason = Reason.NOISE_ZERO
-    if reason is not None:
+    tables = _tables(cells, without_severity(cells.values))
+    if isinstance(tables, Reason):
         none = (nan,) * cells.values.shape[3]
         return [
-            ContestedResponse(nan, reason=reason, response=i, by_dimension=none) for i in range(n)
+            ContestedResponse(nan, reason=tables, response=i, by_dimension=none) for i in range(n)
         ]
     p_values = tables.p_values()
     adjusted = holm(p_values)
     components = tables.components
     spreads = np.sqrt(np.maximum(mean_there(components, 1), 0))
-    noise = mean_there(tables.mean_squares, 1)
-    shares = divide(spreads**2, spreads**2 + noise)
+    shares = divide(spreads**2, spreads**2 + mean_there(tables.mean_squares, 1))
     contested = [
         ContestedResponse(
             float(spreads[i]),
@@ -273,40 +259,33 @@ def contested_responses(cells: PersonaCells) -> list[ContestedResponse]:
 
 def response_departures(cells: PersonaCells) -> ResponseDepartures:
     """Return how far each persona departs from the panel on each response."""
-    seen = without_severity(cells.values)
-    by_dimension = mean_there(seen, 2)
+    by_dimension = mean_there(without_severity(cells.values), 2)
     whole = without_severity(cells.whole)
     apart = mean_there(whole, 2)
-    none = np.full(apart.shape, nan)
-    reason = _why_not(cells)
-    if reason is None:
-        tables = _tables(whole[..., None], len(whole))
-        if not (tables.noise > ROUNDING).any():
-            reason = Reason.NOISE_ZERO
-    if reason is not None:
-        return ResponseDepartures(apart, by_dimension, none, none, none, reason)
+    tables = _tables(cells, whole[..., None])
+    if isinstance(tables, Reason):
+        none = np.full(apart.shape, nan)
+        return ResponseDepartures(apart, by_dimension, none, none, none, tables)
     there = ~np.isnan(whole)
     # A persona's mean over its columns, less the mean of the personas of each.
     share = divide(1.0, there.sum(axis=2)) * (
         1 - divide(1.0, there.any(axis=2).sum(axis=1))[:, None]
     )
-    pooled = np.full(apart.shape, tables.noise[0]), float(tables.pooled_df[0])
-    own = np.broadcast_to(tables.mean_squares, apart.shape), tables.residual_df
     p = np.zeros(apart.shape)
-    for noise, df in (pooled, own):
+    for noise, df in ((tables.noise, tables.pooled_df), (tables.mean_squares, tables.residual_df)):
         error = np.sqrt(noise * share)
-        t = divide(np.abs(apart), error)
         at_zero = np.where(np.abs(apart) > ROUNDING, 0.0, 1.0)
-        of_noise = np.where(error > 0, 2 * scipy.special.stdtr(df, -t), at_zero)
-        p = np.maximum(p, of_noise)
+        of_noise = 2 * scipy.special.stdtr(df, -divide(np.abs(apart), error))
+        p = np.maximum(p, np.where(error > 0, of_noise, at_zero))
     signs = np.where(there, np.sign(np.where(np.abs(whole) > ROUNDING, whole, 0)), np.nan)
     one_side = (np.nanmin(np.where(there, signs, 1), axis=2) == 1) | (
         np.nanmax(np.where(there, signs, -1), axis=2) == -1
     )
     p = np.where(np.isnan(apart), nan, np.where(one_side & (there.sum(axis=2) > 1), p, 1.0))
-    chance = critical_t(pooled[1]) * np.sqrt(pooled[0] * share)
-    adjusted = holm(p.ravel()).reshape(p.shape)
-    return ResponseDepartures(apart, by_dimension, chance, p, adjusted, None)
+    chance = critical_t(tables.pooled_df.item()) * np.sqrt(tables.noise.item() * share)
+    return ResponseDepartures(
+        apart, by_dimension, chance, p, holm(p.ravel()).reshape(p.shape), None
+    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -323,6 +302,7 @@ class _Tables:
 
     @property
     def mean_squares(self) -> Array:
+        """Return the residual mean squares."""
         return divide(self.residual, self.residual_df * self.kept)
 
     @property
@@ -344,42 +324,39 @@ class _Tables:
     def p_values(self) -> Array:
         """Return the p-value of each response `(responses,)`, NaN where no dimension has a test."""
         tested = (self.persona_df > 0) & (self.residual_df > 0)
-        between = np.where(tested, divide(self.personas, self.persona_df * self.kept), 0.0)
-        own = np.where(tested, self.mean_squares, 0.0).sum(axis=1)
-        pooled = np.where(tested, self.noise, 0.0).sum(axis=1)
         covariance = self.left.T @ self.left
         shrink = divide(np.trace(covariance) ** 2, np.sum(covariance**2)).item()
-        dfs = [
-            np.where(tested, df, 0).sum(axis=1) / np.maximum(tested.sum(axis=1), 1) * shrink
-            for df in (
-                self.persona_df,
-                self.residual_df,
-                np.broadcast_to(self.pooled_df, tested.shape),
-            )
-        ]
+
+        def total(values: Array) -> Array:
+            return np.where(tested, values, 0.0).sum(axis=1)
+
+        def df(each: Array) -> Array:
+            return total(each) / np.maximum(tested.sum(axis=1), 1) * shrink
+
+        between = total(divide(self.personas, self.persona_df * self.kept))
+        at_zero = np.where(between > ROUNDING, 0.0, 1.0)
         p = np.where(tested.any(axis=1), 0.0, nan)
-        for noise, df in ((own, dfs[1]), (pooled, dfs[2])):
-            total = between.sum(axis=1)
-            ratio = divide(total, noise)
-            at_zero = np.where(total > ROUNDING, 0.0, 1.0)
-            of_noise = np.where(noise > ROUNDING, scipy.special.fdtrc(dfs[0], df, ratio), at_zero)
-            p = np.maximum(p, of_noise)
+        for noise, own_df in (
+            (total(self.mean_squares), df(self.residual_df)),
+            (total(self.noise), df(self.pooled_df)),
+        ):
+            of_noise = scipy.special.fdtrc(df(self.persona_df), own_df, divide(between, noise))
+            p = np.maximum(p, np.where(noise > ROUNDING, of_noise, at_zero))
         return p
 
 
-def _why_not(cells: PersonaCells) -> Reason | None:
+def _tables(cells: PersonaCells, seen: Array) -> _Tables | Reason:
+    """Return the analyses of variance of `(responses, personas, columns, dimensions)`; the reason
+    why there is no noise to compare with, where there is none."""
+    n, n_personas, n_columns, n_terms = seen.shape
     if not cells.values.shape[3]:
         return Reason.NO_NUMBERS
-    if len(cells.personas) < 2:
+    if n_personas < 2:
         return Reason.FEW_PERSONAS
-    if cells.values.shape[2] < 2:
+    if n_columns < 2:
         return Reason.NOISE_UNKNOWN
-    return Reason.FEW_RESPONSES if len(cells.values) < 2 else None
-
-
-def _tables(seen: Array, n: int) -> _Tables:
-    """Return the analyses of variance of `(responses, personas, columns, dimensions)`."""
-    n_personas, n_columns, n_terms = seen.shape[1:]
+    if n < 2:
+        return Reason.FEW_RESPONSES
     # A copy, which becomes the residuals: of a large run, each further one is much memory.
     left = seen.transpose(0, 3, 1, 2).copy().reshape(n * n_terms, n_personas * n_columns)
     del seen
@@ -395,22 +372,21 @@ def _tables(seen: Array, n: int) -> _Tables:
         by_persona = np.repeat(np.eye(n_personas), n_columns, axis=0)[pattern]
         by_column = np.tile(np.eye(n_columns), (n_personas, 1))[pattern]
         columns, both = _basis(by_column), _basis(np.hstack([by_column, by_persona]))
-        cells = np.ix_(rows, np.flatnonzero(pattern))
-        y = left[cells]
+        cells_of = np.ix_(rows, np.flatnonzero(pattern))
+        y = left[cells_of]
         explained = ((y @ both) ** 2).sum(axis=1)
         own = by_persona - columns @ (columns.T @ by_persona)
         sums[0, rows] = explained - ((y @ columns) ** 2).sum(axis=1)
         y -= (y @ both) @ both.T
-        left[cells] = y
+        left[cells_of] = y
         sums[1, rows] = (y**2).sum(axis=1)
         sums[2, rows] = both.shape[1] - columns.shape[1]
         sums[3, rows] = pattern.sum() - both.shape[1]
         sums[4, rows] = np.sum(by_persona * own)
     left[~there] = 0.0
-    tables = sums.reshape(5, n, n_terms)
     shaped = left.reshape(n, n_terms, -1).transpose(0, 2, 1).reshape(-1, n_terms)
-    personas, residual, persona_df, residual_df, k = tables
-    return _Tables(personas, residual, persona_df, residual_df, k, shaped, _kept(n))
+    tables = _Tables(*sums.reshape(5, n, n_terms), shaped, _kept(n))
+    return tables if (tables.noise > ROUNDING).any() else Reason.NOISE_ZERO
 
 
 def _kept(n: int) -> float:

@@ -19,7 +19,7 @@ from math import nan
 from typing import Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from persona_panel.statistics.core.arrays import (
     Array,
@@ -193,24 +193,23 @@ AuthorFigure = Literal["each", "best", "first place"]
 
 
 @dataclass(frozen=True, slots=True)
-class AuthorShare:
-    """The share of comparisons in which texts of kind `a` are ahead; see the module for the
-    figures.
+class AuthorShare(Estimate):
+    """The share of comparisons in which texts of kind `a` are ahead, 0 to 1: the mean over the
+    prompts that have texts of both, with its p-value of being `chance`, adjusted by Holm over all
+    rows.
 
     Attributes:
+        figure: see the module.
         b: the other kind; empty where it is all others (first places).
-        share: 0 to 1, the mean over the prompts that have texts of both, with its p-value of being
-            `chance`; adjusted by Holm over all rows.
         chance: what it would be if kinds did not differ.
         n_texts: how many texts of `a` entered.
     """
 
-    figure: AuthorFigure
-    a: str
-    b: str
-    share: Estimate
-    chance: float
-    n_texts: int
+    figure: AuthorFigure = "each"
+    a: str = ""
+    b: str = ""
+    chance: float = 0.5
+    n_texts: int = 0
 
 
 def author_shares(
@@ -225,77 +224,67 @@ def author_shares(
         prompts: a label a text.
         seed: of what is drawn for tests.
     """
-    values = as_scores(scores).round(_DECIMALS)
+    values, of_kinds = as_scores(scores).round(_DECIMALS), np.array(kinds, dtype=object)
+    counted = ~np.isnan(values) & np.array([kind is not None for kind in kinds], dtype=bool)
     texts = [
-        _Prompt(values[kept], [kinds[text] for text in kept])
+        _Prompt(values[kept], of_kinds[kept])
         for _, items in items_by_label(prompts, len(values))
-        if len(kept := [i for i in items if kinds[i] is not None and values[i] == values[i]]) > 1
+        if len(set(of_kinds[kept := items[counted[items]]])) > 1
     ]
-    texts = [text for text in texts if len(set(text.kinds)) > 1]
     names = [name for name in dict.fromkeys(kinds) if any(name in text.kinds for text in texts)]
-    rows = []
+    rows: list[tuple[AuthorShare, Array]] = []
     for a, b in combinations(filter(None, names), 2):
-        both = [text for text in texts if a in text.kinds and b in text.kinds]
+        both = [text.of(a, b) for text in texts if a in text.kinds and b in text.kinds]
         if both:
-            ahead = [np.sign(np.subtract.outer(text.of(a), text.of(b))) for text in both]
-            each = np.array([(1 + signs.mean()) / 2 for signs in ahead])
-            rows.append(_won(a, b, each, sum(map(len, ahead))))
-            rows.append(_best("best", a, b, [text.without_others(a, b) for text in both], seed))
+            ahead = [
+                np.sign(np.subtract.outer(text.of(a).scores, text.of(b).scores)) for text in both
+            ]
+            shares = np.array([(1 + signs.mean()) / 2 for signs in ahead])
+            flipped = sign_flip_p_values((shares - 0.5)[:, None], n_permutations=_DRAWS)
+            each = AuthorShare(nan, figure="each", a=a, b=b, n_texts=sum(map(len, ahead)))
+            rows.append((_share(each, shares, float(flipped[0])), shares - 0.5))
+            rows.append(_best("best", a, b, both, seed))
     rows += [
         _best("first place", name, "", [text for text in texts if name in text.kinds], seed)
         for name in filter(None, names)
     ]
-    return _adjusted(rows)
-
-
-_Tested = tuple[AuthorShare, Array]
-"""A row before the correction, and of each prompt how far it is from chance."""
-
-
-def _adjusted(rows: Sequence[_Tested]) -> list[AuthorShare]:
-    places: list[int] = []
-    for place, (_, beyond) in enumerate(rows):
-        same = (
-            earlier
-            for earlier, (_, other) in enumerate(rows[:place])
-            if len(other) == len(beyond)
-            and (np.allclose(other, beyond) or np.allclose(other, -beyond))
-        )
-        places.append(next(same, place))
     # Drawn p-values of the same test differ: that of the first stands.
-    shares = [
-        replace(row.share, p=rows[first][0].share.p)
-        for (row, _), first in zip(rows, places, strict=True)
-    ]
-    adjusted = holm_adjusted(shares, same_as=places)
-    return [replace(row, share=share) for (row, _), share in zip(rows, adjusted, strict=True)]
+    places = [_first_same([beyond for _, beyond in rows], place) for place in range(len(rows))]
+    shares_of = [replace(row, p=rows[of][0].p) for (row, _), of in zip(rows, places, strict=True)]
+    return holm_adjusted(shares_of, same_as=places)
+
+
+def _first_same(beyond: Sequence[Array], place: int) -> int:
+    """Return the first whose distances from chance are those of this one, or their opposites."""
+    own = beyond[place]
+    return next(
+        other
+        for other, theirs in enumerate(beyond)
+        if len(theirs) == len(own) and (np.allclose(theirs, own) or np.allclose(theirs, -own))
+    )
 
 
 class _Prompt(NamedTuple):
     """A prompt's scores, and the kind of author of each."""
 
     scores: Array
-    kinds: Sequence[str | None]
+    kinds: NDArray[np.object_]
 
-    def of(self, kind: str) -> Array:
-        return self.scores[[own == kind for own in self.kinds]]
-
-    def without_others(self, a: str, b: str) -> _Prompt:
-        kept = [place for place, kind in enumerate(self.kinds) if kind in (a, b)]
-        return _Prompt(self.scores[kept], [self.kinds[place] for place in kept])
+    def of(self, *kinds: str) -> _Prompt:
+        kept = np.isin(self.kinds, kinds)
+        return _Prompt(self.scores[kept], self.kinds[kept])
 
 
-def _won(a: str, b: str, shares: Array, n_texts: int) -> _Tested:
-    beyond = shares - 0.5
-    p = float(sign_flip_p_values(beyond[:, None], n_permutations=_DRAWS)[0])
-    return _share("each", a, b, shares, 0.5, p, n_texts), beyond
-
-
-def _best(figure: AuthorFigure, kind: str, b: str, texts: Sequence[_Prompt], seed: int) -> _Tested:
-    own = np.array([text.kinds.count(kind) for text in texts])
-    total = np.array([len(text.kinds) for text in texts])
-    best = np.array([int(np.sum(text.scores == text.scores.max())) for text in texts])
-    firsts = np.array([int(np.sum(text.of(kind) == text.scores.max())) for text in texts])
+def _best(
+    figure: AuthorFigure, kind: str, b: str, texts: Sequence[_Prompt], seed: int
+) -> tuple[AuthorShare, Array]:
+    """Return the share of best texts, and of each prompt how far it is from chance."""
+    counts = [
+        (len(of.scores), len(own), np.sum(of.scores == best), np.sum(own == best))
+        for of in texts
+        for own, best in [(of.of(kind).scores, of.scores.max())]
+    ]
+    total, own, best, firsts = np.array(counts).T
     shares, chance = firsts / best, own / total
     rng = np.random.default_rng(seed)
     drawn = rng.hypergeometric(own, total - own, best, (_DRAWS, len(own)))
@@ -303,29 +292,28 @@ def _best(figure: AuthorFigure, kind: str, b: str, texts: Sequence[_Prompt], see
     away = ((drawn / best).sum(axis=1) - shares.sum()).round(_DECIMALS)
     tail = min(np.sum(away >= 0), np.sum(away <= 0))
     p = min(1.0, 2 * float(1 + tail) / (1 + _DRAWS))
-    row = _share(figure, kind, b, shares, float(chance.mean()), p, int(own.sum()))
-    return row, shares - chance
+    row = AuthorShare(
+        nan, figure=figure, a=kind, b=b, chance=float(chance.mean()), n_texts=int(own.sum())
+    )
+    return _share(row, shares, p), shares - chance
 
 
-def _share(
-    figure: AuthorFigure, a: str, b: str, shares: Array, chance: float, p: float, n_texts: int
-) -> AuthorShare:
+def _share(row: AuthorShare, shares: Array, p: float) -> AuthorShare:
+    """Return the row with the mean of the prompts' shares, its interval and p-value."""
     n, mean = len(shares), float(shares.mean())
-    share = Estimate(mean, over="prompts", n=n, limits=(0.0, 1.0))
+    share = replace(row, value=mean, over="prompts", n=n, limits=(0.0, 1.0))
     errors = sampled_mean(shares).errors
     if n < LEAST_PROMPTS:
-        share = replace(share, reason=Reason.FEW_SHARED_PROMPTS)
-    elif mean in (0.0, 1.0) or errors:
-        # A share of 0 or 1 has no spread.
-        low, high = (
-            scaled_interval(mean, errors, share.limits)
-            if errors
-            else binomial_interval(round(n * mean), n)
-        )
-        share = replace(share, low=low, high=high, p=p)
-    else:
-        share = replace(share, reason=Reason.NO_SPREAD)
-    return AuthorShare(figure, a, b, share, chance, n_texts)
+        return replace(share, reason=Reason.FEW_SHARED_PROMPTS)
+    if mean not in (0.0, 1.0) and not errors:
+        return replace(share, reason=Reason.NO_SPREAD)
+    # A share of 0 or 1 has no spread.
+    low, high = (
+        scaled_interval(mean, errors, share.limits)
+        if errors
+        else binomial_interval(round(n * mean), n)
+    )
+    return replace(share, low=low, high=high, p=p)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from persona_panel.statistics.group_differences import (
     group_difference,
     split_half,
 )
-from persona_panel.statistics.group_fidelity import ContrastName, fidelity_contrast
+from persona_panel.statistics.group_fidelity import fidelity_contrast
 from persona_panel.statistics.selection import select_items
 
 SYSTEMS = ("ash", "birch", "cedar")
@@ -86,9 +86,12 @@ def random_fidelity(seed: int) -> tuple[Result, dict[str, int]]:
         panel = difference_by_model(models, signs, prompts=prompts)
         rows.append(
             fidelity_contrast(
-                ContrastName(contrast, stratum, dimension, control),
+                contrast,
                 people,
                 None if rng.random() < 0.05 else panel,
+                stratum=stratum,
+                dimension=dimension,
+                control=control,
                 split_half=split_half(left[signs != 0], right[signs != 0], splits=4),
                 n_tests=len(contrasts) * len(strata) * len(dimensions),
             )

@@ -12,7 +12,7 @@ from persona_panel.analyses.breakdown.groups import (
     model_differences,
     persona_departures,
 )
-from persona_panel.analyses.breakdown.strata import StratumContrast, SystemsBy, systems_by
+from persona_panel.analyses.breakdown.strata import SystemsBy, systems_by
 from persona_panel.statistics.group_differences import GroupDifference
 from persona_panel.statistics.personas import Departure, ResponseDepartures
 from persona_panel.statistics.sources import AuthorShare
@@ -24,7 +24,6 @@ __all__ = [
     "GroupDifferences",
     "PersonaDepartures",
     "ResponseDepartures",
-    "StratumContrast",
     "SystemsBy",
     "axis_differences",
     "model_differences",

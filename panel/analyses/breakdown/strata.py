@@ -4,7 +4,7 @@ of their metadata), or of the rubric (dimension)."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from math import inf, nan
 from typing import Any
 
@@ -20,9 +20,9 @@ from persona_panel.analyses.breakdown.rating_strata import column_in, mapping_of
 from persona_panel.files.errors import RunFolderError
 from persona_panel.graphs import Response
 from persona_panel.graphs.records import controls_among
-from persona_panel.results.conclusions.wording import counted, first_of, in_brackets
+from persona_panel.results.conclusions.wording import counted, first_of, grouped, in_brackets
 from persona_panel.results.result import Result
-from persona_panel.results.table import Column, Key, Table
+from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.runs.collected import judge_sample
 from persona_panel.runs.kept import kept_metadata
 from persona_panel.runs.run import Run
@@ -35,55 +35,27 @@ from persona_panel.statistics.core.arrays import (
     mean_there,
     means_by,
 )
-from persona_panel.statistics.core.estimate import Difference, Estimate
-from persona_panel.statistics.core.ranking import JudgeSample, Leaderboard, Limits, rank_systems
+from persona_panel.statistics.core.estimate import Difference
+from persona_panel.statistics.core.ranking import (
+    JudgeSample,
+    Leaderboard,
+    Limits,
+    SystemRank,
+    rank_systems,
+)
 from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.group_differences import ALL_SYSTEMS, GroupDifference
 from persona_panel.statistics.personas import Departure, departures_by_system
 from persona_panel.statistics.sources import AuthorShare, author_shares
-from persona_panel.statistics.strata import (
-    StratumFigure,
-    stratum_differences,
-)
+from persona_panel.statistics.strata import StratumFigure, stratum_differences
 
 BY_JUDGES = ("persona", "axis", "model")
 BY = (*BY_JUDGES, "prompt", "dimension")
 """What a run can be broken down by besides columns of its responses."""
+Boards = Iterator[tuple[str, Leaderboard]]
 
 
-@dataclass(frozen=True, slots=True)
-class SystemInStratum:
-    """A system's mean over the prompts of a stratum, with its 95 % interval over prompts."""
-
-    stratum: str
-    system: str
-    mean: Estimate
-
-
-@dataclass(frozen=True, slots=True)
-class PairInStratum:
-    """The difference of two systems in a stratum, as on a leaderboard, but that p is adjusted by
-    Holm over all pairs of all strata."""
-
-    stratum: str
-    difference: Difference
-
-
-@dataclass(frozen=True, slots=True)
-class StratumContrast:
-    """The difference of a stratum above the mean of the others: its texts' composite (`system` is
-    `all`), or how far the system is above the others in the prompt. Of two strata there is the
-    first's alone. Intervals and p-values are over prompts, judges fixed; see
-    `persona_panel.statistics.strata`."""
-
-    stratum: str
-    system: str
-    difference: Difference
-
-    @property
-    def shown(self) -> bool:
-        """Return whether it may be claimed."""
-        return self.difference.shown
+Interaction = Departure | GroupDifference
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,23 +63,26 @@ class SystemsBy:
     """The systems of a run within each stratum, called `by`.
 
     Attributes:
-        systems: every system in every stratum, strata in order of appearance, the best first.
-        differences: every two systems in every stratum.
+        systems: every stratum with each system in it, strata in order of appearance, the best
+            first.
+        differences: every stratum with the difference of each two systems in it, as on a
+            leaderboard, but that p is adjusted by Holm over all pairs of all strata.
         interactions: whether systems stand otherwise in one stratum than in another: of personas
             their departures by system, of axes and models the differences by system, of dimensions
-            and columns the contrasts of each system; none of prompts.
-        between: of a column, whether texts with one value are rated higher than the others,
-            corrected by Holm over all strata.
+            and columns how far a system is above the others in the prompt, in the stratum `a` less
+            the mean of the other strata; none of prompts.
+        between: of a column, whether texts with the value `a` are rated higher than the mean of the
+            others, corrected by Holm over all strata; of two values the first's alone.
         authors: of a column with several values in a prompt, as of human and model authors, how
             often texts with one value are ahead of those with another.
         n_without: how many responses have no value in the column, and are left out.
     """
 
     by: str
-    systems: tuple[SystemInStratum, ...]
-    differences: tuple[PairInStratum, ...]
-    interactions: tuple[Departure | GroupDifference | StratumContrast, ...]
-    between: tuple[StratumContrast, ...]
+    systems: tuple[tuple[str, SystemRank], ...]
+    differences: tuple[tuple[str, Difference], ...]
+    interactions: tuple[Interaction, ...]
+    between: tuple[GroupDifference, ...]
     authors: tuple[AuthorShare, ...]
     n_without: int
 
@@ -128,53 +103,44 @@ def systems_by(run: Run, by: str, column: Sequence[str | None] | None = None) ->
         RunFolderError: a column of a run that was not written.
     """
     n_without = 0
-    interactions: Sequence[Departure | GroupDifference | StratumContrast] = ()
-    between: list[StratumContrast] = []
+    interactions: Sequence[Interaction] = ()
+    between: list[GroupDifference] = []
     authors: list[AuthorShare] = []
+    prompts = [item.prompt_id for item in run.items]
     if by in BY_JUDGES:
         if run.folder is not None:
             warn_of_mapped(by, mapping_of(run.folder), str(run.folder))
-        boards = list(_by_judges(run, by))
+        boards = [*_by_judges(run, by)]
         interactions = _judges_interactions(run, by)
     elif by == "dimension":
-        boards = list(_by_dimension(run))
+        boards = [*_by_dimension(run)]
         interactions = _by_system(run, _dimension_scores(run))
+    elif by == "prompt":
+        boards = [*_by_label(run, prompts)]
     else:
-        labels: Sequence[str | None]
-        if by == "prompt":
-            labels = [item.prompt_id for item in run.items]
-        else:
-            labels = _kept_column(run, by) if column is None else column
+        labels = _kept_column(run, by) if column is None else column
         n_without = sum(label is None for label in labels)
-        boards = list(_by_label(run, labels))
-        if by != "prompt":
-            scores = _composites(run)
-            strata = {
-                name: np.where([label == name for label in labels], scores, nan)
-                for name in dict.fromkeys(labels)
-                if name is not None
-            }
-            between = _contrasts(run, [(ALL_SYSTEMS, strata)])
-            interactions = _by_system(run, strata)
-            authors = author_shares(scores, labels, [item.prompt_id for item in run.items])
+        boards = [*_by_label(run, labels)]
+        scores = _composites(run, run.ratings[:, run.ranking_columns()[0]])
+        strata = {
+            name: np.where([label == name for label in labels], scores, nan)
+            for name in dict.fromkeys(labels)
+            if name is not None
+        }
+        between = _contrasts(run, [(ALL_SYSTEMS, strata)])
+        interactions = _by_system(run, strata)
+        authors = author_shares(scores, labels, prompts)
     pairs = [(stratum, pair) for stratum, board in boards for pair in board.differences]
-    differences = holm_adjusted([pair for _, pair in pairs])
+    adjusted = holm_adjusted([pair for _, pair in pairs])
     return SystemsBy(
         by,
-        tuple(
-            SystemInStratum(stratum, system.system, system.composite)
-            for stratum, board in boards
-            for system in board.systems
-        ),
-        tuple(
-            PairInStratum(stratum, difference)
-            for (stratum, _), difference in zip(pairs, differences, strict=True)
-        ),
+        tuple((stratum, system) for stratum, board in boards for system in board.systems),
+        tuple((stratum, pair) for (stratum, _), pair in zip(pairs, adjusted, strict=True)),
         tuple(interactions),
         tuple(between),
         tuple(authors),
         n_without,
-    )  # fmt: skip
+    )
 
 
 def column_of(
@@ -215,32 +181,24 @@ def _column(
     return [*column_in(enumerate(metadata), name, source, BY, mapping).values()]
 
 
-def _by_judges(run: Run, by: str) -> Iterator[tuple[str, Leaderboard]]:
-    controls = controls_among(run.judges)
-    axes = axes_of(run)
-    strata: dict[str, list[int]] = {}
-    for place, judge in enumerate(run.judges):
-        if judge in controls:
-            continue
+def _by_judges(run: Run, by: str) -> Boards:
+    controls, axes = controls_among(run.judges), axes_of(run)
+
+    def stratum_of(place: int) -> str | None:
+        judge = run.judges[place]
         value = axes.get(judge.persona, "") if by == "axis" else getattr(judge, by)
-        if value:
-            strata.setdefault(value, []).append(place)
-    everything = range(len(run.items))
-    for stratum, judges in strata.items():
-        yield stratum, _board(run, everything, judges)
+        return None if judge in controls else value or None
+
+    for stratum, judges in grouped(range(len(run.judges)), stratum_of).items():
+        yield stratum, _board(run, range(len(run.items)), judges)
 
 
-def _by_label(run: Run, labels: Sequence[str | None]) -> Iterator[tuple[str, Leaderboard]]:
-    rows: dict[str, list[int]] = {}
-    for row, label in enumerate(labels):
-        if label is not None:
-            rows.setdefault(label, []).append(row)
-    judges = run.ranking_columns()[0]
-    for stratum, those in rows.items():
-        yield stratum, _board(run, those, judges)
+def _by_label(run: Run, labels: Sequence[str | None]) -> Boards:
+    for stratum, rows in grouped(range(len(labels)), labels.__getitem__).items():
+        yield stratum, _board(run, rows, run.ranking_columns()[0])
 
 
-def _by_dimension(run: Run) -> Iterator[tuple[str, Leaderboard]]:
+def _by_dimension(run: Run) -> Boards:
     judges = run.ranking_columns()[0]
     names = [dimension.id for dimension in run.rubric.numeric]
     for name, limits in zip(names, mean_limits(run.rubric, names), strict=True):
@@ -253,12 +211,9 @@ def _board(run: Run, rows: Sequence[int], judges: Sequence[int]) -> Leaderboard:
     """Rank the systems on these responses by these judges, on the rubric's composite."""
     ratings = run.ratings[np.ix_(rows, judges)]
     of_judges = [run.judges[place] for place in judges]
-    source = run.rubric, run.dimensions, run.categories
-    terms = composite_terms(ratings, *source)
-    scores = np.full(len(rows), nan) if terms is None else mean_there(terms, 1).mean(axis=1)
-    sample = judge_sample(ratings, of_judges, *source)
-    random = "prompts" if sample is None else run.random
-    return _ranked(run, rows, scores, sample, composite_limits(run.rubric), random)
+    sample = judge_sample(ratings, of_judges, run.rubric, run.dimensions, run.categories)
+    limits, random = composite_limits(run.rubric), "prompts" if sample is None else run.random
+    return _ranked(run, rows, _composites(run, ratings), sample, limits, random)
 
 
 def _ranked(
@@ -269,24 +224,17 @@ def _ranked(
     limits: Limits,
     random: Random,
 ) -> Leaderboard:
+    items, none = [run.items[row] for row in rows], np.empty((len(rows), 0))
+    systems, prompts = [item.system for item in items], [item.prompt_id for item in items]
     return rank_systems(
-        [run.items[row].system for row in rows],
-        [run.items[row].prompt_id for row in rows],
-        scores,
-        np.empty((len(rows), 0)),
-        [],
-        judges=sample,
-        random=random,
-        limits=limits,
+        systems, prompts, scores, none, [], judges=sample, random=random, limits=limits
     )
 
 
-def _composites(run: Run) -> Array:
-    """Return the panel's composite of each response; of a rubric without one NaN."""
-    terms = composite_terms(
-        run.ratings[:, run.ranking_columns()[0]], run.rubric, run.dimensions, run.categories
-    )
-    return np.full(len(run.items), nan) if terms is None else mean_there(terms, 1).mean(axis=1)
+def _composites(run: Run, ratings: Array) -> Array:
+    """Return the composite of each response by these judges; of a rubric without one NaN."""
+    terms = composite_terms(ratings, run.rubric, run.dimensions, run.categories)
+    return np.full(len(ratings), nan) if terms is None else mean_there(terms, 1).mean(axis=1)
 
 
 def _dimension_scores(run: Run) -> dict[str, Array]:
@@ -300,60 +248,53 @@ def _dimension_scores(run: Run) -> dict[str, Array]:
     }
 
 
-def _by_system(run: Run, strata: Mapping[str, Array]) -> list[StratumContrast]:
+def _by_system(run: Run, strata: Mapping[str, Array]) -> list[GroupDifference]:
     """Test each system's lead within prompts by stratum, from scores `(responses,)` of each."""
     names = list(dict.fromkeys(item.system for item in run.items))
     if len(names) < 2:
         return []
-    own = np.array([[item.system == name for item in run.items] for name in names])
-    ahead = [
-        (name, {each: _ahead(run, scores, mine) for each, scores in strata.items()})
-        for name, mine in zip(names, own, strict=True)
-    ]
-    return _contrasts(run, ahead)
-
-
-def _ahead(run: Run, scores: Array, mine: Mask) -> Array:
-    """Return how far a system's responses are above the mean of the others' to the prompt."""
     codes = encode_labels([item.prompt_id for item in run.items], len(run.items))[1]
     n = int(codes.max(initial=-1)) + 1
-    others = means_by(np.where(mine, nan, scores), codes, n)
-    result: Array = np.where(mine, scores - others[codes], nan)
-    return result
+
+    def ahead(scores: Array, mine: Mask) -> Array:
+        """Return how far a system's responses are above the mean of the others' to the prompt."""
+        others = means_by(np.where(mine, nan, scores), codes, n)
+        return np.where(mine, scores - others[codes], nan)
+
+    own = {name: np.array([item.system == name for item in run.items]) for name in names}
+    return _contrasts(
+        run,
+        [
+            (name, {each: ahead(scores, mine) for each, scores in strata.items()})
+            for name, mine in own.items()
+        ],
+    )
 
 
 def _contrasts(
     run: Run, scores: Sequence[tuple[str, Mapping[str, Array]]]
-) -> list[StratumContrast]:
+) -> list[GroupDifference]:
     """Contrast the strata of each of several scores; p-values are adjusted over all of them."""
     names, codes = encode_labels([item.prompt_id for item in run.items], len(run.items))
-    result = [
-        (system, stratum_difference)
-        for system, strata in scores
-        for stratum_difference in stratum_differences(
-            [
-                (name, StratumFigure.mean(means_by(values, codes, len(names)), names))
-                for name, values in strata.items()
-                if not np.isnan(values).all()
-            ]
-        )
-    ]
-    adjusted = holm_adjusted([entry for _, entry in result])
-    return [
-        StratumContrast(entry.a, system, entry)
-        for (system, _), entry in zip(result, adjusted, strict=True)
-    ]
+    contrasts = []
+    for system, strata in scores:
+        figures = [
+            (name, StratumFigure.mean(means_by(values, codes, len(names)), names))
+            for name, values in strata.items()
+            if not np.isnan(values).all()
+        ]
+        for each in stratum_differences(figures):
+            known = {part.name: getattr(each, part.name) for part in fields(each)}
+            contrasts.append(GroupDifference(**known, system=system))
+    return holm_adjusted(contrasts)
 
 
-def _judges_interactions(run: Run, by: str) -> Sequence[Departure | GroupDifference]:
+def _judges_interactions(run: Run, by: str) -> Sequence[Interaction]:
     if by == "persona":
         cells = RunCells.of(run)
-        return departures_by_system(
-            cells.composite or cells.dimensions, cells.systems, cells.prompts
-        )
-    if by == "axis":
-        return axis_differences(run).interactions
-    return model_differences(run).interactions
+        whole = cells.composite or cells.dimensions
+        return departures_by_system(whole, cells.systems, cells.prompts)
+    return (axis_differences if by == "axis" else model_differences)(run).interactions
 
 
 _NAMED = 5
@@ -372,74 +313,77 @@ def systems_by_result(by_stratum: SystemsBy, run: Run, *, lines: int = _LINES) -
     by = by_stratum.by
     stratum, system = Key("stratum", by), Key("system", "system")
     limits = (-inf, inf) if by == "dimension" else composite_limits(run.rubric)
-    strata = {each.stratum for each in by_stratum.systems[:lines]}
-    more = sum(each.stratum not in strata for each in by_stratum.systems)
-    systems = Table(
-        "systems",
-        (stratum, system),
-        (
-            Column("mean", "estimate", "mean"),
-            Column("n_prompts", "whole", "prompts"),
+    strata = {name for name, _ in by_stratum.systems[:lines]}
+    more = sum(name not in strata for name, _ in by_stratum.systems)
+    prompts = Column("n_prompts", "whole", "prompts")
+    difference = Column("difference", "estimate", "difference", signed=True, p="column")
+    tables = (
+        Table(
+            "systems",
+            (stratum, system),
+            (Column("mean", "estimate", "mean"), prompts),
+            [
+                {"stratum": name, "system": each.system, "n_prompts": each.composite.n}
+                | {"mean": replace(each.composite, limits=limits)}
+                for name, each in by_stratum.systems
+            ],
+            f"Systems by {by}",
+            short={"stratum": strata},
         ),
-        [
-            {"stratum": each.stratum, "system": each.system, "n_prompts": each.mean.n}
-            | {"mean": replace(each.mean, limits=limits)}
-            for each in by_stratum.systems
-        ],
-        f"Systems by {by}",
-        short={"stratum": strata},
-    )
-    differences = Table(
-        "differences",
-        (Key("a", "system"), Key("b"), stratum),
-        (Column("difference", "estimate", "difference", signed=True, p="column"),),
-        [
-            {"a": of.a, "b": of.b, "stratum": each.stratum, "difference": of}
-            for each in by_stratum.differences
-            for of in (each.difference,)
-        ],
-        sides=("a", "b"),
-    )
-    counts = Table(
-        "counts",
-        (Key("by"),),
-        (Column("n_without", "whole"),),
-        [{"by": by, "n_without": by_stratum.n_without}],
-    )
-    return Result(
-        "strata",
-        _conclusion(by_stratum),
-        (
-            systems,
-            _between(by_stratum),
-            _authors(by_stratum),
-            differences,
-            _interactions(by_stratum),
-            counts,
+        Table(
+            "between",
+            (stratum, Key("system")),
+            (difference, prompts),
+            [
+                {"stratum": each.a, "system": each.system, "difference": each, "n_prompts": each.n}
+                for each in by_stratum.between
+            ],
+            f"Composite by {by}: above the mean of the others",
         ),
-        [f"{more:,} more lines: --json."] if more else [],
+        _authors(by_stratum),
+        Table(
+            "differences",
+            (Key("a", "system"), Key("b"), stratum),
+            (difference,),
+            [
+                {"a": each.a, "b": each.b, "stratum": name, "difference": each}
+                for name, each in by_stratum.differences
+            ],
+            sides=("a", "b"),
+        ),
+        # Whether systems stand otherwise in one stratum than in another, for programs.
+        Table(
+            "interactions",
+            (Key("stratum"), Key("b"), Key("dimension"), Key("system")),
+            (Column("departure", "number"), Column("difference", "estimate")),
+            [*map(_interaction, by_stratum.interactions)],
+        ),
+        Table(
+            "counts",
+            (Key("by"),),
+            (Column("n_without", "whole"),),
+            [{"by": by, "n_without": by_stratum.n_without}],
+        ),
     )
+    rest = [f"{more:,} more lines: --json."] if more else []
+    return Result("strata", _conclusion(by_stratum), tables, rest)
 
 
 def _conclusion(by_stratum: SystemsBy) -> list[str]:
     by = by_stratum.by
     if not by_stratum.systems:
         return [f"There is nothing to go by: no {by} is known."]
-    tested = [each for each in by_stratum.differences if each.difference.reason is None]
-    shown = [(each.stratum, each.difference) for each in tested if each.difference.shown]
+    tested = [each for _, each in by_stratum.differences if each.reason is None]
     named = [
         f"{of.a} − {of.b} in {stratum} {of.number(with_sign=True)}{in_brackets(of.p_text())}"
-        for stratum, of in shown
+        for stratum, of in by_stratum.differences
+        if of.reason is None and of.shown
     ]
-    text = f"Differences between systems by {by}: {len(shown):,} of {len(tested):,} significant "
+    text = f"Differences between systems by {by}: {len(named):,} of {len(tested):,} significant "
     text += "(p adjusted by Holm's method over all of them)"
     text += f": {first_of(named, _NAMED)}." if named else "."
     sentences = [text]
-    every = [
-        each.difference if isinstance(each, StratumContrast) else each
-        for each in by_stratum.interactions
-    ]
-    if interactions := [each for each in every if each.reason is None]:
+    if interactions := [each for each in by_stratum.interactions if each.reason is None]:
         n = sum(each.shown for each in interactions)
         sentences.append(
             f"An interaction of system and {by} is shown by {n:,} of "
@@ -450,64 +394,31 @@ def _conclusion(by_stratum: SystemsBy) -> list[str]:
     return sentences
 
 
-def _interactions(by_stratum: SystemsBy) -> Table:
-    """Test whether systems stand otherwise in one stratum than in another, for programs."""
-    return Table(
-        "interactions",
-        (Key("stratum"), Key("b"), Key("dimension"), Key("system")),
-        (Column("departure", "number"), Column("difference", "estimate")),
-        [_interaction(each) for each in by_stratum.interactions],
-    )
-
-
-def _interaction(each: Departure | GroupDifference | StratumContrast) -> dict[str, object]:
+def _interaction(each: Interaction) -> dict[str, object]:
     if isinstance(each, Departure):
-        row = {"stratum": each.persona, "system": each.on, "departure": each.departure}
-        return row | {"difference": each}
-    if isinstance(each, GroupDifference):
-        row = {"stratum": each.a, "b": each.b, "dimension": each.dimension, "system": each.system}
-        return row | {"difference": each}
-    return {"stratum": each.stratum, "system": each.system, "difference": each.difference}
-
-
-def _between(by_stratum: SystemsBy) -> Table:
-    return Table(
-        "between",
-        (Key("stratum", by_stratum.by), Key("system")),
-        (
-            Column("difference", "estimate", "difference", signed=True, p="column"),
-            Column("n_prompts", "whole", "prompts"),
-        ),
-        [
-            {"stratum": each.stratum, "system": each.system, "difference": each.difference}
-            | {"n_prompts": each.difference.n}
-            for each in by_stratum.between
-        ],
-        f"Composite by {by_stratum.by}: above the mean of the others",
-    )
+        row: dict[str, object] = {"stratum": each.persona, "system": each.on}
+        return row | {"departure": each.departure, "difference": each}
+    row = {"stratum": each.a, "b": each.b or None, "dimension": each.dimension or None}
+    return row | {"system": each.system, "difference": each}
 
 
 def _authors(by_stratum: SystemsBy) -> Table:
+    columns = (
+        Column("share", "estimate", "share", p="column"),
+        Column("chance", "number", "by\nchance"),
+        Column("n_prompts", "whole", "prompts"),
+        Column("n_texts", "whole"),
+    )
+    sides = Key("a"), Key("b"), Key("figure", "text", labels=_FIGURES)
     return Table(
         "authors",
-        (Key("pair", by_stratum.by), Key("a"), Key("b"), Key("figure", "text", labels=_FIGURES)),
-        (
-            Column("share", "estimate", "share", p="column"),
-            Column("chance", "number", "by\nchance"),
-            Column("n_prompts", "whole", "prompts"),
-            Column("n_texts", "whole"),
-        ),
+        (Key("pair", by_stratum.by), *sides),
+        columns,
         [
-            {
-                "pair": f"{each.a} above {each.b or 'all others'}",
-                "a": each.a,
-                "b": each.b,
-                "figure": each.figure,
-                "share": each.share,
-                "chance": each.chance,
-                "n_prompts": each.share.n,
-                "n_texts": each.n_texts,
-            }
+            row_of(
+                each, (*sides, *columns), pair=f"{each.a} above {each.b or 'all others'}",
+                share=each, n_prompts=each.n,
+            )
             for each in by_stratum.authors
         ],
         f"By {by_stratum.by}: ranking over the same prompts",
@@ -516,4 +427,4 @@ def _authors(by_stratum: SystemsBy) -> Table:
             "text it is. A prompt counts once, a tie in equal parts; p adjusted by Holm's method "
             "over all lines."
         ],
-    )
+    )  # fmt: skip

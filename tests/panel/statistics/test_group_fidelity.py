@@ -16,7 +16,6 @@ from persona_panel.statistics.group_differences import (
     split_half,
 )
 from persona_panel.statistics.group_fidelity import (
-    ContrastName,
     fidelity_contrast,
     ratio_interval,
     verdict_on,
@@ -183,9 +182,7 @@ def test_verdicts_are_widened_for_their_number_and_intervals_are_not() -> None:
     a, b = people(shift=-0.5)
     theirs = group_difference(a, b)
     panel = group_difference(3 * a.mean(1)[:, None], 3 * b.mean(1)[:, None], sampled=False)
-    alone, of_many = (
-        fidelity_contrast(ContrastName("a-b"), theirs, panel, n_tests=n) for n in (1, 1000)
-    )
+    alone, of_many = (fidelity_contrast("a-b", theirs, panel, n_tests=n) for n in (1, 1000))
     assert alone.verdict == "exaggerated"
     assert of_many.verdict == "not measurable"
     assert of_many.reason == "people's interval, widened for 1,000 contrasts, holds 0"
@@ -195,7 +192,7 @@ def test_verdicts_are_widened_for_their_number_and_intervals_are_not() -> None:
 def test_people_themselves_are_as_people() -> None:
     """A panel of the people's own ratings has a ratio of 1 and no excess."""
     a, b = people(200, 30, shift=-1.0)
-    found = fidelity_contrast(ContrastName("a-b"), *(group_difference(a, b),) * 2)
+    found = fidelity_contrast("a-b", *(group_difference(a, b),) * 2)
     assert (found.ratio.value, found.difference.value, found.verdict) == (1.0, 0.0, "as people")
 
 
@@ -205,14 +202,14 @@ def test_a_control_on_which_personas_differ_and_people_do_not() -> None:
     theirs = group_difference(a, b)
     invented = group_difference(a[:, :1] + 2, a[:, :1], sampled=False)
     for panel, control, exceeds in ((invented, True, True), (invented, False, False)):
-        name = ContrastName("women-men", control=control)
-        assert fidelity_contrast(name, theirs, panel).exceeds == exceeds
-    assert not fidelity_contrast(ContrastName("w-m", control=True), theirs, theirs).exceeds
+        found = fidelity_contrast("women-men", theirs, panel, control=control)
+        assert found.exceeds == exceeds
+    assert not fidelity_contrast("w-m", theirs, theirs, control=True).exceeds
 
 
 def test_nobody_stands_for_a_group() -> None:
     """People's difference is there, the rest is undefined, and the reason says so."""
-    found = fidelity_contrast(ContrastName("a-b"), group_difference(*people()), None)
+    found = fidelity_contrast("a-b", group_difference(*people()), None)
     assert math.isnan(found.panel.value)
     assert not math.isnan(found.human.low)
     assert found.reason == "no persona stands for one of its groups"
@@ -275,7 +272,7 @@ def test_as_people_is_shown_by_the_whole_interval() -> None:
         panel = group_difference(
             factor * a.mean(1)[:, None], factor * b.mean(1)[:, None], sampled=False
         )
-        verdicts.append(fidelity_contrast(ContrastName("a-b"), theirs, panel))
+        verdicts.append(fidelity_contrast("a-b", theirs, panel))
     first, second = verdicts
     assert first.ratio.high > 2 > second.ratio.high > second.ratio.low > 0.5
     assert (first.verdict, second.verdict) == ("not measurable", "as people")
@@ -351,14 +348,14 @@ def test_few_prompts_have_no_interval_and_say_so() -> None:
     found = [group_difference(a, b, prompts=labels) for labels in (four, five)]
     assert [math.isnan(one.interval()[0]) for one in found] == [True, False]
     assert math.isnan(group_difference(a[:9], b[:9], prompts=five[:9]).interval()[0])
-    refused, known = (fidelity_contrast(ContrastName("a-b"), one, one) for one in found)
+    refused, known = (fidelity_contrast("a-b", one, one) for one in found)
     assert refused.reason == "fewer than 5 prompts have no interval: found 4"
     assert (math.isnan(refused.panel.low), math.isnan(refused.ratio.low)) == (True, True)
     assert (refused.verdict, known.verdict) == ("not measurable", "as people")
     assert (known.n_prompts, known.human.over, known.panel.over) == (
         5, "prompts and raters", "prompts",
     )  # fmt: skip
-    plain = fidelity_contrast(ContrastName("a-b"), group_difference(a, b), None)
+    plain = fidelity_contrast("a-b", group_difference(a, b), None)
     assert (plain.n_prompts, plain.human.over) == (0, "items and raters")
     strata = np.where(np.arange(40) < 20, 1, -1)
     mixed = np.where(strata > 0, five, four + 10)

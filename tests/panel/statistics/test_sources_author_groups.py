@@ -24,12 +24,12 @@ def test_shares_by_hand() -> None:
     and above the other, below both."""
     scores = [9, 3, 4, 5, 5, 1, 2, 6, 7]
     found = by_figure(author_shares(scores, KINDS * 3, list("aaabbbccc")))
-    assert found["each", "human"].share.value == pytest.approx((1 + 0.75 + 0) / 3)
-    assert found["best", "human"].share.value == pytest.approx((1 + 0.5 + 0) / 3)
-    assert found["first place", "model"].share.value == pytest.approx((0 + 0.5 + 1) / 3)
+    assert found["each", "human"].value == pytest.approx((1 + 0.75 + 0) / 3)
+    assert found["best", "human"].value == pytest.approx((1 + 0.5 + 0) / 3)
+    assert found["first place", "model"].value == pytest.approx((0 + 0.5 + 1) / 3)
     assert found["best", "human"].chance == pytest.approx(1 / 3)
-    assert {one.share.n for one in found.values()} == {3}
-    assert {one.share.reason for one in found.values()} == {Reason.FEW_SHARED_PROMPTS}
+    assert {one.n for one in found.values()} == {3}
+    assert {one.reason for one in found.values()} == {Reason.FEW_SHARED_PROMPTS}
 
 
 def test_a_side_that_always_wins_has_an_exact_interval() -> None:
@@ -37,11 +37,11 @@ def test_a_side_that_always_wins_has_an_exact_interval() -> None:
     what is one test under four names is corrected for once."""
     found = author_shares([9, 3] * 8, ["human", "model"] * 8, np.repeat(np.arange(8), 2))
     whole = by_figure(found)["each", "human"]
-    assert (whole.share.value, whole.share.high) == (1, 1)
-    assert whole.share.low == pytest.approx(stats.binomtest(8, 8).proportion_ci(0.95).low)
-    assert whole.share.p == pytest.approx(2 / 2**8)
-    assert [one.share.p_adjusted for one in found] == pytest.approx([2 / 2**8] * 4)
-    assert all(one.share.shown for one in found)
+    assert (whole.value, whole.high) == (1, 1)
+    assert whole.low == pytest.approx(stats.binomtest(8, 8).proportion_ci(0.95).low)
+    assert whole.p == pytest.approx(2 / 2**8)
+    assert [one.p_adjusted for one in found] == pytest.approx([2 / 2**8] * 4)
+    assert all(one.shown for one in found)
 
 
 def test_p_values_are_adjusted_over_what_differs() -> None:
@@ -49,9 +49,9 @@ def test_p_values_are_adjusted_over_what_differs() -> None:
     rng = np.random.default_rng(1)
     scores = rng.normal(size=36) + np.tile([1.0, 0, 0], 12)
     found = by_figure(author_shares(scores, KINDS * 12, np.repeat(np.arange(12), 3)))
-    each, best = found["each", "human"].share, found["best", "human"].share
+    each, best = found["each", "human"], found["best", "human"]
     assert [each.p_adjusted, best.p_adjusted] == pytest.approx(holm([each.p, best.p]))
-    assert found["first place", "model"].share.p_adjusted == best.p_adjusted
+    assert found["first place", "model"].p_adjusted == best.p_adjusted
     expected = stats.binomtest(round(12 * best.value), 12, 1 / 3, alternative="greater").pvalue
     assert best.p == pytest.approx(2 * expected, abs=0.02)
 

@@ -12,7 +12,6 @@ from scipy.stats import ttest_1samp, ttest_ind
 
 from persona_panel import InputError, Panel, Persona, load_run
 from persona_panel.analyses.breakdown.strata import (
-    StratumContrast,
     SystemsBy,
     column_of,
     systems_by,
@@ -27,6 +26,7 @@ from persona_panel.graphs.aggregate import aggregate
 from persona_panel.runs.collected import judgment_of_row
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.significance import holm
+from persona_panel.statistics.group_differences import GroupDifference
 from persona_panel.testing import ScriptedModel
 
 PERSONAS = [
@@ -66,19 +66,19 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 
 def means(found: SystemsBy) -> dict[tuple[str, str], float]:
-    return {(one.stratum, one.system): one.mean.value for one in found.systems}
+    return {(stratum, one.system): one.composite.value for stratum, one in found.systems}
 
 
 def test_one_stratum_is_the_leaderboard(run: Run) -> None:
     """With one value for all responses each figure is that of the leaderboard, gaps included."""
     found = systems_by(run, "whole", ["all"] * 12)
     board = {one.system: one for one in run.leaderboard().systems}
-    for one in found.systems:
+    for _, one in found.systems:
         whole = board[one.system]
-        assert one.mean.value == pytest.approx(whole.composite.value)
-        assert one.mean.ends == pytest.approx(whole.composite.ends)
+        assert one.composite.value == pytest.approx(whole.composite.value)
+        assert one.composite.ends == pytest.approx(whole.composite.ends)
     difference = run.leaderboard().differences[0]
-    assert found.differences[0].difference.p == pytest.approx(difference.p)
+    assert found.differences[0][1].p == pytest.approx(difference.p)
 
 
 def test_axes_and_personas_have_their_own_judges(run: Run) -> None:
@@ -105,7 +105,7 @@ def test_dimensions_are_those_of_the_leaderboard(run: Run) -> None:
 
 def test_p_values_are_adjusted_over_all_strata(run: Run) -> None:
     """Holm's correction is over the pairs of all personas together, not of each."""
-    found = [each.difference for each in systems_by(run, "persona").differences]
+    found = [each for _, each in systems_by(run, "persona").differences]
     assert len(found) == 3
     assert [one.p_adjusted for one in found] == pytest.approx(holm([one.p for one in found]))
 
@@ -114,17 +114,18 @@ def test_within_a_prompt_there_is_no_interval(run: Run) -> None:
     """A prompt is one value: its means stand with the reason, and nothing is claimed."""
     found = systems_by(run, "prompt")
     assert len(found.systems) == 12
-    assert all(one.mean.reason and not one.mean.has_interval for one in found.systems)
-    assert not any(one.difference.shown for one in found.differences)
+    means = [one.composite for _, one in found.systems]
+    assert all(mean.reason and not mean.has_interval for mean in means)
+    assert not any(one.shown for _, one in found.differences)
 
 
 def test_a_column_is_read_from_the_folder(run: Run) -> None:
     """Topics are strata; the four responses without one are left out and counted."""
     assert run.folder is not None
     found = systems_by(run, "topic")
-    assert list(dict.fromkeys(one.stratum for one in found.systems)) == ["work", "home"]
+    assert list(dict.fromkeys(stratum for stratum, _ in found.systems)) == ["work", "home"]
     assert found.n_without == 4
-    assert {one.mean.n for one in found.systems} == {2}
+    assert {one.composite.n for _, one in found.systems} == {2}
     assert systems_by(load_run(run.folder), "topic").n_without == 4
 
 
@@ -142,14 +143,14 @@ def test_columns_are_compared_and_cross_systems(run: Run) -> None:
     whole = np.array([verdict.composite for verdict in run.verdicts]).reshape(6, 2)
     work, home = whole[:2].mean(axis=1), whole[2:4].mean(axis=1)
     expected = ttest_ind(work, home, equal_var=False)
-    assert (between.stratum, between.system) == ("work", "all")
-    assert between.difference.value == pytest.approx(work.mean() - home.mean())
-    assert between.difference.p == pytest.approx(expected.pvalue)
+    assert (between.a, between.system) == ("work", "all")
+    assert between.value == pytest.approx(work.mean() - home.mean())
+    assert between.p == pytest.approx(expected.pvalue)
     ahead = whole[:, 0] - whole[:, 1]
-    by_system = {one.system: one for one in found.interactions if isinstance(one, StratumContrast)}
+    by_system = {one.system: one for one in found.interactions if isinstance(one, GroupDifference)}
     apart = ahead[:2].mean() - ahead[2:4].mean()
-    assert by_system["old"].difference.value == pytest.approx(apart)
-    assert by_system["new"].difference.value == pytest.approx(-apart)
+    assert by_system["old"].value == pytest.approx(apart)
+    assert by_system["new"].value == pytest.approx(-apart)
     assert not any(one.shown for one in found.interactions)
     assert found.authors == ()
 
@@ -160,9 +161,9 @@ def test_kinds_of_authors_meet_in_each_prompt(run: Run) -> None:
     assert len(run.items) == 12
     found = systems_by(run, "author", ["human", "model"] * 6)
     each = next(one for one in found.authors if one.figure == "each")
-    assert (each.a, each.b, each.share.value, each.share.n) == ("human", "model", 1.0, 6)
-    assert each.share.p == pytest.approx(2 / 2**6)
-    assert each.share.shown
+    assert (each.a, each.b, each.value, each.n) == ("human", "model", 1.0, 6)
+    assert each.p == pytest.approx(2 / 2**6)
+    assert each.shown
 
 
 def test_dimensions_interact_with_systems(run: Run) -> None:
@@ -172,8 +173,8 @@ def test_dimensions_interact_with_systems(run: Run) -> None:
     ratings = np.nanmean(run.ratings, axis=1)
     ahead = ratings[::2] - ratings[1::2]
     others = np.delete(ahead, 0, axis=1).mean(axis=1)
-    first = next(one for one in found if isinstance(one, StratumContrast) and one.system == "old")
-    assert first.difference.p == pytest.approx(ttest_1samp(ahead[:, 0] - others, 0).pvalue)
+    first = next(one for one in found if isinstance(one, GroupDifference) and one.system == "old")
+    assert first.p == pytest.approx(ttest_1samp(ahead[:, 0] - others, 0).pvalue)
 
 
 def test_the_summary_says_who_differs(run: Run) -> None:
@@ -204,9 +205,9 @@ def test_the_result_has_what_was_found(run: Run) -> None:
     assert "Systems by topic" in text
     assert "Composite by topic: above the mean of the others" in text
     [between] = result["between"].rows
-    assert between["difference"].p == found.between[0].difference.p
+    assert between["difference"].p == found.between[0].p
     assert [row["difference"].p for row in result["interactions"].rows] == pytest.approx(
-        [one.difference.p for one in found.interactions if isinstance(one, StratumContrast)],
+        [one.p for one in found.interactions if isinstance(one, GroupDifference)],
         nan_ok=True,
     )
     assert result["counts"].rows == [{"by": "topic", "n_without": 4}]
