@@ -385,7 +385,8 @@ def _tables(cells: PersonaCells, seen: Array) -> _Tables | Reason:
         sums[4, rows] = np.sum(by_persona * own)
     left[~there] = 0.0
     shaped = left.reshape(n, n_terms, -1).transpose(0, 2, 1).reshape(-1, n_terms)
-    tables = _Tables(*sums.reshape(5, n, n_terms), shaped, _kept(n))
+    personas, residual, persona_df, residual_df, k = sums.reshape(5, n, n_terms)
+    tables = _Tables(personas, residual, persona_df, residual_df, k, shaped, _kept(n))
     return tables if (tables.noise > ROUNDING).any() else Reason.NOISE_ZERO
 
 
