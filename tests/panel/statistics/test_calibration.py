@@ -189,8 +189,7 @@ def test_nothing_lies_beyond_a_known_scale(
             assert low <= one.human_only.low <= one.human_only.value <= one.human_only.high <= high
     free = calibrate(replace(panel, scales={}), replace(people, scales={}))
     assert (
-        pair.corrected.p
-        == next(one for one in free.pairs if one.dimension == "given").corrected.p
+        pair.corrected.p == next(one for one in free.pairs if one.dimension == "given").corrected.p
     )
     # What is cut away narrows neither of the two.
     for one, other in zip(found.systems, free.systems, strict=True):
