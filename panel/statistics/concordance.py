@@ -383,10 +383,8 @@ def ranking_agreement(
     full: list[tuple[object, Statistic]] = []
     top: list[tuple[object, Statistic]] = []
     for name, items in items_by_label(prompts, len(array)):
-        block = array[items]
-        first, second = np.triu_indices(block.shape[1], k=1)
-        for kept, agreed in zip((full, top), same_rankings(block), strict=True):
-            kept.append((name, _share(agreed[first, second], block)))
+        for kept, agreed in zip((full, top), same_rankings(array[items]), strict=True):
+            kept.append((name, _share(agreed, array[items])))
     return over_prompts(full), over_prompts(top)
 
 

@@ -11,7 +11,7 @@ Methods for Rates and Proportions*, 3rd ed., ch. 18 (agreement on a category); A
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Literal, Self, cast, get_args
@@ -40,7 +40,12 @@ from persona_panel.statistics.core.arrays import (
     paired_scores,
     why_few,
 )
-from persona_panel.statistics.core.correlation import CorrelationKind, correlation
+from persona_panel.statistics.core.correlation import (
+    CorrelationKind,
+    correlation,
+    correlations,
+    ranks_within,
+)
 
 MOST_VALUES = 32
 """With more values, the tables would cost more than they save."""
@@ -84,24 +89,12 @@ class ValueTables:
         less = rows.T @ (rows * missing[items, None])
         return self.counts - less.reshape(self.counts.shape)
 
-
-def resampled_mean_of(
-    tables: ValueTables, matrix: Callable[[Array], Array], pairs: IntArray
-) -> Resampled:
-    """Return the mean over pairs of raters `(pairs, 2)` of what `matrix` makes `(raters, raters)`
-    of counts, as a function of resampling weights."""
-
-    def statistic(weights: Array) -> Array:
-        matrices = [matrix(tables.without(missing)) for missing in 1 - weights]
-        return mean_over_pairs(np.array(matrices), pairs)
-
-    return statistic
-
-
-def mean_over_pairs(matrices: Array, pairs: IntArray) -> Array:
-    """Return the mean over pairs of raters `(pairs, 2)` of what each matrix `(resamples, raters,
-    raters)` has; a pair without a value does not enter."""
-    return mean_there(matrices[:, pairs[:, 0], pairs[:, 1]], 1)
+    def matrix(self, counts: Array, statistic: PairStatistic) -> Array:
+        """Return a statistic of every two raters `(raters, raters)` from counts such as these."""
+        if statistic in _KAPPAS:
+            values = self.values
+            return _kappas(counts, _distance(values[:, None], values, _KAPPAS[statistic]))
+        return _quotient(*(tau_b_sums if statistic == "tau_b" else spearman_sums)(counts))
 
 
 def counts_of_the_first(counts: Array) -> Array:
@@ -190,35 +183,14 @@ def cohen_kappa(x: ArrayLike, y: ArrayLike, weights: KappaWeights = "quadratic")
     return Statistic.of_weights(statistic, both, 2, Reason.CONSTANT_RATER, kind, limits)
 
 
-def kappa_matrix(ratings: ArrayLike, weights: KappaWeights) -> Array | None:
-    """Return Cohen's κ of every two raters `(raters, raters)`, NaN where it is undefined; None
-    where ratings have too many values for it to be faster than one pair after the other."""
-    tables = ValueTables.of(as_ratings(ratings))
-    return None if tables is None else _kappa_of(tables, weights)(tables.counts)
-
-
-def resampled_mean_kappa(
-    ratings: ArrayLike, pairs: IntArray, weights: KappaWeights
-) -> Resampled | None:
-    """Return the mean Cohen's κ of these pairs of raters `(pairs, 2)` as a function of resampling
-    weights; None as for `kappa_matrix`."""
-    tables = ValueTables.of(as_ratings(ratings))
-    return None if tables is None else resampled_mean_of(tables, _kappa_of(tables, weights), pairs)
-
-
-def _kappa_of(tables: ValueTables, weights: KappaWeights) -> Callable[[Array], Array]:
-    """Return κ of every two raters from counts `(raters, values, raters, values)`."""
-    apart = _distance(tables.values[:, None], tables.values[None, :], weights)
-
-    def kappa(counts: Array) -> Array:
-        first, second = counts_of_the_first(counts), counts.sum(axis=1)
-        observed = np.tensordot(counts, apart, axes=((1, 3), (0, 1))) * first.sum(axis=1)
-        # Rater, value of the first, rater, as what the second gives on average is apart from it.
-        expected = (first * (second @ apart).transpose(0, 2, 1)).sum(axis=1)
-        several = ((first > 0).sum(axis=1) > 1) & ((second > 0).sum(axis=2) > 1)
-        return np.where(several, 1 - divide(observed, expected), np.nan)
-
-    return kappa
+def _kappas(counts: Array, apart: Array) -> Array:
+    """Return κ of every two raters from counts, with the distances of the values."""
+    first, second = counts_of_the_first(counts), counts.sum(axis=1)
+    observed = np.tensordot(counts, apart, axes=((1, 3), (0, 1))) * first.sum(axis=1)
+    # Rater, value of the first, rater, as what the second gives on average is apart from it.
+    expected = (first * (second @ apart).transpose(0, 2, 1)).sum(axis=1)
+    several = ((first > 0).sum(axis=1) > 1) & ((second > 0).sum(axis=2) > 1)
+    return np.where(several, 1 - divide(observed, expected), np.nan)
 
 
 def fleiss_kappa(ratings: ArrayLike) -> Statistic:
@@ -356,62 +328,22 @@ def tau_b_matrix(ratings: ArrayLike) -> Array:
     return _quotient(agreement, untied)
 
 
-def spearman_matrix(ratings: ArrayLike) -> Array:
-    """Return ρ of every two raters over the items that both rated: `(raters, raters)`."""
-    array = as_ratings(ratings)
-    if (tables := ValueTables.of(array)) is not None:
-        return _quotient(*spearman_sums(tables.counts))
-    together, squares = (np.zeros((array.shape[1], array.shape[1])) for _ in range(2))
-    for _, signs, rated in _blocks(array):
-        # Twice the centred rank that the first gives an item among those that the second rated.
-        ranks = (np.swapaxes(signs, 1, 2) @ rated).astype(np.float64)
-        together += (ranks * np.swapaxes(ranks, 1, 2)).sum(axis=0)
-        squares += (ranks**2).sum(axis=0)
-    return _quotient(together, squares)
-
-
 def same_rankings(ratings: ArrayLike) -> tuple[Array, Array]:
     """Return whether every two raters order the items that both rated alike, ties included, and
-    whether they have the same best items: `(raters, raters)` each, 1 or 0, NaN where they share no
-    two items."""
+    whether they have the same best items: `(pairs,)` each, 1 or 0, NaN where they share no two
+    items."""
     array = as_ratings(ratings)
-    n_raters = array.shape[1]
-    otherwise, other_best = (np.zeros((n_raters, n_raters)) for _ in range(2))
-    there = (~np.isnan(array)).astype(np.float64)
-    shared = there.T @ there
-    for _, signs, rated in _blocks(array):
-        # Of two signs, the first is another than the second: the pairs, less those alike.
-        kinds = [(signs == sign) & (rated > 0) for sign in (-1, 0, 1)]
-        pairs = rated.reshape(-1, n_raters)
-        otherwise += (pairs.T @ pairs).astype(np.float64)
-        for kind in kinds:
-            flat = kind.reshape(-1, n_raters).astype(np.float32)
-            otherwise -= (flat.T @ flat).astype(np.float64)
-        below = np.swapaxes(kinds[0].astype(np.float32), 1, 2) @ rated
-        own = rated.max(axis=1)
-        best = (below == 0) & (own[:, :, None] > 0) & (own[:, None, :] > 0)
-        other_best += (best != np.swapaxes(best, 1, 2)).sum(axis=0)
-    return tuple(  # type: ignore[return-value]
-        np.where(shared >= 2, differing == 0, np.nan) for differing in (otherwise, other_best)
-    )
-
-
-def resampled_mean_tau_b(ratings: ArrayLike, pairs: IntArray) -> Resampled:
-    """Return the mean τ_b of these pairs of raters `(pairs, 2)` as a function of resampling
-    weights; a pair that a resample leaves undefined does not enter that resample's mean."""
-    array = as_ratings(ratings)
-    if (tables := ValueTables.of(array)) is not None:
-        return resampled_mean_of(tables, lambda counts: _quotient(*tau_b_sums(counts)), pairs)
-    return lambda weights: mean_over_pairs(_quotient(*_weighted_sums(array, 1 - weights)), pairs)
-
-
-def resampled_mean_spearman(ratings: ArrayLike, pairs: IntArray) -> Resampled | None:
-    """Return the same of Spearman's ρ; None where ratings have too many values for it to be faster
-    than one pair after the other."""
-    tables = ValueTables.of(as_ratings(ratings))
-    if tables is None:
-        return None
-    return resampled_mean_of(tables, lambda counts: _quotient(*spearman_sums(counts)), pairs)
+    first, second = (array[:, raters] for raters in np.triu_indices(array.shape[1], 1))
+    alone = np.isnan(first + second)
+    ranks, best = [], []
+    for side in (first, second):
+        own = np.where(alone, -np.inf, side)
+        ranks.append(ranks_within(np.where(alone, np.nan, side)).ranks)
+        best.append(own == own.max(axis=0, initial=-np.inf))
+    enough = np.sum(~alone, axis=0) >= 2
+    alike = (ranks[0] == ranks[1]) | alone, best[0] == best[1]
+    order, first_place = (np.where(enough, same.all(axis=0), np.nan) for same in alike)
+    return order, first_place
 
 
 def _quotient(together: Array, own: Array) -> Array:
@@ -503,11 +435,16 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     """
     array = as_ratings(ratings)
     pairs = _pairs(array, statistic, min_shared)
-    matrix = _matrix(array, statistic)
-    if matrix is not None:
-        values = matrix[pairs[:, 0], pairs[:, 1]]
-    else:
+    tables = None if statistic == "pearson" else ValueTables.of(array)
+    first, second = pairs.T
+    if tables is not None:
+        values = tables.matrix(tables.counts, statistic)[first, second]
+    elif statistic == "tau_b":
+        values = tau_b_matrix(array)[first, second]
+    elif statistic in _KAPPAS:
         values = np.array([_of_pair(array[:, a], array[:, b], statistic).value for a, b in pairs])
+    else:
+        values = correlations(array[:, first], array[:, second], cast(CorrelationKind, statistic))
     defined = ~np.isnan(values)
     raters = np.unique(pairs[defined])
     rated = ~np.isnan(array)
@@ -522,31 +459,28 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     if statistic in _KAPPAS:
         kind = "kappa" if statistic == "cohen_kappa_none" else "number"
     limits = (-inf, 1.0 if statistic in _KAPPAS else inf)
-    resampled = lazily(lambda: _resampled(array, pairs, statistic))
+    resampled = lazily(lambda: _resampled(array, tables, pairs, statistic))
     mean = mean.with_weights(resampled, has_two_ratings(array), kind, limits)
     return Pairwise(mean, pairs, values, int((~defined).sum()))
 
 
-def _resampled(array: Array, pairs: IntArray, statistic: PairStatistic) -> Resampled:
+def _resampled(
+    array: Array, tables: ValueTables | None, pairs: IntArray, statistic: PairStatistic
+) -> Resampled:
     """Return the mean over pairs; one that a resample leaves undefined does not enter its mean."""
-    together = None
-    if statistic == "tau_b":
-        together = resampled_mean_tau_b(array, pairs)
-    elif statistic == "spearman":
-        together = resampled_mean_spearman(array, pairs)
-    elif statistic in _KAPPAS:
-        together = resampled_mean_kappa(array, pairs, _KAPPAS[statistic])
-    of_pairs = (_of_pair(array[:, a], array[:, b], statistic) for a, b in pairs)
-    return together or mean_of([pair.resampled for pair in of_pairs])
 
+    def of_matrices(weights: Array) -> Array:
+        if tables is None:
+            matrices = _quotient(*_weighted_sums(array, 1 - weights))
+        else:
+            matrices = np.array(
+                [tables.matrix(tables.without(left_out), statistic) for left_out in 1 - weights]
+            )
+        return mean_there(matrices[:, pairs[:, 0], pairs[:, 1]], 1)
 
-def _matrix(array: Array, statistic: PairStatistic) -> Array | None:
-    """Return the values of all pairs at once; of κ only where ratings have few values."""
-    if statistic == "tau_b":
-        return tau_b_matrix(array)
-    if statistic == "spearman":
-        return spearman_matrix(array)
-    return kappa_matrix(array, _KAPPAS[statistic]) if statistic in _KAPPAS else None
+    if tables is not None or statistic == "tau_b":
+        return of_matrices
+    return mean_of([_of_pair(array[:, a], array[:, b], statistic).resampled for a, b in pairs])
 
 
 def _of_pair(x: Array, y: Array, statistic: PairStatistic) -> Statistic:
