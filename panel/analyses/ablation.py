@@ -193,7 +193,8 @@ def _figures(pair: RunPair) -> dict[str, _Figure]:
         "lead": _lead(pair),
     }
     if (nearer := next(iter(pair.people.values()), None)) is not None:
-        found["people"] = nearer.a_tau, nearer.b_tau, nearer.tau
+        tau = nearer.figures["tau_b"]
+        found["people"] = tau.a_value, tau.b_value, tau
     return found
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from math import isnan
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
@@ -28,7 +27,7 @@ if TYPE_CHECKING:
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
     from persona_panel.statistics.core.arrays import Random
-    from persona_panel.statistics.paired import NearerToPeople, PairedDifference, PairedFigure
+    from persona_panel.statistics.paired import PairedDifference
 
 _IDS_SHOWN = 2
 _STATISTICS = {
@@ -308,7 +307,7 @@ def _people(comparison: RunComparison, runs: tuple[Key, ...], dimension: Key) ->
         "is adjusted by Holm's method over them, all figures, dimensions and runs; composites are "
         "a family of their own, as above."
     ]
-    if any(nearer.advantages is not None for nearer in every):
+    if any("alt_test_advantage" in nearer.figures for nearer in every):
         epsilon = "" if comparison.epsilon is None else f", epsilon {comparison.epsilon:g}"
         remarks.append(
             f"By the alternative annotator test{epsilon}: advantage ρ, how often a panel is at "
@@ -329,26 +328,18 @@ def _people(comparison: RunComparison, runs: tuple[Key, ...], dimension: Key) ->
         ),
         [
             {"a": each.a, "b": each.b, "dimension": name, "statistic": statistic}
-            | {"a_value": a, "b_value": b, "difference": of}
-            | {"n_items": of and of.n_items}
+            | {"a_value": of.a_value, "b_value": of.b_value}
+            # ω has no difference that is tested.
+            | ({"difference": of, "n_items": of.n_items} if of.over else {})
             for each in comparison.compared
             for name, nearer in each.people.items()
-            for statistic, a, b, of in _nearness(nearer)
+            for statistic, of in nearer.figures.items()
         ],
         "Which panel is closer to people (τ_b "
         f"{'within prompts' if within else 'over all responses'})",
         sides=("b", "a"),
         remarks=remarks,
     )
-
-
-def _nearness(of: NearerToPeople) -> Iterator[tuple[str, float, float, PairedFigure | None]]:
-    yield "tau_b", of.a_tau, of.b_tau, of.tau
-    yield "distance", of.a_distance, of.b_distance, of.distance
-    if (places := of.advantages) is not None:
-        yield "alt_test_advantage", places.a_advantage, places.b_advantage, places.difference
-        if not isnan(places.a_winning_rate):
-            yield "alt_test_winning_rate", places.a_winning_rate, places.b_winning_rate, None
 
 
 def _changed(pairs: Sequence[ComparedRuns], runs: tuple[Key, ...]) -> Table:

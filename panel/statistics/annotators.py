@@ -42,7 +42,7 @@ from persona_panel.statistics.core.jackknife import left_out_variance
 from persona_panel.statistics.core.means import assured
 from persona_panel.statistics.core.registry import BlockResult
 from persona_panel.statistics.core.significance import benjamini_yekutieli
-from persona_panel.statistics.paired import ComparedAdvantages, paired_figure, undefined_figure
+from persona_panel.statistics.paired import PairedFigure, paired_figure, undefined_figure
 from persona_panel.statistics.rater_pairs import cohen_kappa
 
 _WHO = r"[\d,]+ of [\d,]+ people left out with [^:;]*"
@@ -390,7 +390,7 @@ def compared_advantages(
     *,
     epsilon: float | None = None,
     same_scale: bool = True,
-) -> ComparedAdvantages:
+) -> dict[str, PairedFigure]:
     """Compare two panels by how often each is at least as near to people as a person is, over the
     items that both panels rated; see `annotator_test`.
 
@@ -401,12 +401,16 @@ def compared_advantages(
         epsilon: for ω, by how much a person may be ahead, in [0, 1).
         same_scale: whether people's ratings are on the panels' scale; else all is undefined.
 
+    Returns:
+        `alt_test_advantage`, ρ: above 0, b is more often as near. With an epsilon, where there is
+        one, `alt_test_winning_rate`, ω, whose difference is not tested.
+
     Raises:
         ValueError: the shapes differ, a value is infinite, or ε is outside [0, 1).
     """
     first, second, raters = as_scores(a), as_scores(b), as_ratings(humans)
     if not same_scale:
-        return ComparedAdvantages(nan, nan, undefined_figure(Reason.OTHER_SCALE))
+        return {"alt_test_advantage": undefined_figure(Reason.OTHER_SCALE)}
     missing = np.isnan(first + second)
     sides = [np.where(missing, np.nan, side) for side in (first, second)]
     tests = [
@@ -419,9 +423,14 @@ def compared_advantages(
     of_a, of_b = (test.advantage for test in tests)
     difference = of_b.less(of_a, of_b.n_raters, kind="mean_difference", limits=(-1.0, 1.0))
     result = BlockResult.of(difference)
-    rates = [nan if epsilon is None else test.winning_rate.value for test in tests]
     judged = ~missing & (~np.isnan(raters[:, tested])).any(axis=1)
     sizes = np.bincount(encode_labels(prompts, len(judged))[1][judged]).astype(np.float64)
     worth = float(effective_number(sizes))
-    figure = paired_figure(result, prompts, tested=True, most_df=worth - 1)
-    return ComparedAdvantages(of_a.value, of_b.value, figure, *rates)
+    advantage = paired_figure(result, prompts, tested=True, most_df=worth - 1)
+    figures = {"alt_test_advantage": replace(advantage, a_value=of_a.value, b_value=of_b.value)}
+    rates = [test.winning_rate.value for test in tests]
+    if epsilon is not None and not math.isnan(rates[0]):
+        figures["alt_test_winning_rate"] = PairedFigure(
+            rates[1] - rates[0], a_value=rates[0], b_value=rates[1]
+        )
+    return figures

@@ -176,8 +176,11 @@ _TAU_LIMITS, _GAIN_LIMITS = (-1.0, 1.0), (-2.0, 2.0)
 
 @dataclass(frozen=True, slots=True)
 class PairedFigure(Difference):
-    """A figure of two panels, over prompts; `n_items` is how many texts it is of."""
+    """A figure of panel b less that of panel a, over prompts; `a_value` and `b_value` are theirs,
+    `n_items` is how many texts it is of."""
 
+    a_value: float = nan
+    b_value: float = nan
     n_items: int = 0
 
 
@@ -198,62 +201,21 @@ class BestOfPrompts:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedAdvantages:
-    """Two panels by the alternative annotator test, each in a person's place.
-
-    Attributes:
-        a_advantage, b_advantage: ρ of either panel (`AnnotatorTest.advantage`).
-        difference: b_advantage − a_advantage; above 0, b is more often as near.
-        a_winning_rate, b_winning_rate: ω of either panel, which has no interval; NaN without ε.
-    """
-
-    a_advantage: float
-    b_advantage: float
-    difference: PairedFigure
-    a_winning_rate: float = nan
-    b_winning_rate: float = nan
-
-
-@dataclass(frozen=True, slots=True)
 class NearerToPeople:
-    """The comparison of two panels with the mean of people's ratings.
+    """The comparison of two panels with people's ratings.
 
     Attributes:
         within: whether correlations are means of those within prompts, or over all responses.
-        a_tau, b_tau: τ_b of either panel's scores with people's mean.
-        tau: b_tau − a_tau; above 0, b orders responses more like people.
-        a_distance, b_distance: the mean over prompts of the distance of a panel's score from
-            people's mean, in points; NaN where they are on other scales.
-        distance: b_distance − a_distance; below 0, b's scores are nearer.
-        advantages: either panel in a person's place; None where people's single ratings are not
-            known.
+        figures: `tau_b` of a panel's scores with people's mean: above 0, b orders responses more
+            like people. `distance` of a panel's score from people's mean, the mean over prompts, in
+            points: below 0, b's scores are nearer. Where people's single ratings are known, those
+            of `compared_advantages`.
         n_people: how many people rated; 0 where their single ratings are not known.
     """
 
     within: bool
-    a_tau: float
-    b_tau: float
-    tau: PairedFigure
-    a_distance: float
-    b_distance: float
-    distance: PairedFigure
-    advantages: ComparedAdvantages | None = None
+    figures: Mapping[str, PairedFigure]
     n_people: int = 0
-
-    @property
-    def figures(self) -> tuple[PairedFigure, ...]:
-        """Return the differences of the panels, which are tested together."""
-        of_places = () if self.advantages is None else (self.advantages.difference,)
-        return self.tau, self.distance, *of_places
-
-    def with_figures(
-        self, tau: PairedFigure, distance: PairedFigure, *more: PairedFigure
-    ) -> NearerToPeople:
-        """Return the same with these in place of `figures`."""
-        advantages = self.advantages
-        if advantages is not None:
-            advantages = replace(advantages, difference=more[0])
-        return replace(self, tau=tau, distance=distance, advantages=advantages)
 
 
 def order_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> tuple[PairedFigure, PairedFigure]:
@@ -320,17 +282,20 @@ def nearer_to_people(
     else:
         result = BlockResult.of(correlation_gain(second, first, target, "tau_b"))
         of_each = [correlation(side, target, "tau_b").value for side in (first, second)]
-    distances = [np.abs(side - target) for side in (first, second)]
-    ours, theirs = (mean_over_prompts_of(side, prompts) for side in distances)
-    return NearerToPeople(
-        within,
-        of_each[0],
-        of_each[1],
-        paired_figure(result, prompts, tested=True),
-        defined_mean(ours) if same_scale else nan,
-        defined_mean(theirs) if same_scale else nan,
-        _distance(ours, theirs, int(np.sum(~missing)), same_scale),
+    tau = replace(
+        paired_figure(result, prompts, tested=True), a_value=of_each[0], b_value=of_each[1]
     )
+    if not same_scale or missing.all():
+        distance = undefined_figure(Reason.NO_SHARED_ITEMS if same_scale else Reason.OTHER_SCALE)
+    else:
+        ours, theirs = (
+            mean_over_prompts_of(np.abs(side - target), prompts) for side in (first, second)
+        )
+        distance = sampled_mean(theirs - ours).as_a(
+            PairedFigure, a_value=defined_mean(ours), b_value=defined_mean(theirs),
+            n_items=int(np.sum(~missing)),
+        )  # fmt: skip
+    return NearerToPeople(within, {"tau_b": tau, "distance": distance})
 
 
 def _within(sides: Array, target: Array, prompts: Labels) -> tuple[list[Hashable], Array]:
@@ -389,9 +354,3 @@ def paired_figure(
 def undefined_figure(reason: Reason) -> PairedFigure:
     """Return a figure that there is not."""
     return PairedFigure(nan, over="prompts", n=0, reason=reason)
-
-
-def _distance(a: Array, b: Array, n_items: int, same_scale: bool) -> PairedFigure:
-    if not (same_scale and n_items):
-        return undefined_figure(Reason.NO_SHARED_ITEMS if same_scale else Reason.OTHER_SCALE)
-    return sampled_mean(b - a).as_a(PairedFigure, n_items=n_items)

@@ -357,14 +357,14 @@ def adjust(pairs: Sequence[RunPair]) -> None:
         (name == COMPOSITE, figure)
         for pair in pairs
         for name, item in pair.people.items()
-        for figure in item.figures
+        for figure in item.figures.values()
     ]
     figures = iter(
         holm_adjusted([item for _, item in nearness], [is_first for is_first, _ in nearness])
     )
     for pair in pairs:
         pair.people = {
-            name: item.with_figures(*(next(figures) for _ in item.figures))
+            name: replace(item, figures={of: next(figures) for of in item.figures})
             for name, item in pair.people.items()
         }
 
@@ -415,12 +415,12 @@ def nearer_of(
         called = name if name in theirs.dimensions else ALL
         same_scale = on_limits(theirs, called, rated, terms.limits[name])
         same_scale = same_scale and not theirs.lower_is_better
+        nearer = nearer_to_people(*sides, row_means(raters), prompts, same_scale=same_scale)
+        advantages = compared_advantages(
+            *sides, raters, prompts, epsilon=epsilon, same_scale=same_scale
+        )
         result[name] = replace(
-            nearer_to_people(*sides, row_means(raters), prompts, same_scale=same_scale),
-            advantages=compared_advantages(
-                *sides, raters, prompts, epsilon=epsilon, same_scale=same_scale
-            ),
-            n_people=theirs.n_raters_of(ours),
+            nearer, figures={**nearer.figures, **advantages}, n_people=theirs.n_raters_of(ours)
         )
     return result, theirs.origin
 

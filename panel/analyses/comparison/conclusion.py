@@ -197,11 +197,10 @@ def _sides_shown_nearer(people: Mapping[str, NearerToPeople]) -> set[int]:
     """Return which panels any figure shows to be closer to people: 1 for b, −1 for a."""
     sides = set()
     for item in people.values():
-        # Nearer is a smaller distance, and more of the others.
-        figures = [(1, item.tau), (-1, item.distance)]
-        if item.advantages is not None:
-            figures.append((1, item.advantages.difference))
-        sides |= {sign if each.value > 0 else -sign for sign, each in figures if each.shown}
+        for name, each in item.figures.items():
+            if each.shown:
+                # Nearer is a smaller distance, and more of the others.
+                sides.add((-1 if name == "distance" else 1) * (1 if each.value > 0 else -1))
     return sides
 
 
@@ -210,13 +209,10 @@ def _people(runs: ComparedRuns) -> list[str]:
     result, a, b = runs.people, runs.a, runs.b
     if not result:
         return []
-    tau = {name: item.tau for name, item in result.items()}
-    distance = {name: item.distance for name, item in result.items()}
-    advantage = {
-        name: item.advantages.difference
-        for name, item in result.items()
-        if item.advantages is not None
-    }
+    tau, distance, advantage = (
+        {name: item.figures[of] for name, item in result.items() if of in item.figures}
+        for of in ("tau_b", "distance", "alt_test_advantage")
+    )
     sentences = (
         _nearer("has a higher rank correlation with people", "higher in τ_b", 1, runs, tau)
         + _nearer("gives scores closer to people's", "closer", -1, runs, distance, of_scores=True)
@@ -224,19 +220,19 @@ def _people(runs: ComparedRuns) -> list[str]:
     )
     if sentences:
         return sentences
-    name, entry = next(iter(result.items()))
+    name, entry = next(iter(tau.items()))
     text = f"Neither {a} nor {b} is significantly closer to people"
-    if isnan(entry.tau.value):
-        return [f"{text}: τ_b with people is undefined ({entry.tau.reason})."]
+    if isnan(entry.value):
+        return [f"{text}: τ_b with people is undefined ({entry.reason})."]
     facts = in_brackets(
-        f"{b} − {a}: {signed(entry.tau.value)}",
-        entry.tau.interval(),
-        entry.tau.p_text(),
-        str(entry.tau.reason or ""),
+        f"{b} − {a}: {signed(entry.value)}",
+        entry.interval(),
+        entry.p_text(),
+        str(entry.reason or ""),
     )
     return [
         f"{text}: on {dimension_called(name)}, the τ_b of {a} with people is "
-        f"{number(entry.a_tau)}, that of {b} {number(entry.b_tau)}{facts}."
+        f"{number(entry.a_value)}, that of {b} {number(entry.b_value)}{facts}."
     ]
 
 

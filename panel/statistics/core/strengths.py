@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, permutations
 from math import exp, inf, nan, prod
 
 import numpy as np
@@ -49,17 +49,13 @@ class PairCounts:
     """The outcomes of comparisons of every two systems.
 
     Attributes:
-        contrasts: `(pairs, systems + 1)`, half of the difference of two log-strengths as a sum over
-            the parameters, of which the last is log ν.
-        balance: how often the first of a pair was preferred less how often the second was, `(…,
-            pairs)`, of all comparisons or by cluster.
-        ties, total: how often they tied, and how often they were compared, likewise.
+        logits: `(3, pairs, systems + 1)`, the logit of each outcome (the first was preferred, the
+            second was, neither was) as a sum over the parameters, of which the last is log ν.
+        outcomes: how often each occurred `(…, 3, pairs)`, of all comparisons or by cluster.
     """
 
-    contrasts: Array
-    balance: Array
-    ties: Array
-    total: Array
+    logits: Array
+    outcomes: Array
 
     @classmethod
     def of(cls, wins: Array, ties: Array) -> PairCounts:
@@ -67,31 +63,28 @@ class PairCounts:
         `ties`."""
         n_systems = wins.shape[-1]
         first, second = np.triu_indices(n_systems, 1)
-        contrasts = np.zeros((len(first), n_systems + 1))
-        place = np.arange(len(first))
-        contrasts[place, first], contrasts[place, second] = 0.5, -0.5
-        won, lost, even = (
-            counts[..., first, second] for counts in (wins, wins.swapaxes(-1, -2), ties)
-        )
-        return cls(contrasts, won - lost, even, won + lost + even)
-
-    def __iter__(self) -> Iterator[PairCounts]:
-        """Yield the counts of each cluster."""
-        for own in zip(self.balance, self.ties, self.total, strict=True):
-            yield PairCounts(self.contrasts, *own)
+        each = np.eye(n_systems + 1)
+        half = (each[first] - each[second]) / 2
+        logits = np.stack([half, -half, np.broadcast_to(each[-1], half.shape)])
+        sides = wins, wins.swapaxes(-1, -2), ties
+        return cls(logits, np.stack([counts[..., first, second] for counts in sides], axis=-2))
 
     def sum(self) -> PairCounts:
         """Return the counts over all clusters."""
-        parts = (self.balance, self.ties, self.total)
-        return PairCounts(self.contrasts, *(part.sum(axis=0) for part in parts))
+        return replace(self, outcomes=self.outcomes.sum(axis=0))
+
+    @property
+    def n_possible(self) -> int:
+        """Return how many outcomes are possible: without any tie, log ν is no parameter."""
+        return 3 if self.outcomes[2].any() else 2
 
     def why_none(self) -> Reason | None:
         """Return why these comparisons give no finite strengths; None where they do."""
-        decided = self.total - self.ties
-        won, lost = decided + self.balance > 0, decided - self.balance > 0
-        if self._components(self.total > 0, self.total > 0) > 1:
+        won, lost, tied = self.outcomes > 0
+        compared = won | lost | tied
+        if self._components(compared, compared) > 1:
             return Reason.NOT_CONNECTED
-        if not decided.any():
+        if not (won | lost).any():
             return Reason.ALL_TIES
         # Where every system is linked to every other by a chain of wins, no direction is left.
         if self._components(won, lost) == 1:
@@ -99,25 +92,17 @@ class PairCounts:
         return Reason.NEVER_LOST if self._separated() else None
 
     def _components(self, forth: Mask, back: Mask) -> int:
-        links = np.zeros((self.contrasts.shape[1] - 1,) * 2)
-        first, second = self.contrasts[:, :-1].argmax(axis=1), self.contrasts.argmin(axis=1)
-        links[first, second], links[second, first] = forth, back
+        links = np.zeros((self.logits.shape[-1] - 1,) * 2)
+        pairs = np.triu_indices(len(links), 1)
+        links[pairs], links.T[pairs] = forth, back
         return scipy.sparse.csgraph.connected_components(links, connection="strong")[0]
 
     def _separated(self) -> bool:
         """Return whether the likelihood has no maximum: it rises in some direction for ever."""
-        ties = np.zeros_like(self.contrasts)
-        ties[:, -1] = 1.0
-        logits = [self.contrasts, -self.contrasts, ties]
-        decided = self.total - self.ties
-        counts = [decided + self.balance, decided - self.balance, self.ties]
-        n_outcomes = 3 if self.ties.any() else 2
         gains = np.concatenate(
             [
-                (logits[outcome] - logits[other])[counts[outcome] > 0]
-                for outcome in range(n_outcomes)
-                for other in range(n_outcomes)
-                if outcome != other
+                (self.logits[outcome] - self.logits[other])[self.outcomes[outcome] > 0]
+                for outcome, other in permutations(range(self.n_possible), 2)
             ]
         )
         most = scipy.optimize.linprog(
@@ -128,76 +113,79 @@ class PairCounts:
 
 @dataclass(frozen=True, eq=False)
 class DavidsonFit:
-    """The most likely parameters: `log_strengths` `(systems,)`, their mean is 0, and `log_ties`,
-    log ν, −inf where nothing tied; `counts` are of all comparisons, by pair."""
+    """The most likely `parameters` `(systems + 1,)`: log-strengths, whose mean is 0, and log ν,
+    −inf where nothing tied; `counts` are of all comparisons, by pair."""
 
     counts: PairCounts
-    log_strengths: Array
-    log_ties: float
+    parameters: Array
 
     @classmethod
     def of(cls, counts: PairCounts) -> DavidsonFit:
         """Fit the parameters by Newton's method to counts whose `why_none` is None."""
-        n_systems = counts.contrasts.shape[1] - 1
-        fit = cls(counts, np.zeros(n_systems), 0.0 if counts.ties.any() else -inf)
+        start = np.zeros(counts.logits.shape[-1])
+        start[-1] = 0.0 if counts.n_possible == 3 else -inf
+        fit = cls(counts, start)
         for _ in range(_MOST_STEPS):
-            solved = np.linalg.solve(fit._information(counts.total), fit._score(counts))
-            step: Array = solved.astype(np.float64)
+            step = np.linalg.solve(fit._information(counts.outcomes), fit._score(counts.outcomes))
             # The likelihood is concave, but a whole step may reach far beyond its maximum.
-            while (moved := fit._moved(step))._likelihood() < fit._likelihood() - ROUNDING:
+            while (moved := cls(counts, fit.parameters + step))._likelihood < (
+                fit._likelihood - ROUNDING
+            ):
                 step = step / 2
             fit = moved
             if np.abs(step).max() < _CONVERGED:
                 break
         return fit
 
+    @property
+    def log_strengths(self) -> Array:
+        """Return the log-strengths `(systems,)`."""
+        return self.parameters[:-1]
+
+    @property
+    def log_ties(self) -> float:
+        """Return log ν."""
+        return float(self.parameters[-1])
+
     def without_each(self, clusters: PairCounts) -> Array:
         """Return the parameters without each of the `clusters`, counts that add up to those that
-        were fitted, by one Newton step from these: `(clusters, systems + 1)`, log ν last; NaN where
-        what is left does not connect the systems."""
-        parameters = np.append(self.log_strengths, self.log_ties)
-        parameters_without = np.full((len(clusters.total), len(parameters)), nan)
-        for place, own in enumerate(clusters):
-            left = self._information(self.counts.total - own.total)
+        were fitted, by one Newton step from these: `(clusters, systems + 1)`; NaN where what is
+        left does not connect the systems."""
+        without = np.full((len(clusters.outcomes), len(self.parameters)), nan)
+        for place, own in enumerate(clusters.outcomes):
+            left = self._information(self.counts.outcomes - own)
             if np.linalg.eigvalsh(left)[0] > ROUNDING * np.trace(left):
-                parameters_without[place] = parameters - np.linalg.solve(left, self._score(own))
-        return parameters_without
+                without[place] = self.parameters - np.linalg.solve(left, self._score(own))
+        return without
 
     @cached_property
-    def _outcomes(self) -> tuple[Array, Array, Array, Array, Array]:
-        half = self.counts.contrasts[:, :-1] @ self.log_strengths
-        scale = np.logaddexp(np.logaddexp(half, -half), self.log_ties)
-        won, lost, even = (np.exp(logit - scale) for logit in (half, -half, self.log_ties))
-        return half, won, lost, even, scale
+    def _logits(self) -> Array:
+        return self.counts.logits[: self.counts.n_possible]
 
-    def _moved(self, step: Array) -> DavidsonFit:
-        return DavidsonFit(
-            self.counts, self.log_strengths + step[:-1], self.log_ties + float(step[-1])
-        )
+    @cached_property
+    def _log_probabilities(self) -> Array:
+        logits = self._logits @ np.nan_to_num(self.parameters, neginf=0.0)
+        return logits - np.logaddexp.reduce(logits, axis=0)
 
+    @cached_property
     def _likelihood(self) -> float:
-        counts, (half, _, _, _, scale) = self.counts, self._outcomes
-        # Where nothing tied, log ν is -inf.
-        ties = self.log_ties * counts.ties.sum() if counts.ties.any() else 0.0
-        return float(np.sum(counts.balance * half) + ties - np.sum(counts.total * scale))
+        outcomes = self.counts.outcomes[: len(self._logits)]
+        return float(np.sum(outcomes * self._log_probabilities))
 
-    def _score(self, counts: PairCounts) -> Array:
-        """Return the gradient of the log-likelihood of these counts `(systems + 1,)`."""
-        _, won, lost, even, _ = self._outcomes
-        score: Array = (counts.balance - counts.total * (won - lost)) @ counts.contrasts
-        score[-1] = np.sum(counts.ties - counts.total * even)
-        return score
+    def _score(self, outcomes: Array) -> Array:
+        """Return the gradient of the log-likelihood of these outcomes `(systems + 1,)`."""
+        expected = np.exp(self._log_probabilities) * outcomes.sum(axis=0)
+        return np.einsum("kp,kpj->j", outcomes[: len(expected)] - expected, self._logits)
 
-    def _information(self, total: Array) -> Array:
-        contrasts, (_, won, lost, even, _) = self.counts.contrasts, self._outcomes
-        balance = won - lost
-        information: Array = (contrasts.T * (total * (won + lost - balance**2))) @ contrasts
-        information[-1] = information[:, -1] = -(total * balance * even) @ contrasts
-        # Without ties, log ν is no parameter.
-        ties = np.sum(total * even * (1 - even))
-        information[-1, -1] = ties if self.counts.ties.any() else 1.0
+    def _information(self, outcomes: Array) -> Array:
+        shares, total = np.exp(self._log_probabilities), outcomes.sum(axis=0)
+        apart = self._logits - np.einsum("kp,kpj->pj", shares, self._logits)
+        rows = (apart * np.sqrt(shares * total)[..., None]).reshape(-1, apart.shape[-1])
+        information: Array = rows.T @ rows
+        if len(shares) == 2:
+            information[-1, -1] = 1.0
         # Comparisons say nothing of a constant added to all log-strengths: they keep their mean.
-        information[:-1, :-1] += total.sum() / len(self.log_strengths)
+        information[:-1, :-1] += total.sum() / (len(information) - 1)
         return information
 
 
@@ -307,7 +295,6 @@ def bradley_terry(
     # A prompt on which a system was compared only with those left out says nothing about it.
     own = _comparisons(by_prompt, kept)
     n_prompts, worth = np.sum(own > 0, axis=0), effective_number(own)
-    parameters = np.append(fit.log_strengths, fit.log_ties)
     order = np.argsort(-fit.log_strengths, kind="stable")
     pairs = list(combinations(order, 2))
     n_of_pairs = [min(n_prompts[a], n_prompts[b]) for a, b in pairs]
@@ -316,7 +303,7 @@ def bradley_terry(
     figures = [
         sampled_without_each(float(value), left_out, int(n), float(size), few_judges=few)
         for value, left_out, n, size in zip(
-            _figures(parameters, pairs),
+            _figures(fit.parameters, pairs),
             zip(*(_figures(sample, pairs).T for sample in samples), strict=True),
             [*n_prompts, *n_prompts, *n_of_pairs],
             [*worth, *worth, *worth_of_pairs],

@@ -84,14 +84,15 @@ def test_nearer_to_people_is_the_difference_of_correlations_and_distances() -> N
     nearer in scores, while the order of both is judged by itself."""
     found = nearer_to_people(A, B, PEOPLE, PROMPTS)
     assert found.within
-    assert (found.a_tau, found.b_tau) == pytest.approx(
+    tau, distance = found.figures["tau_b"], found.figures["distance"]
+    assert (tau.a_value, tau.b_value) == pytest.approx(
         (np.mean(tau_of(A, PEOPLE)), np.mean(tau_of(B, PEOPLE)))
     )
-    assert found.tau.value == pytest.approx(found.b_tau - found.a_tau)
+    assert tau.value == pytest.approx(tau.b_value - tau.a_value)
     distances = [np.abs(side - PEOPLE).mean() for side in (A, B)]
-    assert (found.a_distance, found.b_distance) == pytest.approx(tuple(distances))
+    assert (distance.a_value, distance.b_value) == pytest.approx(tuple(distances))
     by_prompt = (np.abs(B - PEOPLE) - np.abs(A - PEOPLE)).reshape(8, 4).mean(axis=1)
-    assert found.distance.p == pytest.approx(stats.ttest_1samp(by_prompt, 0).pvalue)
+    assert found.figures["distance"].p == pytest.approx(stats.ttest_1samp(by_prompt, 0).pvalue)
 
 
 def test_the_panel_that_rates_as_people_do_is_nearer() -> None:
@@ -99,21 +100,21 @@ def test_the_panel_that_rates_as_people_do_is_nearer() -> None:
     the other way round, the signs turn."""
     noise = np.round(RNG.uniform(1, 10, 32))
     found = nearer_to_people(noise, PEOPLE, PEOPLE, PROMPTS)
-    tau, distance = holm_adjusted([found.tau, found.distance])
+    tau, distance = holm_adjusted(list(found.figures.values()))
     assert tau.shown
     assert distance.shown
     assert (tau.value > 0, distance.value < 0) == (True, True)
     turned = nearer_to_people(PEOPLE, noise, PEOPLE, PROMPTS)
-    assert turned.tau.value == pytest.approx(-found.tau.value)
-    assert turned.tau.p == pytest.approx(found.tau.p)
+    assert turned.figures["tau_b"].value == pytest.approx(-found.figures["tau_b"].value)
+    assert turned.figures["tau_b"].p == pytest.approx(found.figures["tau_b"].p)
 
 
 def test_of_single_responses_correlations_are_over_all() -> None:
     """One response to each prompt: τ_b over all of them."""
     found = nearer_to_people(A, B, PEOPLE, range(32))
     assert not found.within
-    assert found.a_tau == pytest.approx(stats.kendalltau(A, PEOPLE).statistic)
-    assert found.tau.value == pytest.approx(
+    assert found.figures["tau_b"].a_value == pytest.approx(stats.kendalltau(A, PEOPLE).statistic)
+    assert found.figures["tau_b"].value == pytest.approx(
         stats.kendalltau(B, PEOPLE).statistic - stats.kendalltau(A, PEOPLE).statistic
     )
 
@@ -131,14 +132,14 @@ def test_only_what_all_three_rated_counts() -> None:
 def test_on_another_scale_there_is_no_distance() -> None:
     """τ_b is there, the distance undefined with its reason."""
     found = nearer_to_people(A, B, PEOPLE / 10, PROMPTS, same_scale=False)
-    assert found.distance.reason is Reason.OTHER_SCALE
-    assert np.isnan([found.a_distance, found.b_distance]).all()
-    assert found.tau.reason is None
+    assert found.figures["distance"].reason is Reason.OTHER_SCALE
+    assert np.isnan([found.figures["distance"].a_value, found.figures["distance"].b_value]).all()
+    assert found.figures["tau_b"].reason is None
 
 
 def test_no_text_in_common_with_people_is_said() -> None:
     """People rated none of the responses: both figures are undefined, with their reasons."""
     found = nearer_to_people(A, B, np.full(32, np.nan), PROMPTS)
-    assert found.tau.reason is Reason.NO_SHARED_ITEMS
-    assert found.distance.reason is Reason.NO_SHARED_ITEMS
-    assert (found.distance.n_items, found.distance.n) == (0, 0)
+    assert found.figures["tau_b"].reason is Reason.NO_SHARED_ITEMS
+    assert found.figures["distance"].reason is Reason.NO_SHARED_ITEMS
+    assert (found.figures["distance"].n_items, found.figures["distance"].n) == (0, 0)

@@ -15,6 +15,7 @@ from persona_panel.statistics.core.display import number, signed
 from persona_panel.statistics.core.ranking import prompts_assured
 from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.paired import (
+    NearerToPeople,
     PairedDifference,
     best_of_prompts,
     by_same_judges,
@@ -42,6 +43,12 @@ def said(values: dict[str, list[float]], compared: str = "texts", **more: Any) -
     found = holm_adjusted([difference(of) for of in values.values()])
     two = ComparedRuns("old", "new", compared, dict(zip(values, found, strict=True)), **more)  # type: ignore[arg-type]
     return compare_conclusion([two], "prompts")
+
+
+def adjusted(found: NearerToPeople) -> NearerToPeople:
+    """The same with the p-values of its figures adjusted together."""
+    figures = holm_adjusted(list(found.figures.values()))
+    return replace(found, figures=dict(zip(found.figures, figures, strict=True)))
 
 
 def test_what_is_ahead_is_named_with_its_lead() -> None:
@@ -208,30 +215,29 @@ def test_the_panel_nearer_to_people_is_named() -> None:
     gives scores closer to theirs; with sides changed, old does."""
     for sides, better in (((NOISE, PEOPLE), "new"), ((PEOPLE, NOISE), "old")):
         found = nearer_to_people(*sides, PEOPLE, PROMPTS)
-        figures = holm_adjusted([found.tau, found.distance])
-        people = {"composite": found.with_figures(*figures)}
+        people = {"composite": adjusted(found)}
+        of_tau, of_distance = found.figures["tau_b"], found.figures["distance"]
         *_, tau, distance = said({"composite": LARGE}, "panels", people=people)
         worse = "old" if better == "new" else "new"
         assert tau.startswith(
             f"{better} has a higher rank correlation with people than {worse} on the composite ("
-            f"{abs(found.tau.value):.2f} higher in τ_b, 95 % interval "
+            f"{abs(of_tau.value):.2f} higher in τ_b, 95 % interval "
         )
         assert distance.startswith(
             f"{better} gives scores closer to people's than {worse} on the composite ("
-            f"{abs(found.distance.value):.2f} points closer, 95 % interval "
+            f"{abs(of_distance.value):.2f} points closer, 95 % interval "
         )
 
 
 def test_that_no_panel_is_shown_to_be_nearer_is_said() -> None:
     """Two panels alike: both τ_b, their difference and its p; where it is undefined, why."""
     found = nearer_to_people(NOISE, NOISE[::-1], RNG.normal(size=24), PROMPTS)
-    figures = holm_adjusted([found.tau, found.distance])
-    people = {"composite": found.with_figures(*figures)}
+    people, tau = {"composite": adjusted(found)}, found.figures["tau_b"]
     *_, last = said({"composite": LARGE}, "panels", people=people)
     assert last.startswith(
         f"Neither old nor new is significantly closer to people: on the composite, the τ_b "
-        f"of old with people is {number(found.a_tau)}, that of new {number(found.b_tau)} "
-        f"(new − old: {signed(found.tau.value)}, 95 % interval "
+        f"of old with people is {number(tau.a_value)}, that of new {number(tau.b_value)} "
+        f"(new − old: {signed(tau.value)}, 95 % interval "
     )
     none = nearer_to_people(NOISE, NOISE, np.full(24, np.nan), PROMPTS)
     *_, last = said({"composite": LARGE}, "panels", people={"composite": none})
@@ -280,20 +286,17 @@ def test_what_the_numbers_of_judges_bring_about_is_no_merit(
 
 
 @pytest.mark.parametrize(("better", "is_said"), [("old", True), ("new", False)])
-@pytest.mark.parametrize("unshown", ["tau", "distance", "neither"])
+@pytest.mark.parametrize("unshown", ["tau_b", "distance", "neither"])
 def test_more_judges_are_no_reason_where_fewer_are_nearer(
     better: str, is_said: bool, unshown: str
 ) -> None:
     """Old has more judges: that this brings it closer to people is said where it is shown to be
     nearer, by either figure, not where new, with fewer, is."""
     sides = (PEOPLE, NOISE) if better == "old" else (NOISE, PEOPLE)
-    found = nearer_to_people(*sides, PEOPLE, PROMPTS)
-    tau, distance = holm_adjusted([found.tau, found.distance])
-    found = found.with_figures(
-        replace(tau, p_adjusted=1.0) if unshown == "tau" else tau,
-        replace(distance, p_adjusted=1.0) if unshown == "distance" else distance,
-    )
-    people = {"composite": found}
+    figures = dict(adjusted(nearer_to_people(*sides, PEOPLE, PROMPTS)).figures)
+    if unshown in figures:
+        figures[unshown] = replace(figures[unshown], p_adjusted=1.0)
+    people = {"composite": NearerToPeople(True, figures)}
     told = " ".join(said({"composite": NONE}, "panels", people=people, n_judges=(10, 5)))
     assert f" {better} has a higher rank" in told or f" {better} gives" in told
     assert ("the mean of more judges tends to be closer" in told) == is_said
@@ -318,10 +321,11 @@ def test_shares_are_no_points() -> None:
     assert "by 1.00 (95 %" in ahead
     assert "points" not in " ".join(said({"composite": NONE}, units=units))
     found = nearer_to_people(NOISE, PEOPLE, PEOPLE, PROMPTS)
-    nearer = found.with_figures(*holm_adjusted([found.tau, found.distance]))
+    nearer = adjusted(found)
     for name, expected in (("composite", ""), ("clarity", " points")):
         *_, distance = said({"composite": LARGE}, "panels", people={name: nearer}, units=units)
-        assert f"({abs(found.distance.value):.2f}{expected} closer, 95 % interval " in distance
+        points = f"{abs(found.figures['distance'].value):.2f}"
+        assert f"({points}{expected} closer, 95 % interval " in distance
 
 
 def test_each_of_several_runs_has_its_sentences() -> None:
