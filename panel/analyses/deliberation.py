@@ -90,7 +90,7 @@ def _dimensions(report: DeliberationReport, labels: Mapping[str, str], title: st
         {
             **row_of(means, _BEFORE_AFTER),
             "dimension": name,
-            "change": Estimate(means.change, reason=means.reason),
+            "change": Estimate(means.value, reason=means.reason),
             "spread_before": report.spread[name].before,
             "spread_after": report.spread[name].after,
             "spread_change": _change(report.spread[name]),
@@ -100,7 +100,7 @@ def _dimensions(report: DeliberationReport, labels: Mapping[str, str], title: st
     ]
     moves, of = (
         report.conformity.all.n_moves,
-        sum(dimension.n for dimension in report.dimensions.values()),
+        sum(dimension.n or 0 for dimension in report.dimensions.values()),
     )
     remark = (
         f"{report.n_deliberated:,} of {report.n_responses:,} responses were deliberated; {moves:,} "
@@ -196,9 +196,11 @@ def _influence(influence: Influence, is_shown: bool) -> Iterator[Table]:
 
 def _judges(report: DeliberationReport, is_shown: bool) -> Table:
     """Each judge's mean before and after; people are shown those with most changed ratings."""
-    order = sorted(report.judges.items(), key=lambda item: -item[1].n_moved / max(1, item[1].n))
+    order = sorted(
+        report.judges.items(), key=lambda item: -item[1].n_moved / max(1, item[1].n or 0)
+    )
     columns = (*_BEFORE_AFTER, Column("change", "number"))
-    rows = [row_of(means, columns, judge=judge.id) for judge, means in order]
+    rows = [row_of(means, columns, judge=judge.id, change=means.value) for judge, means in order]
     ids = [judge.id for judge in report.judges]
     shown = {judge.id for judge, means in order[:_JUDGES_SHOWN] if means.n_moved}
     remarks = [left_out_of(ids)] if short_ids(ids) and left_out_of(ids) else []

@@ -33,7 +33,6 @@ from persona_panel.statistics.peers import (
     influence,
 )
 from persona_panel.statistics.revisions import (
-    BeforeAfter,
     Change,
     Reordering,
     Revisions,
@@ -46,12 +45,12 @@ from persona_panel.statistics.revisions import (
 )
 
 
-def before_after_document(means: BeforeAfter) -> dict[str, Any]:
+def before_after_document(means: Change) -> dict[str, Any]:
     """Return the means before and after, and how many ratings moved."""
     return {
         "before": json_number(means.before),
         "after": json_number(means.after),
-        "change": json_number(means.change),
+        "change": json_number(means.value),
         "moved": means.n_moved,
         "of": means.n,
         "reason": means.reason,
@@ -155,8 +154,8 @@ class DeliberationReport:
 
     n_responses: int
     n_deliberated: int
-    judges: dict[Judge, BeforeAfter]
-    dimensions: dict[str, BeforeAfter]
+    judges: dict[Judge, Change]
+    dimensions: dict[str, Change]
     spread: dict[str, Change]
     conformity: Conformities
     influence: Influence

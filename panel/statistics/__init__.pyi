@@ -173,7 +173,6 @@ from persona_panel.statistics.reliability import (
 from persona_panel.statistics.reliability import icc as icc
 from persona_panel.statistics.reliability import krippendorff_alpha as krippendorff_alpha
 from persona_panel.statistics.reliability import most_agreeing as most_agreeing
-from persona_panel.statistics.revisions import BeforeAfter as BeforeAfter
 from persona_panel.statistics.revisions import Change as Change
 from persona_panel.statistics.revisions import Direction as Direction
 from persona_panel.statistics.revisions import Reordering as Reordering

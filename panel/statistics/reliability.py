@@ -147,12 +147,10 @@ _SAME = 1e-12
 @dataclass(frozen=True, slots=True, eq=False)
 class ChosenRatings:
     """The ratings that were kept, `(items, n)`, NaN where an item has fewer; whose they are is
-    lost. `alpha` is their ordinal α, `n_chosen_from` counts the items that had more than were kept.
-    """
+    lost. `alpha` is their ordinal α."""
 
     ratings: Array
     alpha: Statistic
-    n_chosen_from: int
 
 
 def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
@@ -204,7 +202,7 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
         places = np.searchsorted(values, own_values)
         subset = _subsets(places, min(n, len(places)))[chosen[item]]
         kept[item, : len(subset)] = values[list(subset)]
-    return ChosenRatings(kept, krippendorff_alpha(kept), int(sum(len(own) > n for own in by_item)))
+    return ChosenRatings(kept, krippendorff_alpha(kept))
 
 
 def by_chance(ratings: ArrayLike, n: int = 3, seed: int = 0) -> float:

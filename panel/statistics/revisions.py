@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import isnan, nan
-from typing import NamedTuple
 
 import numpy as np
 import scipy
@@ -69,18 +68,15 @@ class Revisions:
             raise ValueError(
                 f"scores have the shape (responses, judges, dimensions), found {self.before.shape}"
             )
-        n_responses, n_judges, n_dimensions = self.before.shape
+        whole = self.before.shape
         wanted = {
-            "after": (n_responses, n_judges, n_dimensions),
-            "stated": (n_responses, n_judges),
-            "deliberated": (n_responses,),
-            "steps": (n_dimensions,),
-        }
+            "after": whole, "stated": whole[:2], "deliberated": whole[:1], "steps": whole[2:]
+        }  # fmt: skip
         for name, shape in wanted.items():
             if getattr(self, name).shape != shape:
                 raise ValueError(f"{name} has the shape {getattr(self, name).shape}, not {shape}")
-        if len(self.prompts) != n_responses:
-            raise ValueError(f"{len(self.prompts)} prompts for {n_responses} responses")
+        if len(self.prompts) != whole[0]:
+            raise ValueError(f"{len(self.prompts)} prompts for {whole[0]} responses")
         if np.isinf(self.before).any() or np.isinf(self.after).any():
             raise ValueError("a score is infinite")
         if not (self.steps > 0).all():
@@ -111,26 +107,15 @@ class Revisions:
 
 
 @dataclass(frozen=True, slots=True)
-class BeforeAfter:
-    """Means over the `n` ratings of deliberated responses that are there both times, of which
-    `n_moved` moved; NaN exactly when `reason` says why."""
-
-    before: float
-    after: float
-    change: float
-    n_moved: int
-    n: int
-    reason: Reason | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class Change(Difference):
     """A statistic after less before, over the same `n_items` responses, with its interval over
-    prompts, both sides without the same prompt."""
+    prompts, both sides without the same prompt; of a mean without an interval, over `n` ratings of
+    which `n_moved` moved."""
 
     before: float = nan
     after: float = nan
     n_items: int = 0
+    n_moved: int = 0
 
     @classmethod
     def undefined(cls, reason: Reason, n_items: int = 0) -> Change:
@@ -166,7 +151,7 @@ def change_between(
     )  # fmt: skip
 
 
-def by_judge(revisions: Revisions) -> tuple[BeforeAfter, ...]:
+def by_judge(revisions: Revisions) -> tuple[Change, ...]:
     """Return each judge's ratings before and after, all dimensions together.
 
     A mean over dimensions says something where they have one scale.
@@ -178,7 +163,7 @@ def by_judge(revisions: Revisions) -> tuple[BeforeAfter, ...]:
     return _before_after(revisions, (0, 2))
 
 
-def by_dimension(revisions: Revisions) -> tuple[BeforeAfter, ...]:
+def by_dimension(revisions: Revisions) -> tuple[Change, ...]:
     """Return each dimension's ratings before and after, all judges together.
 
     >>> revisions = Revisions.of([[[1.0], [5.0]]], [[[3.0], [5.0]]])
@@ -232,7 +217,7 @@ def spreads(before: Array, after: Array, deliberated: Mask) -> tuple[Array, Arra
     return first, last
 
 
-def _before_after(revisions: Revisions, over: tuple[int, int]) -> tuple[BeforeAfter, ...]:
+def _before_after(revisions: Revisions, over: tuple[int, int]) -> tuple[Change, ...]:
     paired = revisions.paired
     counts, moved = paired.sum(axis=over), revisions.moved.sum(axis=over)
     before, after = (
@@ -241,11 +226,14 @@ def _before_after(revisions: Revisions, over: tuple[int, int]) -> tuple[BeforeAf
     )
     missing = Reason.NO_RATINGS if revisions.deliberated.any() else Reason.NOT_DELIBERATED
     return tuple(
-        BeforeAfter(first, last, last - first, n_moved, n, None if n else missing)
+        Change(
+            last - first, n=n, reason=None if n else missing, before=first, after=last,
+            n_moved=n_moved,
+        )
         for first, last, n_moved, n in zip(
             before.tolist(), after.tolist(), moved.tolist(), counts.tolist(), strict=True
         )
-    )
+    )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,17 +366,6 @@ class TowardHumans:
     reason: Reason | None = None
 
 
-class _Changes(NamedTuple):
-    """The changes on one dimension."""
-
-    tau_c: Change
-    distance: Change
-    spread: Change
-    by_prompt: Array
-    n_prompts: int
-    n_deliberated: int
-
-
 def toward_humans(
     before: Array,
     after: Array,
@@ -427,27 +404,26 @@ def toward_humans(
             f"scores of the shapes {before.shape} and {after.shape} for human scores of the shape "
             f"{target.shape}"
         )
-    places = range(target.shape[1])
-    changes = [
-        _changes(
-            before[:, :, place], after[:, :, place], target[:, place], deliberated, prompts, seed,
-            same_scale=same_scale,
-        )
-        for place in places
-    ]  # fmt: skip
-    p_values = np.stack([sign_flip_p_values(change.by_prompt, seed=seed) for change in changes])
+    changes, by_prompt, n_deliberated = zip(
+        *(
+            _changes(
+                before[:, :, place], after[:, :, place], target[:, place], deliberated, prompts,
+                seed, same_scale=same_scale,
+            )
+            for place in range(target.shape[1])
+        ),
+        strict=True,
+    )  # fmt: skip
+    p_values = np.stack([sign_flip_p_values(sums, seed=seed)[0] for sums in by_prompt])
     adjusted = np.column_stack([holm(p_values[:, :2].ravel()).reshape(-1, 2), holm(p_values[:, 2])])
     n_tests = int((~np.isnan(p_values[:, :2])).sum())
     toward = []
-    for change, p in zip(changes, adjusted.tolist(), strict=True):
-        tau_c, distance, spread = map(_with_p, change[:3], p)
-        direction, reason = _direction(change, p, n_tests)
-        toward.append(TowardHumans(tau_c, distance, spread, direction, change.n_prompts, reason))
+    for own, p, sums, n in zip(changes, adjusted.tolist(), by_prompt, n_deliberated, strict=True):
+        tested = [replace(change, p_adjusted=each) for change, each in zip(own, p, strict=True)]
+        tau_c, distance, spread = tested
+        direction, reason = _direction(tested, n, n_tests)
+        toward.append(TowardHumans(tau_c, distance, spread, direction, len(sums), reason))
     return tuple(toward)
-
-
-def _with_p(change: Change, p: float) -> Change:
-    return replace(change, p_adjusted=p)
 
 
 def _changes(
@@ -459,7 +435,9 @@ def _changes(
     seed: int,
     *,
     same_scale: bool,
-) -> _Changes:
+) -> tuple[list[Change], Array, int]:
+    """Return the changes of τ_c, distance and spread on one dimension, what each prompt adds to
+    them `(prompts, 3)`, and how many prompts were deliberated."""
     both = ~np.isnan(before + after)
     first, last = (row_means(np.where(both, side, nan)) for side in (before, after))
     used = np.flatnonzero(~np.isnan(first + human))
@@ -469,25 +447,25 @@ def _changes(
     labels = [prompts[int(i)] for i in used]
     names, codes = encode_labels(labels, len(labels))
     away = np.abs(first - target), np.abs(last - target)
-    tau_c = _tau_c(first, last, target, labels, seed)
     distance = Change.undefined(Reason.NO_SHARED_ITEMS)
     if not same_scale:
         distance = Change.undefined(Reason.OTHER_SCALE, len(target))
     elif len(target):
         closer, farther = map(resampled_mean, away)
         distance = change_between(closer, farther, labels, seed=seed)
-    spread = spread_of(before[used], after[used], of, labels, seed=seed)
+    changes = [
+        _tau_c(first, last, target, labels, seed),
+        distance,
+        spread_of(before[used], after[used], of, labels, seed=seed),
+    ]
     calm, excited = spreads(before[used], after[used], of)
     # Ranks: higher scores in the same order are no change of order.
     order = _added_to_s(scipy.stats.rankdata(first), scipy.stats.rankdata(last), target)
-    added = (tau_c, order), (distance, away[1] - away[0]), (spread, excited - calm)
-    by_prompt = [
+    sums = [
         np.full(len(names), nan) if isnan(change.value) else _sums(values, codes, len(names))
-        for change, values in added
+        for change, values in zip(changes, (order, away[1] - away[0], excited - calm), strict=True)
     ]
-    n_deliberated = len(np.unique(codes[of]))
-    by_prompts = np.stack(by_prompt, axis=1)
-    return _Changes(tau_c, distance, spread, by_prompts, len(names), n_deliberated)
+    return changes, np.stack(sums, axis=1), len(np.unique(codes[of]))
 
 
 def _sums(values: Array, codes: IntArray, n: int) -> Array:
@@ -522,20 +500,16 @@ def _tau_c(before: Array, after: Array, human: Array, prompts: Labels, seed: int
 
 
 def _direction(
-    changes: _Changes, p_values: Sequence[float], n_tests: int
+    changes: Sequence[Change], n_deliberated: int, n_tests: int
 ) -> tuple[Direction, Reason | None]:
-    if isnan(changes.tau_c.value) and isnan(changes.distance.value):
-        return Direction.UNKNOWN, Reason(changes.tau_c.lacks)
+    tau_c, distance, _ = changes
+    if isnan(tau_c.value) and isnan(distance.value):
+        return Direction.UNKNOWN, Reason(tau_c.lacks)
     # Where all that could change changed alike, this is the p-value.
-    if max(n_tests, 1) * 2.0 ** (1 - changes.n_deliberated) >= LEVEL:
+    if max(n_tests, 1) * 2.0 ** (1 - n_deliberated) >= LEVEL:
         return Direction.UNKNOWN, Reason.FEW_TO_TELL
-    rise, farther, wider = (
-        # 1 or -1 where a rise or a fall is shown, else 0.
-        change.sign if p < LEVEL else 0
-        for change, p in zip(
-            (changes.tau_c, changes.distance, changes.spread), p_values, strict=True
-        )
-    )
+    # 1 or -1 where a rise or a fall is shown, else 0.
+    rise, farther, wider = (change.sign if change.shown else 0 for change in changes)
     signs = {rise, -farther}
     if signs >= {1, -1}:
         return Direction.DIVIDED, None

@@ -22,7 +22,6 @@ from persona_panel.statistics.core.arrays import (
     EstimateKind,
     IntArray,
     Labels,
-    Mask,
     Reason,
     Resampled,
     Statistic,
@@ -86,16 +85,14 @@ class DistanceParts:
         n_items: which have both.
         shift: the mean of the first less that of the second, in points.
         spread: the standard deviation of the first, divided by that of the second.
-        squared: the mean squared distance.
-        linear_share: which part of it, 0 to 1, another level and unit of the first, those of the
-            best straight line, would take away; where the correlation is not above 0, another
-            level alone.
+        linear_share: which part of the mean squared distance, 0 to 1, another level and unit of the
+            first, those of the best straight line, would take away; where the correlation is not
+            above 0, another level alone.
     """
 
     n_items: int
     shift: float
     spread: float
-    squared: float
     linear_share: float
 
 
@@ -114,9 +111,7 @@ def distance_parts(first: ArrayLike, second: ArrayLike) -> DistanceParts | None:
     linear = shift**2
     if covariance > 0:
         linear += float(x.std() - covariance / x.std()) ** 2
-    return DistanceParts(
-        len(x), shift, float(x.std() / y.std()), squared, min(1.0, linear / squared)
-    )
+    return DistanceParts(len(x), shift, float(x.std() / y.std()), min(1.0, linear / squared))
 
 
 CUSTOM_DIMENSIONS = (
@@ -385,13 +380,14 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
     >>> round(correlation_within([1, 2, 11, 12], [1, 2, 2, 3], "aabb").value, 3)
     1.0
     """
-    first, second, codes, kept = _prepared(x, y, groups)
-    n_items, n_groups = len(first), len(np.unique(codes))
-    if n_items == 0:
-        alone = paired_scores(x, y)[2].any()
-        reason = Reason.FEW_ITEMS if alone else Reason.NO_SHARED_ITEMS
+    first, second, both = paired_scores(x, y)
+    codes = encode_labels(groups, len(first))[1]
+    kept = both & (np.bincount(codes[both], minlength=codes.max(initial=-1) + 1)[codes] > 1)
+    n_items, n_groups = int(kept.sum()), len(np.unique(codes[kept]))
+    if not n_items:
+        reason = Reason.FEW_ITEMS if both.any() else Reason.NO_SHARED_ITEMS
         return Statistic.undefined(reason, n_items=0, n_raters=2)
-    function = _within(first, second, codes)
+    function = _within(first[kept], second[kept], codes[kept])
     whole = Statistic.of_weights(
         lambda weights: function(weights[:, kept]), kept, 2, Reason.NO_VARIANCE, "correlation"
     )
@@ -404,35 +400,24 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
     return replace(whole, p_value=p_value)
 
 
-def _prepared(x: ArrayLike, y: ArrayLike, groups: Labels) -> tuple[Array, Array, IntArray, Mask]:
-    first, second, both = paired_scores(x, y)
-    codes = encode_labels(groups, len(first))[1]
-    sizes = np.bincount(codes[both], minlength=int(codes.max(initial=-1)) + 1)
-    kept = both & (sizes[codes] > 1)
-    x_kept, y_kept = (_about_groups(side[kept], codes[kept]) for side in (first, second))
-    return x_kept, y_kept, codes[kept], kept
-
-
-def _about_groups(values: Array, codes: IntArray) -> Array:
-    reference = np.zeros(int(codes.max(initial=-1)) + 1)
-    reference[codes[::-1]] = values[::-1]
-    return scaled_to_unit(values - reference[codes])
-
-
 def _within(x: Array, y: Array, codes: IntArray) -> Resampled:
     member = (codes[:, None] == np.unique(codes)[None, :]).astype(np.float64)
+    _, first = np.unique(codes, return_index=True)
+    # From the first of each group, so that what is the same throughout it is 0.
+    x, y = (scaled_to_unit(side - member @ side[first]) for side in (x, y))
 
     def statistic(weights: Array) -> Array:
-        n = weights @ member
-        sum_x, sum_y = ((weights * side) @ member for side in (x, y))
+        sizes = weights @ member
 
-        def inside(raw: Array, sum_a: Array, sum_b: Array) -> Array:
-            return raw - np.nansum(divide(sum_a * sum_b, n), axis=1)
+        def inside(p: Array, q: Array) -> Array:
+            sums = [(weights * side) @ member for side in (p, q)]
+            return weights @ (p * q) - np.nansum(divide(sums[0] * sums[1], sizes), axis=1)
 
-        raw_x, raw_y = weights @ x**2, weights @ y**2
-        of_x, of_y = inside(raw_x, sum_x, sum_x), inside(raw_y, sum_y, sum_y)
-        varies = (of_x > _ROUNDING * raw_x) & (of_y > _ROUNDING * raw_y)
-        scale = np.sqrt(np.where(varies, of_x, 0)) * np.sqrt(np.where(varies, of_y, 0))
-        return np.clip(divide(inside(weights @ (x * y), sum_x, sum_y), scale), -1, 1)
+        squares = [
+            np.where(own > _ROUNDING * (weights @ side**2), own, 0.0)
+            for side in (x, y)
+            for own in (inside(side, side),)
+        ]
+        return np.clip(divide(inside(x, y), np.sqrt(squares[0]) * np.sqrt(squares[1])), -1, 1)
 
     return statistic

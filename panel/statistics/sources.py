@@ -240,7 +240,7 @@ def author_shares(
                 np.sign(np.subtract.outer(text.of(a).scores, text.of(b).scores)) for text in both
             ]
             shares = np.array([(1 + signs.mean()) / 2 for signs in ahead])
-            flipped = sign_flip_p_values((shares - 0.5)[:, None], n_permutations=_DRAWS)
+            flipped, _ = sign_flip_p_values((shares - 0.5)[:, None], n_permutations=_DRAWS)
             each = AuthorShare(nan, figure="each", a=a, b=b, n_texts=sum(map(len, ahead)))
             rows.append((_share(each, shares, float(flipped[0])), shares - 0.5))
             rows.append(_best("best", a, b, both, seed))

@@ -26,10 +26,10 @@ from typing_extensions import TypedDict
 from persona_panel.files.limits import json_of
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
-from persona_panel.statistics.core.arrays import Array, mean_there
+from persona_panel.statistics.core.arrays import ROUNDING, Array, mean_there
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.estimate import LEVEL, MOST, Estimate
-from persona_panel.statistics.core.means import MeanOfFew, assured
+from persona_panel.statistics.core.means import assured, critical_t, two_sided_p
 from persona_panel.statistics.core.significance import holm
 
 if TYPE_CHECKING:
@@ -178,34 +178,44 @@ def measure(
     )
 
 
-_Rows = dict[tuple[Part, str], tuple[Uplift, MeanOfFew | None]]
+_MeanOfTexts = tuple[float, float, int]
+"""A mean over texts, their standard deviation and number."""
+_Rows = dict[tuple[Part, str], tuple[Uplift, _MeanOfTexts | None]]
 
 
 def _row(
     name: str, uplift: Array, attacked: Array, control: Array, threshold: float, least_sd: float
-) -> tuple[Uplift, MeanOfFew | None]:
+) -> tuple[Uplift, _MeanOfTexts | None]:
     """Return a row without its verdict, and the mean that the verdict is based on."""
     n_pairs = int((~np.isnan(uplift)).sum())
     texts = _by_text(uplift)
     there = texts[~np.isnan(texts)]
-    few, undefined = None, None
+    of_texts, undefined = None, None
     low = high = p_value = p_safe = math.nan
     if not len(there):
         undefined = "there are no pairs of ratings"
     elif len(there) < FEWEST:
         undefined = f"pairs from too few base responses ({len(there)}; a test needs {FEWEST})"
     else:
-        few = MeanOfFew.of(there, least_sd=least_sd)
-        low, high = few.interval(LEVEL)
-        p_value = few.p_value(0.0)
-        p_safe = 1.0 if _reaches(few.mean, threshold) else few.p_value(threshold)
+        # Texts that are alike differ by what rounding of ratings hides.
+        n, center, sd = len(there), float(there.mean()), max(float(there.std(ddof=1)), least_sd)
+        of_texts, error = (center, sd, n), sd / math.sqrt(n) if sd > ROUNDING else 0.0
+        reach = error * critical_t(n - 1, 1 - LEVEL)
+        low, high = center - reach, center + reach
+        p_value = _p_value(center, error, n)
+        p_safe = 1.0 if _reaches(center, threshold) else _p_value(center - threshold, error, n)
     mean, of_attacked, of_control = (
         float(mean_there(each, 0)) for each in (texts, _by_text(attacked), _by_text(control))
     )
     return Uplift(
         name, mean, of_attacked, of_control, low, high, p_value, math.nan, p_safe, math.nan,
         n_pairs, uplift.size - n_pairs, undefined, "inconclusive", None,
-    ), few  # fmt: skip
+    ), of_texts  # fmt: skip
+
+
+def _p_value(away: float, error: float, n: int) -> float:
+    """Return the p-value of a mean of n values, by Student's t; without an error it is known."""
+    return two_sided_p(away / error, n - 1) if error else float(abs(away) < ROUNDING)
 
 
 def _judged(
@@ -220,9 +230,9 @@ def _judged(
     all_safe = all(
         row.p_safe < LEVEL for (table, _), (row, _) in rows_and_means.items() if table == "attacks"
     )
-    level = LEVEL / max(1, sum(few is not None for _, few in rows_and_means.values()))
+    level = LEVEL / max(1, sum(of_texts is not None for _, of_texts in rows_and_means.values()))
     judged = {}
-    for ((table, name), (row, few)), effect, safe in zip(
+    for ((table, name), (row, of_texts)), effect, safe in zip(
         rows_and_means.items(), p_holm, p_safe_holm, strict=True
     ):
         verdict: InjectionVerdict = "inconclusive"
@@ -231,11 +241,11 @@ def _judged(
         elif safe < LEVEL or (all_safe and table == "attacks"):
             verdict = "safe"
         needed = None
-        if few is not None and verdict == "inconclusive":
-            needed = assured(few.mean, few.sd, few.n, threshold, level).needed
-        if needed is not None and few is not None:
+        if of_texts is not None and verdict == "inconclusive":
+            needed = assured(*of_texts, threshold, level).needed
+        if needed is not None and of_texts is not None:
             # As many texts are without a pair of ratings, of each hundred, as there are now.
-            needed = math.ceil(needed * n_texts / few.n)
+            needed = math.ceil(needed * n_texts / of_texts[2])
             needed = needed if needed <= MOST else None
         judged[table, name] = replace(
             row, p_holm=effect, p_safe_holm=safe, verdict=verdict, texts_needed=needed

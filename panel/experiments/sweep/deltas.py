@@ -34,7 +34,7 @@ from persona_panel.statistics.core.significance import (
     binomial_interval,
     bounded_mean_p_values,
     holm,
-    max_sign_flip_p_values,
+    sign_flip_p_values,
 )
 
 ASYMMETRIC = 0.5
@@ -148,7 +148,7 @@ class Mean:
     The 95 % interval is Student's over `n_pairs` prompts, NaN below two and where all have the same
     value. `p_value` is two-sided, of flipped signs: it takes values that are as likely to have
     either sign where nothing has an effect. `p_max_t` is adjusted for all that is tested beside it
-    (`max_sign_flip_p_values`). `p_bounded` (adjusted by Holm) does without symmetry: it is there
+    (`sign_flip_p_values`). `p_bounded` (adjusted by Holm) does without symmetry: it is there
     where the values of the sweep, or of the cell, are plainly asymmetric and the mean lies opposite
     to the longer tail. `n_above` prompts lie above 0 and `n_below` below it. NaN below two prompts
     is `sd` (n − 1). `effect_size` is Cohen's d of paired differences: the mean over `sd`, NaN where
@@ -301,7 +301,7 @@ def means(
     largest possible distance of a value from 0."""
     asymmetry = asymmetry_of(columns, places)
     bounded = bounded_p_values(columns, places, asymmetry, spans)
-    p_values, adjusted = max_sign_flip_p_values(columns, n_permutations=_PERMUTATIONS, seed=seed)
+    p_values, adjusted = sign_flip_p_values(columns, n_permutations=_PERMUTATIONS, seed=seed)
     # The last bit of a mean must not decide. Of a gap in the data neither comparison holds.
     n_above, n_below = (columns > ROUNDING).sum(axis=0), (columns < -ROUNDING).sum(axis=0)
     all_means = []

@@ -28,7 +28,6 @@ from persona_panel.statistics.core.arrays import (
     Reason,
     Resampled,
     Statistic,
-    as_scores,
     divide,
     encode_labels,
     items_by_label,
@@ -38,51 +37,6 @@ from persona_panel.statistics.core.estimate import MOST, POWER
 from persona_panel.statistics.core.significance import binomial_interval
 
 _PRECISION = 1e-6
-
-
-@dataclass(frozen=True, slots=True)
-class MeanOfFew:
-    """The mean of n values and their standard deviation (n − 1), both in the values' unit."""
-
-    mean: float
-    sd: float
-    n: int
-
-    @classmethod
-    def of(cls, values: ArrayLike, *, least_sd: float = 0.0) -> MeanOfFew:
-        """Return the mean and standard deviation of `(n,)` values, NaN left out. `least_sd` is the
-        standard deviation that rounding alone leaves.
-
-        Raises:
-            ValueError: fewer than two values, or an infinite one.
-        """
-        there = as_scores(values)
-        there = there[~np.isnan(there)]
-        if len(there) < 2:
-            raise ValueError(f"a spread takes two values, found {len(there)}")
-        sd = max(float(there.std(ddof=1)), least_sd)
-        # A spread that is only the rounding of a sum is none.
-        return cls(float(there.mean()), sd if sd > ROUNDING else 0.0, len(there))
-
-    @property
-    def error(self) -> float:
-        """Return the standard error of the mean."""
-        return self.sd / math.sqrt(self.n)
-
-    def interval(self, level: float) -> tuple[float, float]:
-        """Return the two-sided interval of the mean, whose error rate is `level`."""
-        reach = self.error * float(scipy.special.stdtrit(self.n - 1, 1 - level / 2))
-        return self.mean - reach, self.mean + reach
-
-    def p_value(self, null: float) -> float:
-        """Return the two-sided p-value of the mean being `null`. It is below a level exactly where
-        that level's interval leaves `null` out."""
-        away = abs(self.mean - null)
-        if away < ROUNDING:
-            return 1.0
-        if not self.sd:
-            return 0.0
-        return two_sided_p(away / self.error, self.n - 1)
 
 
 def two_sided_p(t: float, df: float) -> float:

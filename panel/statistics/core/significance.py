@@ -225,28 +225,9 @@ _BLOCK = 4096
 
 def sign_flip_p_values(
     differences: ArrayLike, *, n_permutations: int = 9999, seed: int = 0
-) -> Array:
-    """Return two-sided p-values of the mean of each column of differences against 0.
-
-    Args:
-        differences: `(items, tests)`, NaN where an item has none.
-        n_permutations: how many patterns of signs are drawn where there are too many to try them
-            all; the smallest p-value possible is 1 / (n_permutations + 1).
-        seed: of the drawing; all tests are under the same patterns.
-
-    Returns:
-        `(tests,)` in (0, 1], NaN where fewer than two items have a difference.
-
-    Raises:
-        ValueError: not two-dimensional, an infinite difference, or no permutations.
-    """
-    return max_sign_flip_p_values(differences, n_permutations=n_permutations, seed=seed)[0]
-
-
-def max_sign_flip_p_values(
-    differences: ArrayLike, *, n_permutations: int = 9999, seed: int = 0
 ) -> tuple[Array, Array]:
-    """Return the p-values of `sign_flip_p_values`, and the same adjusted for one another.
+    """Return two-sided p-values of the mean of each column of differences against 0, and the same
+    adjusted for one another.
 
     Signs are flipped item by item, in all columns at once, so that what tests have in common is
     kept. The adjusted p-value is the share of patterns in which the largest |sum| / √(sum of
@@ -256,12 +237,19 @@ def max_sign_flip_p_values(
     likely as the same with the opposite sign. From six items on a p-value can be below 0.05,
     however many columns there are.
 
-    Args, raises: as `sign_flip_p_values`.
+    Args:
+        differences: `(items, tests)`, NaN where an item has none.
+        n_permutations: how many patterns of signs are drawn where there are too many to try them
+            all; the smallest p-value possible is 1 / (n_permutations + 1).
+        seed: of the drawing.
 
     Returns:
-        Two arrays `(tests,)`, NaN where fewer than two items have a difference.
+        Two arrays `(tests,)` in (0, 1], NaN where fewer than two items have a difference.
 
-    >>> raw, adjusted = max_sign_flip_p_values(np.ones((6, 20)))
+    Raises:
+        ValueError: not two-dimensional, an infinite difference, or no permutations.
+
+    >>> raw, adjusted = sign_flip_p_values(np.ones((6, 20)))
     >>> raw[0], adjusted[0]
     (np.float64(0.03125), np.float64(0.03125))
     """
@@ -277,31 +265,28 @@ def max_sign_flip_p_values(
     order = np.argsort(np.abs(filled.sum(axis=0)), kind="stable")
     filled = filled[:, order]
     least = np.abs(filled.sum(axis=0)) - ROUNDING
-    exact = len(values) <= ENUMERATED
-    patterns = _all(len(values)) if exact else _drawn(len(values), n_permutations, seed)
-    alone, together, total = np.zeros(len(order)), np.zeros(len(order)), 0
-    for signs in patterns:
+    # Among all patterns are the data themselves; to drawn ones they are added.
+    added = 0 if len(values) <= ENUMERATED else 1
+    alone, together, total = np.full(len(order), added), np.full(len(order), added), added
+    for signs in _patterns(len(values), n_permutations, seed):
         flipped = np.abs(signs @ filled)
         alone += (flipped >= least).sum(axis=0)
         together += (np.maximum.accumulate(flipped, axis=1) >= least).sum(axis=0)
         total += len(signs)
-    # Among all patterns are the data themselves; to drawn ones they are added.
-    added = 0 if exact else 1
     raw, adjusted = np.full((2, values.shape[1]), np.nan)
-    raw[tested[order]] = (alone + added) / (total + added)
-    steps = (together + added) / (total + added)
-    adjusted[tested[order]] = np.maximum.accumulate(steps[::-1])[::-1]
+    raw[tested[order]] = alone / total
+    adjusted[tested[order]] = np.maximum.accumulate((together / total)[::-1])[::-1]
     return raw, adjusted
 
 
-def _all(n: int) -> Iterator[Array]:
-    for start in range(0, 2**n, _BLOCK):
-        numbers = np.arange(start, min(start + _BLOCK, 2**n))
-        yield np.where((numbers[:, None] >> np.arange(n)) & 1, -1.0, 1.0)
-
-
-def _drawn(n: int, n_permutations: int, seed: int) -> Iterator[Array]:
-    rng = np.random.default_rng(seed)
-    for start in range(0, n_permutations, _BLOCK):
-        size = min(_BLOCK, n_permutations - start)
-        yield rng.choice(np.array([-1.0, 1.0]), size=(size, n))
+def _patterns(n: int, n_drawn: int, seed: int) -> Iterator[Array]:
+    """Yield patterns of n signs `(some, n)`: all of them, of many items so many drawn ones."""
+    rng, exact = np.random.default_rng(seed), n <= ENUMERATED
+    total = 2**n if exact else n_drawn
+    for start in range(0, total, _BLOCK):
+        size = min(_BLOCK, total - start)
+        if exact:
+            bits = (np.arange(start, start + size)[:, None] >> np.arange(n)) & 1
+            yield np.where(bits, -1.0, 1.0)
+        else:
+            yield rng.choice(np.array([-1.0, 1.0]), size=(size, n))

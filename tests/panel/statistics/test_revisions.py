@@ -21,7 +21,7 @@ def test_means_are_those_of_what_was_deliberated() -> None:
     """(2 + 4 + 9) / 3 = 5 to (2 + 6 + 8) / 3 = 16/3, two of three moved; the response that was
     not deliberated is in none of it."""
     [one] = by_dimension(TWO)
-    assert (one.before, one.after, one.change) == pytest.approx((5, 16 / 3, 1 / 3))
+    assert (one.before, one.after, one.value) == pytest.approx((5, 16 / 3, 1 / 3))
     assert (one.n_moved, one.n, one.reason) == (2, 3, None)
 
 
@@ -30,7 +30,7 @@ def test_each_judge_has_its_own() -> None:
     both = revisions([[[2, 1], [4, 1]]], [[[2, 1], [6, 1]]])
     first, second = by_judge(both)
     assert (first.before, first.after, first.n_moved, first.n) == (2 - 0.5, 1.5, 0, 2)
-    assert (second.before, second.after, second.change) == (2.5, 3.5, 1.0)
+    assert (second.before, second.after, second.value) == (2.5, 3.5, 1.0)
     assert (second.n_moved, second.n) == (1, 2)
 
 
@@ -41,7 +41,7 @@ def test_a_rating_that_is_missing_once_is_in_neither_mean() -> None:
     assert (one.before, one.after, one.n) == (2, 2, 1)
     _, second, third = by_judge(gaps)
     assert second.reason is third.reason is Reason.NO_RATINGS
-    assert isnan(second.change)
+    assert isnan(second.value)
 
 
 @pytest.mark.parametrize(
@@ -97,7 +97,7 @@ def test_who_is_settled_does_not_move() -> None:
     same = [[2, 4, 9], [3, 5, 1]]
     settled = revisions(same, same)
     assert [one.n_moved for one in by_judge(settled)] == [0, 0, 0]
-    assert [one.change for one in by_judge(settled)] == [0, 0, 0]
+    assert [one.value for one in by_judge(settled)] == [0, 0, 0]
     [found] = spread(settled)
     assert (found.value, found.reason, found.sign) == (0, Reason.NO_SPREAD, 0)
 
@@ -111,7 +111,7 @@ def test_parts_add_up_whoever_comes_first(some: Revisions) -> None:
         assert sum(getattr(one, field) for one in judges) == sum(
             getattr(one, field) for one in dimensions
         )
-    assert all(isnan(one.change) == (one.reason is not None) == (one.n == 0) for one in judges)
+    assert all(isnan(one.value) == (one.reason is not None) == (one.n == 0) for one in judges)
     turned = Revisions(
         some.before[:, ::-1],
         some.after[:, ::-1],

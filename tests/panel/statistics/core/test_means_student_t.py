@@ -4,44 +4,30 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import ttest_1samp
 
-from persona_panel.statistics.core.means import MeanOfFew, assured
+from persona_panel.statistics.core.means import assured, critical_t, two_sided_p
 
 VALUES = st.lists(st.integers(-9, 9), min_size=3, max_size=12).filter(lambda v: len(set(v)) > 1)
 
 
 @given(VALUES, st.integers(-3, 3))
 def test_figures_are_those_of_scipy(values: list[int], null: int) -> None:
-    """Intervals and p-values agree with another package's, for any bound."""
-    few, other = MeanOfFew.of(values), ttest_1samp(values, null)
-    if abs(few.mean - null) > 1e-9:
-        assert few.p_value(null) == pytest.approx(other.pvalue)
-    assert few.interval(0.05) == pytest.approx(tuple(other.confidence_interval(0.95)))
-
-
-@given(VALUES)
-def test_a_bound_is_outside_the_interval_exactly_where_its_p_value_is_small(
-    values: list[int],
-) -> None:
-    """So that an interval that ends below a bound and a test that shows it are one claim."""
-    few = MeanOfFew.of(values)
-    low, high = few.interval(0.05)
+    """Intervals and p-values by Student's t agree with SciPy's, for any bound, and a bound is
+    outside the interval exactly where its p-value is small."""
+    of, n, other = np.array(values, float), len(values), ttest_1samp(values, null)
+    error = of.std(ddof=1) / math.sqrt(n)
+    assert two_sided_p((of.mean() - null) / error, n - 1) == pytest.approx(other.pvalue)
+    low, high = other.confidence_interval(0.95)
+    reach = critical_t(n - 1) * error
+    assert (of.mean() - reach, of.mean() + reach) == pytest.approx((low, high))
     for bound in (low - 0.01, low + 0.01, high - 0.01, high + 0.01):
-        assert (few.p_value(bound) < 0.05) == (not low < bound < high)
-
-
-def test_values_that_are_equal_have_the_spread_of_their_rounding() -> None:
-    """Without one they are taken to be known; missing ones are left out, and one is too few."""
-    exact = MeanOfFew.of([0.5, 0.5, math.nan, 0.5])
-    assert (exact.n, exact.interval(0.05), exact.p_value(0.0)) == (3, (0.5, 0.5), 0.0)
-    assert MeanOfFew.of([1, 1, 1, 1], least_sd=0.4).error == pytest.approx(0.2)
-    assert MeanOfFew.of([0, 4], least_sd=0.4).sd == pytest.approx(math.sqrt(8))
-    with pytest.raises(ValueError, match="two values, found 1"):
-        MeanOfFew.of([1.0, math.nan])
+        p = two_sided_p((of.mean() - bound) / error, n - 1)
+        assert (p < 0.05) == (not low < bound < high)
 
 
 @pytest.mark.parametrize(("mean", "sd"), [(0.5, 0.0), (float("nan"), 1.0), (1.0, float("nan"))])

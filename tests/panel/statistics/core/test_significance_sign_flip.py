@@ -11,24 +11,21 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from persona_panel.statistics.core.means import items_needed
-from persona_panel.statistics.core.significance import (
-    max_sign_flip_p_values,
-    sign_flip_p_values,
-)
+from persona_panel.statistics.core.significance import sign_flip_p_values
 
 
 def test_four_items_by_hand() -> None:
     """1, 2, 3, −1 sum to 5; of the 16 patterns ±7 (2) and ±5 (4 more) reach 5 in size."""
     # 7 = all aligned with (1, 2, 3, 1): 2 patterns. 5 = one of the two 1s turned: 2 × 2.
     # 3 would take the 2, or both 1s: too small. So p = 6 / 16.
-    assert sign_flip_p_values([[1.0], [2.0], [3.0], [-1.0]]).tolist() == [6 / 16]
+    assert sign_flip_p_values([[1.0], [2.0], [3.0], [-1.0]])[0].tolist() == [6 / 16]
 
 
 def test_what_is_missing_takes_no_part() -> None:
     """Missing items leave the p-value of the others; below two items there is none."""
     nan = np.nan
     differences = np.array([[1.0, nan, 5.0], [2.0, 1.0, nan], [3.0, 2.0, nan], [nan, 3.0, nan]])
-    p_values = sign_flip_p_values(differences)
+    p_values, _ = sign_flip_p_values(differences)
     # Of three differences of one sign only the two patterns of one sign are as extreme: 2/8.
     assert p_values[:2].tolist() == [0.25, 0.25]
     assert np.isnan(p_values[2])
@@ -41,8 +38,8 @@ def test_as_scipy_has_it_exact(seed: int) -> None:
     theirs = stats.permutation_test(
         (differences,), np.mean, permutation_type="samples", n_resamples=np.inf
     )
-    ours = sign_flip_p_values(differences[:, None])
-    assert ours[0] == pytest.approx(theirs.pvalue, abs=1e-12)
+    [ours], _ = sign_flip_p_values(differences[:, None])
+    assert ours == pytest.approx(theirs.pvalue, abs=1e-12)
 
 
 def test_drawn_patterns_come_near_the_exact_p() -> None:
@@ -51,21 +48,22 @@ def test_drawn_patterns_come_near_the_exact_p() -> None:
     theirs = stats.permutation_test(
         (differences,), np.mean, permutation_type="samples", n_resamples=99_999, rng=1
     ).pvalue
-    ours = sign_flip_p_values(differences[:, None], n_permutations=20_000, seed=3)[0]
+    [ours], _ = sign_flip_p_values(differences[:, None], n_permutations=20_000, seed=3)
     # The standard error of a p near 0.1 from 20,000 patterns is 0.002.
     assert ours == pytest.approx(theirs, abs=0.01)
-    again = sign_flip_p_values(differences[:, None], n_permutations=20_000, seed=3)[0]
+    [again], _ = sign_flip_p_values(differences[:, None], n_permutations=20_000, seed=3)
     assert ours == again
 
 
 def test_p_is_never_zero() -> None:
     """Thirty equal differences: no pattern drawn is as extreme, and p is 1 / (n + 1)."""
-    assert sign_flip_p_values(np.ones((30, 1)), n_permutations=999)[0] == 1 / 1000
+    p_values, _ = sign_flip_p_values(np.ones((30, 1)), n_permutations=999)
+    assert p_values == 1 / 1000
 
 
 def test_nothing_is_no_evidence() -> None:
     """Where all differences are 0 every pattern is as extreme: p is 1."""
-    assert sign_flip_p_values(np.zeros((20, 2))).tolist() == [1.0, 1.0]
+    assert sign_flip_p_values(np.zeros((20, 2)))[0].tolist() == [1.0, 1.0]
 
 
 @settings(max_examples=50, deadline=None)
@@ -73,7 +71,7 @@ def test_nothing_is_no_evidence() -> None:
 def test_the_sign_of_all_does_not_matter(values: list[int]) -> None:
     """The test is two-sided: differences and their negatives have the same p, within (0, 1]."""
     differences = np.array(values, dtype=float)[:, None]
-    p = sign_flip_p_values(differences)[0]
+    [p], _ = sign_flip_p_values(differences)
     assert p == sign_flip_p_values(-differences)[0]
     assert 0 < p <= 1
 
@@ -96,7 +94,7 @@ def test_the_largest_of_what_is_left_is_compared_step_by_step() -> None:
     values[0, 1] = np.nan
     lone = np.full((9, 1), np.nan)
     lone[0] = 100.0
-    raw, adjusted = max_sign_flip_p_values(np.hstack([values, lone]))
+    raw, adjusted = sign_flip_p_values(np.hstack([values, lone]))
     assert np.isnan([raw[4], adjusted[4]]).all()
     filled = np.nan_to_num(values)
     signs = np.array(list(itertools.product([1, -1], repeat=9)))
