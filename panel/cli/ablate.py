@@ -15,7 +15,7 @@ from persona_panel.cli.job import carried_out
 from persona_panel.cli.options import HumanReading, column_mapping, human_options, option
 from persona_panel.cli.panel_options import PanelOptions, panel_options
 from persona_panel.cli.run_options import RunOptions, run_options
-from persona_panel.planning.settings import varied_settings
+from persona_panel.planning.variation import varied_settings
 
 if TYPE_CHECKING:
     from persona_panel.cli.progress import ScoreProgress
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     multiple=True,
     required=True,
     help="What is varied, one at a time; repeatable. Names and values: "
-    + "; ".join(f"{name}={values}" for name, values in varied_settings().items())
+    + "; ".join(f"{name}={of.values}" for name, of in varied_settings().items())
     + ". Several values are joined by commas: replicates=3,5. Without values, names joined by "
     "commas stand for their usual ones: reasoning (before ratings, or none), guidelines (each "
     "variant, and no rubric), personas (none: a judge without a persona, asked as often as all "
@@ -83,7 +83,8 @@ def ablate(
 
     if is_copy(options.out.path):
         raise click.UsageError("--out: several runs are not sent to an address; name a folder.")
-    from persona_panel.experiments.ablation import BASE, Ablating, varied_panels
+    from persona_panel.experiments.ablation import Ablating
+    from persona_panel.planning.variation import BASE, varied_panels
 
     panels = varied_panels(panel_options.arguments(), vary)
     humans = None

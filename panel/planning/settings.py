@@ -373,30 +373,3 @@ class PanelFile(PanelSettings):
         name, _ = split_variant(value)
         _known(name, rubric_library.shipped())
         return value
-
-
-_NOT_VARIED = ("seed", "concurrency", "patience")
-_VARIED = {
-    "reasoning": "yes or none",
-    "guidelines": "a variant of the rubric or none",
-    "personas": "none or a set",
-    "models": "one or several by +",
-    "temperature": "X",
-    "rubric": "a name",
-    "prompt": "a file or none",
-    "language": "a name",
-    "replicates": "K",
-    "deliberation": "N rounds or none",
-}
-
-
-def varied_settings() -> dict[str, str]:
-    """Return what an ablation may vary, with the values in words: settings of a panel, and what
-    papers vary that is none by its name."""
-    varied = dict(_VARIED)
-    for setting in declared_settings():
-        if setting.name not in _VARIED and setting.name not in _NOT_VARIED:
-            values = setting.option.values
-            kinds = ("true", "false") if setting.type is bool else get_args(setting.type)
-            varied[setting.name] = " or ".join(values() if values else kinds)
-    return varied

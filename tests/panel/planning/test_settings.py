@@ -93,7 +93,7 @@ def test_a_new_setting_is_one_field(tmp_path: Path) -> None:
         text = entry.read_text("utf-8")
         if entry.name == "settings.py":
             text = text.replace("    _elicitation =", FIELD, 1)
-            text = text.replace("import Annotated, Any,", "import Annotated, Any, Literal,")
+            text = text.replace(" Annotated, Any,", " Annotated, Any, Literal,", 1)
         (copy / "planning" / entry.name).write_text(text, "utf-8")
     script = tmp_path / "new_setting.py"
     script.write_text(SCRIPT, "utf-8")
