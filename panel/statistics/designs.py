@@ -78,41 +78,6 @@ class DesignResult:
 
 
 @dataclass(frozen=True, slots=True)
-class StudiedScores:
-    """The scores `(rows, columns)` that a G-study analyses, NaN where missing; `rows` and `columns`
-    have, by factor, the label of each."""
-
-    scores: Array
-    rows: Mapping[str, Labels]
-    columns: Mapping[str, Labels]
-
-    @property
-    def factors(self) -> dict[str, Labels]:
-        """Return a label for each score, row by row."""
-        return crossed_factors(self.scores.shape, self.rows, self.columns)
-
-    def components(self) -> VarianceComponents:
-        """Return the variance components of all these scores."""
-        return variance_components(self.scores.ravel(), self.factors)
-
-    @property
-    def scores_a_row(self) -> int:
-        """Return the number of scores of a row: the harmonic mean over rows that have any, rounded,
-        as the error of a mean is inversely proportional to their number."""
-        counts = np.sum(~np.isnan(self.scores), axis=1)
-        return round(1 / float(np.mean(1 / counts[counts > 0])))
-
-    def error_as_rated(self, components: VarianceComponents, measured: str) -> float:
-        """Return the absolute standard error of the mean over rows of each row's mean."""
-        there = ~np.isnan(self.scores)
-        counts = there.sum(axis=1)
-        codes = encode_labels(self.rows[measured], len(there))[1]
-        rows = np.bincount(codes, counts > 0)[codes]
-        weights = np.where(there, divide(np.ones(len(there)), counts * rows)[:, None], 0.0)
-        return error_as_rated(components, measured, self.factors, weights.ravel())
-
-
-@dataclass(frozen=True, slots=True)
 class DesignStudy:
     """The G-study of one dimension and its D-study.
 
@@ -169,33 +134,22 @@ class DesignStudy:
         Raises:
             ValueError: a study of items, an undefined one, or points that are not above 0.
         """
-        levels = cheapest_design(
-            self.components,
-            SYSTEM,
-            points,
-            self._choices(fewest_prompts, present_judges=present_judges),
-            goal=goal,
-        )
+        if self.measured != SYSTEM or not self.designs:
+            raise ValueError("the interval of a system's mean takes a defined study of systems")
+
+        def tried(facet: str, n: int) -> Sequence[int]:
+            if facet == PROMPT:
+                return [n_prompts for n_prompts in _prompts(n) if n_prompts >= fewest_prompts]
+            single = facet != REPLICATE and self.components.levels[facet] < 2
+            if present_judges or single:
+                return [n]
+            return range(1 if facet == REPLICATE else LEAST_SAMPLED, max(n, _MOST[facet]) + 1)
+
+        choices = {facet: tried(facet, n) for facet, n in self.designs[0].figures.levels.items()}
+        levels = cheapest_design(self.components, SYSTEM, points, choices, goal=goal)
         if levels is None:
             return None
         return _result(self.components, SYSTEM, levels, self.span, self.raters_each)
-
-    def _choices(self, fewest_prompts: int, *, present_judges: bool) -> dict[str, Sequence[int]]:
-        if self.measured != SYSTEM or not self.designs:
-            raise ValueError("the interval of a system's mean takes a defined study of systems")
-        present = self.designs[0].figures.levels
-        prompts = [n for n in _prompts(present[PROMPT]) if n >= fewest_prompts]
-        choices: dict[str, Sequence[int]] = {PROMPT: prompts}
-        for facet, n in present.items():
-            if facet == PROMPT:
-                continue
-            single = facet != REPLICATE and self.components.levels[facet] < 2
-            if present_judges or single:
-                choices[facet] = [n]
-            else:
-                fewest = 1 if facet == REPLICATE else LEAST_SAMPLED
-                choices[facet] = range(fewest, max(n, _MOST[facet]) + 1)
-        return choices
 
 
 def design_studies(
@@ -246,20 +200,18 @@ def design_studies(
             name: np.stack([row_means(scores[:, those]) for those in places], axis=1)
             for name, scores in scored.items()
         }
-    studies = [
-        _study(ITEM, name, StudiedScores(scores, {ITEM: ratings.items}, judges), each)
-        for name, scores in scored.items()
-    ]
+    items: dict[str, Labels] = {ITEM: ratings.items}
+    studies = [_study(ITEM, name, scores, items, judges, each) for name, scores in scored.items()]
     if ratings.sources is None or ratings.prompts is None:
         return studies
     pairs = list(zip(ratings.sources, ratings.prompts, strict=True))
     codes = encode_labels(pairs, len(pairs))[1]
     sources, prompts = zip(*dict.fromkeys(pairs), strict=True)
     rows: dict[str, Labels] = {SYSTEM: sources, PROMPT: prompts}
-    for name, scores in scored.items():
-        of_systems = StudiedScores(means_by(scores, codes), rows, judges)
-        studies.append(_study(SYSTEM, name, of_systems, each, spans.get(name, inf)))
-    return studies
+    return studies + [
+        _study(SYSTEM, name, means_by(scores, codes), rows, judges, each, spans.get(name, inf))
+        for name, scores in scored.items()
+    ]
 
 
 def rater_groups(ratings: Ratings) -> dict[str, list[int]]:
@@ -289,18 +241,30 @@ def design_name(levels: Levels) -> str:
 
 
 def _study(
-    measured: str, dimension: str, scores: StudiedScores, each: float, span: float = inf
+    measured: str,
+    dimension: str,
+    scores: Array,
+    rows: Mapping[str, Labels],
+    columns: Mapping[str, Labels],
+    each: float,
+    span: float = inf,
 ) -> DesignStudy:
-    components = scores.components()
+    """Study scores `(rows, columns)`, with a label of each row and column by factor."""
+    factors = crossed_factors(scores.shape, rows, columns)
+    components = variance_components(scores.ravel(), factors)
     if components.reason is not None:
         return DesignStudy(measured, dimension, components, reason=components.reason)
     levels, as_rated = present_levels(components, measured), nan
-    if len(scores.columns) == 1:
-        # Every persona rates everything through every model; raters may take turns.
-        (facet,) = scores.columns
-        if scores.scores_a_row < levels[facet]:
-            levels[facet] = scores.scores_a_row
-            as_rated = scores.error_as_rated(components, measured)
+    # Every persona rates everything through every model; raters may take turns.
+    if len(columns) == 1 and (n := scores_a_row(scores)) < levels[facet := next(iter(columns))]:
+        levels[facet] = n
+        there = ~np.isnan(scores)
+        counts = there.sum(axis=1)
+        codes = encode_labels(rows[measured], len(there))[1]
+        of_measured = np.bincount(codes, counts > 0)[codes]
+        each_row = divide(np.ones(len(there)), counts * of_measured)[:, None]
+        weights = np.where(there, each_row, 0.0).ravel()
+        as_rated = error_as_rated(components, measured, factors, weights)
     designs = designs_around(components, measured, levels)
     return DesignStudy(
         measured, dimension, components,
@@ -310,21 +274,23 @@ def _study(
     )  # fmt: skip
 
 
+def scores_a_row(scores: Array) -> int:
+    """Return the number of scores of a row: the harmonic mean over rows that have any, rounded, as
+    the error of a mean is inversely proportional to their number."""
+    counts = np.sum(~np.isnan(scores), axis=1)
+    return round(1 / float(np.mean(1 / counts[counts > 0])))
+
+
 def crossed_factors(
     shape: tuple[int, ...], rows: Mapping[str, Labels], columns: Mapping[str, Labels]
 ) -> dict[str, Labels]:
     """Return a label for each cell of a table of this shape, in the order of its rows, from those
     of its rows and columns."""
-    n_rows, n_columns = shape
+    of_rows = {name: encode_labels(labels, shape[0])[1] for name, labels in rows.items()}
+    of_columns = {name: encode_labels(labels, shape[1])[1] for name, labels in columns.items()}
     return {
-        **{
-            name: encode_labels(labels, n_rows)[1].repeat(n_columns)
-            for name, labels in rows.items()
-        },
-        **{
-            name: np.tile(encode_labels(labels, n_columns)[1], n_rows)
-            for name, labels in columns.items()
-        },
+        **{name: codes.repeat(shape[1]) for name, codes in of_rows.items()},
+        **{name: np.tile(codes, shape[0]) for name, codes in of_columns.items()},
     }
 
 
@@ -354,16 +320,11 @@ def _result(
     n_ratings = round(prod(levels.values()) * each)
     if components.levels.get(PROMPT, 1) < 2:
         return DesignResult(figures, n_ratings)
-    return DesignResult(
-        figures,
-        n_ratings,
-        # As min() would not, np.minimum keeps NaN.
-        float(np.minimum(expected_width(components, measured, levels), span)),
-        # What the scale does not allow cannot be detected.
-        detected
-        if (detected := detectable_difference(components, measured, levels)) <= span
-        else nan,
-    )
+    # As min() would not, np.minimum keeps NaN.
+    width = float(np.minimum(expected_width(components, measured, levels), span))
+    detectable = detectable_difference(components, measured, levels)
+    # What the scale does not allow cannot be detected.
+    return DesignResult(figures, n_ratings, width, detectable if detectable <= span else nan)
 
 
 def _prompts(present: int) -> list[int]:

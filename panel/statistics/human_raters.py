@@ -108,18 +108,16 @@ NOT_COMPARABLE = (
 
 @dataclass(frozen=True, slots=True)
 class HumanCeiling:
-    """`raters` are the columns with two items that others rated, too, `values` theirs, and `mean`
-    over those that have one: a rater who is constant has none, and `n_undefined` counts them."""
+    """`mean` is over the raters with two items that others rated, too, and who are not constant:
+    `n_undefined` counts those who are."""
 
     mean: Statistic
-    raters: tuple[int, ...]
-    values: tuple[Statistic, ...]
     n_undefined: int
 
 
 def human_ceiling(ratings: ArrayLike, kind: CorrelationKind) -> HumanCeiling:
-    """Return each rater's correlation of a `kind` with the mean of the others who rated the item,
-    and its mean over raters: that of one person chosen at random. It is no upper bound.
+    """Return the mean over raters of each one's correlation of a `kind` with the mean of the others
+    who rated the item: that of one person chosen at random. It is no upper bound.
 
     >>> result = human_ceiling([[1, 1, 2], [2, 3, 3], [3, 2, 4], [4, 4, 4]], "tau_b")
     >>> round(result.mean.value, 3)
@@ -127,23 +125,22 @@ def human_ceiling(ratings: ArrayLike, kind: CorrelationKind) -> HumanCeiling:
     """
     array = as_ratings(ratings)
     others = mean_of_others(array)
-    raters = np.flatnonzero(np.sum(~np.isnan(others), axis=0) >= 2).tolist()
-    values = tuple(correlation(array[:, rater], others[:, rater], kind) for rater in raters)
+    raters = np.sum(~np.isnan(others), axis=0) >= 2
+    values = [
+        correlation(own, theirs, kind)
+        for own, theirs in zip(array[:, raters].T, others[:, raters].T, strict=True)
+    ]
     defined = [estimate.value for estimate in values if estimate.reason is None]
     if defined:
         n_items = int(np.sum(~np.isnan(others[:, raters]).all(axis=1)))
         mean = Statistic(float(np.mean(defined)), n_items, len(defined))
-    elif count_raters(array) < 2:
-        mean = Statistic.undefined(Reason.FEW_PEOPLE)
-    elif values:
-        mean = Statistic.undefined(Reason.CONSTANT_RATER)
-    elif has_ratings(array).sum() < 2:
-        mean = Statistic.undefined(Reason.FEW_ITEMS)
     else:
-        mean = Statistic.undefined(Reason.NO_SHARED_ITEMS)
+        otherwise = Reason.CONSTANT_RATER if values else Reason.NO_SHARED_ITEMS
+        few = Reason.FEW_ITEMS if has_ratings(array).sum() < 2 and not values else otherwise
+        mean = Statistic.undefined(Reason.FEW_PEOPLE if count_raters(array) < 2 else few)
     resampled = mean_of([estimate.resampled for estimate in values])
     mean = mean.with_weights(resampled, has_two_ratings(array), "correlation")
-    return HumanCeiling(mean, tuple(raters), values, len(values) - len(defined))
+    return HumanCeiling(mean, len(values) - len(defined))
 
 
 def mean_of_others(ratings: Array) -> Array:
@@ -290,18 +287,15 @@ def _statistic(columns: _Columns, kind: CorrelationKind, judges: Array, humans: 
     shared = ~np.isnan(columns.others)
     n_items = int(shared.any(axis=1).sum())
     reason = None
-    if defined.any():
-        pass
-    elif n_humans < 2:
-        reason = Reason.FEW_PEOPLE
-    elif not shared.shape[1]:
-        reason = Reason.FEW_RATERS
-    elif not n_items:
-        reason = Reason.NO_SHARED_ITEMS
-    elif shared.sum(axis=0).max() < 2:
-        reason = Reason.FEW_ITEMS
-    else:
-        reason = Reason.CONSTANT_RATER
+    if not defined.any():
+        reasons = {
+            Reason.FEW_PEOPLE: n_humans < 2,
+            Reason.FEW_RATERS: not shared.shape[1],
+            Reason.NO_SHARED_ITEMS: not n_items,
+            Reason.FEW_ITEMS: shared.sum(axis=0).max(initial=0) < 2,
+            Reason.CONSTANT_RATER: True,
+        }
+        reason = next(name for name, holds in reasons.items() if holds)
     value = nan if reason else float(np.mean((first - second)[defined]))
     return Statistic(value, n_items, n_judges + n_humans, reason=reason).with_weights(
         _resampled(columns, kind), None, "difference", (-2.0, 2.0)

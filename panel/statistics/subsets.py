@@ -19,8 +19,10 @@ from persona_panel.statistics.core.arrays import (
     as_ratings,
     as_scores,
     check_confidence,
+    count_raters,
     divide,
     encode_labels,
+    has_ratings,
     items_by_label,
     row_means,
     without_rounding,
@@ -129,16 +131,15 @@ def smallest_subset(
     array = as_ratings(ratings)
     n_items, n_judges = array.shape
     check_confidence(confidence)
-    rated = ~np.isnan(array)
     codes = encode_labels(range(n_items) if prompts is None else prompts, n_items)[1]
-    array, codes = array[rated.any(axis=1)], codes[rated.any(axis=1)]
-    codes = np.unique(codes, return_inverse=True)[1]
+    rated = has_ratings(array)
+    array, codes = array[rated], np.unique(codes[rated], return_inverse=True)[1]
     n_prompts = int(codes.max(initial=-1)) + 1
-    held_out, low = np.full(n_judges, nan), np.full(n_judges, nan)
-    if rated.any(axis=0).sum() < 2:
-        return SmallestSubset((), nan, held_out, low, nan, Reason.FEW_RATERS)
+    unknown = np.full(n_judges, nan)
+    if count_raters(array) < 2:
+        return SmallestSubset((), nan, unknown, unknown, nan, Reason.FEW_RATERS)
     if n_prompts < LEAST_PROMPTS or len(array) < LEAST_ITEMS:
-        return SmallestSubset((), nan, held_out, low, nan, Reason.FEW_TO_CHOOSE)
+        return SmallestSubset((), nan, unknown, unknown, nan, Reason.FEW_TO_CHOOSE)
 
     fold = np.random.default_rng(seed).permutation(n_prompts)[codes] % N_FOLDS
     reached = np.array(

@@ -19,7 +19,7 @@ from persona_panel.statistics import (
     icc,
     variance_components,
 )
-from persona_panel.statistics.designs import StudiedScores
+from persona_panel.statistics.designs import scores_a_row
 
 SYSTEMS, PROMPTS, PERSONAS, MODELS = 3, 6, 4, 2
 
@@ -237,7 +237,7 @@ def test_error_goes_with_one_over_the_number_of_raters() -> None:
     """Of three responses two were rated by one and one by six: 3 / (1 + 1 + 1/6) = 1.4, not 2.7."""
     scores = np.full((3, 6), nan)
     scores[:, 0], scores[2] = 1, 2
-    assert StudiedScores(scores, {"item": "abc"}, {"rater": "uvwxyz"}).scores_a_row == 1
+    assert scores_a_row(scores) == 1
 
 
 def test_of_raters_who_rated_everything_none_is_in_turn() -> None:
