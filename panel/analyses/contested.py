@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from typing import TYPE_CHECKING
 
 import click
@@ -14,7 +15,7 @@ from persona_panel.analyses.once import once_per_run
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.definitions import SPREAD
 from persona_panel.results.result import Result
-from persona_panel.results.table import Column, Key, Table, for_programs
+from persona_panel.results.table import Column, Key, Table, for_programs, row_of
 from persona_panel.statistics.core.display import signed
 from persona_panel.statistics.core.estimate import Estimate
 
@@ -121,68 +122,59 @@ def contested_result(
     listed = result[:top]
     unit = unit_of_departures(run)
     keys = Key("system", "system"), Key("prompt_id", "prompt"), Key("id", "response")
-    names = [{"system": each.system, "prompt_id": each.prompt_id, "id": each.id} for each in listed]
-    spreads = [
-        Estimate(
-            each.spread, p=each.p, p_adjusted=each.p_adjusted, unit=unit.several,
-            reason=each.reason and str(each.reason),
+    spread = Column("spread", "estimate", "spread", p="column", figure="spread")
+    columns = (
+        Column("title", "text"),
+        spread,
+        Column("share", "number"),
+        Column("established", "flag"),
+        *for_programs("texts", "named", "why"),
+    )
+    rows = [
+        row_of(
+            each,
+            (*keys, *columns),
+            response=headline(each),
+            spread=Estimate(
+                each.spread, p=each.p, p_adjusted=each.p_adjusted, unit=unit.several,
+                reason=each.reason and str(each.reason),
+            ),
         )
         for each in listed
     ]  # fmt: skip
-    spread = Column("spread", "estimate", "spread", p="column", figure="spread")
-    responses = Table(
-        "responses",
-        keys,
-        (
-            Column("title", "text"),
-            spread,
-            Column("share", "number"),
-            Column("established", "flag"),
-            Column("named", "texts"),
-            Column("why", "texts"),
-        ),
-        [
-            of
-            | {"title": each.title, "spread": figure, "share": each.share}
-            | {"established": each.established, "named": each.named, "why": each.why}
-            for of, each, figure in zip(names, listed, spreads, strict=True)
-        ],
-    )
-    dimensions = Table(
-        "dimensions",
-        (*keys, Key("dimension", "dimension")),
-        (Column("spread", "number"),),
-        [
-            of | {"dimension": name, "spread": value}
-            for of, each in zip(names, listed, strict=True)
-            for name, value in each.by_dimension.items()
-        ],
-    )
-    departures = Table(
-        "departures",
-        (*keys, Key("persona", "persona")),
-        (Column("departure", "number", signed=True), Column("established", "flag")),
-        [
-            of | {"persona": name, "departure": value, "established": name in each.named}
-            for of, each in zip(names, listed, strict=True)
-            for name, value in each.departures.items()
-        ],
-    )
     tested = sum(each.reason is None for each in result)
-    counts = Table(
-        "counts",
-        (),
-        (
-            *for_programs("whole", "responses", "tested"),
-            Column("contested", "whole", figure="contested_responses"),
+    n_contested = sum(each.established for each in result) if tested else None
+    for_all = (
+        Table("responses", keys, columns, rows),
+        Table(
+            "dimensions",
+            (*keys, Key("dimension", "dimension")),
+            (Column("spread", "number"),),
+            [
+                row_of(each, keys, dimension=name, spread=value)
+                for each in listed
+                for name, value in each.by_dimension.items()
+            ],
         ),
-        [
-            {
-                "responses": len(result),
-                "tested": tested,
-                "contested": sum(each.established for each in result) if tested else None,
-            }
-        ],
+        Table(
+            "departures",
+            (*keys, Key("persona", "persona")),
+            (Column("departure", "number", signed=True), Column("established", "flag")),
+            [
+                row_of(each, keys, persona=name, departure=value, established=name in each.named)
+                for each in listed
+                for name, value in each.departures.items()
+            ],
+        ),
+        Table(
+            "counts",
+            (),
+            (
+                *for_programs("whole", "responses", "tested"),
+                Column("contested", "whole", figure="contested_responses"),
+            ),
+            [{"responses": len(result), "tested": tested, "contested": n_contested}],
+        ),
     )
     shown = [each for each in listed if each.reason is None]
     verdicts = {(entry.prompt_id, entry.id): entry for entry in run.verdicts}
@@ -202,15 +194,15 @@ def contested_result(
             Column("n_judges", "whole", "judges", of="n_asked", full=True),
         ),
         [
-            of
-            | {"response": headline(each), "spread": figure, "share": each.share}
+            row
             | {name: getattr(verdicts.get((each.prompt_id, each.id)), name, None)
                for name in ("composite", "n_judges", "n_asked")}
-            for of, each, figure in zip(names, listed, spreads, strict=True)
+            for each, row in zip(listed, rows, strict=True)
             if each.reason is None
         ],
         f"{_title(shown)} (spread in {unit.several})",
-        remarks=[f"{headline(each)}: {' '.join(each.why)}" for each in shown],
+        remarks=[f"{row['response']}: {' '.join(row['why'])}"
+                 for each, row in zip(listed, rows, strict=True) if each.reason is None],
         programs=False,
     )  # fmt: skip
     more = len(result) - len(listed)
@@ -218,10 +210,7 @@ def contested_result(
     return Result(
         "contested",
         contested_conclusion(result),
-        (
-            for_people if tested else _widest(run, top, called),
-            *(responses, dimensions, departures, counts),
-        ),
+        (for_people if tested else _widest(run, top, called), *for_all),
         [rest] if shown and more else [],
         source=source,
         coverage=run.coverage,
@@ -340,49 +329,38 @@ def unit_of_departures(run: Run) -> FigureUnit:
 @once_per_run
 def _ranked(run: Run) -> tuple[Contested, ...]:
     from persona_panel.analyses.breakdown.groups import RunCells, axes_of, labels_of_personas
-    from persona_panel.statistics.personas import (
-        contested_responses,
-        response_departures,
-    )
+    from persona_panel.statistics.personas import contested_responses, response_departures
 
     cells = RunCells.of(run)
     used = cells.dimensions if cells.one_scale else cells.in_shares(run)
-    values = contested_responses(used)
-    seen = response_departures(used)
+    seen, personas = response_departures(used), used.personas
     labels = {dimension.id: dimension.label for dimension in run.rubric.dimensions}
-    names = labels_of_personas(run)
-    axes = axes_of(run)
-    unit = unit_of_departures(run).after_number
-    personas = used.personas
-    result = []
-    for entry in values:
-        item = run.items[entry.response]
-        departures = seen.departures[entry.response]
-        shown = seen.shown[entry.response]
-        why: tuple[str, ...] = ()
-        if entry.reason is None:
-            labels_of = [names[persona] for persona in personas]
-            on = [labels[name] for name in cells.names]
-            sides = [axes.get(persona, "") for persona in personas]
-            of_each = seen.by_dimension[entry.response]
-            why = reasons(entry, on, labels_of, sides, of_each, unit)
-        result.append(
-            Contested(
-                *item,
-                title=run.titles.get(item.prompt_id, item.prompt_id),
-                spread=entry.value,
-                by_dimension=dict(zip(cells.names, entry.by_dimension, strict=True)),
-                share=entry.share,
-                p=entry.p,
-                p_adjusted=entry.p_adjusted,
-                established=entry.shown,
-                departures=dict(zip(personas, departures.tolist(), strict=True)),
-                named=tuple(p for p, is_shown in zip(personas, shown, strict=True) if is_shown),
-                why=why,
-                reason=entry.reason,
-            )
+    names, axes = labels_of_personas(run), axes_of(run)
+    of_personas = [names[persona] for persona in personas]
+    sides = [axes.get(persona, "") for persona in personas]
+    on, unit = [labels[name] for name in cells.names], unit_of_departures(run).after_number
+
+    def of(entry: ContestedResponse) -> Contested:
+        item, row = run.items[entry.response], entry.response
+        by_dimension = seen.by_dimension[row]
+        return Contested(
+            *item,
+            title=run.titles.get(item.prompt_id, item.prompt_id),
+            spread=entry.value,
+            by_dimension=dict(zip(cells.names, entry.by_dimension, strict=True)),
+            share=entry.share,
+            p=entry.p,
+            p_adjusted=entry.p_adjusted,
+            established=entry.shown,
+            departures=dict(zip(personas, seen.departures[row].tolist(), strict=True)),
+            named=tuple(compress(personas, seen.shown[row])),
+            why=()
+            if entry.reason is not None
+            else reasons(entry, on, of_personas, sides, by_dimension, unit),
+            reason=entry.reason,
         )
-    return tuple(result)
+
+    return tuple(map(of, contested_responses(used)))
 
 
 def reasons(

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import analysis
-from persona_panel.results.conclusions.wording import counted, in_brackets, listed
+from persona_panel.results.conclusions.wording import counted, grouped, in_brackets, listed
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, for_programs, row_of
 from persona_panel.statistics.core.display import ALL, number
@@ -189,12 +189,7 @@ def fidelity_result(
         "contrasts",
         keys,
         columns,
-        [
-            row_of(
-                row, columns, contrast=row.contrast, stratum=row.stratum, dimension=row.dimension
-            )
-            for row in result.rows
-        ],
+        [row_of(row, (*keys, *columns)) for row in result.rows],
         "Differences between groups, A - B",
         chart="ratio",
     )
@@ -215,15 +210,15 @@ def _how_to_read(rows: Sequence[FidelityContrast]) -> list[str]:
         for over in zip(*((row.human.over, row.panel.over) for row in rows), strict=True)
     )
     several = len({row.dimension for row in rows}) > 1
-    unclear: dict[str, list[str]] = {}
-    for row in rows:
-        # Other reasons are those of an interval that is not there.
-        if row.reason is not None and row.ratio.has_interval:
-            unclear.setdefault(row.reason, []).append(contrast_label(row, several))
+    # Other reasons are those of an interval that is not there.
+    unclear = grouped([row for row in rows if row.ratio.has_interval], lambda row: row.reason)
     return [
         f"People's intervals are over {people}, the personas' over {personas}; of the ratio, "
         "Fieller's. Verdicts rest on intervals that are widened for the number of contrasts.",
-        *(f"Not measurable: {'; '.join(names)}: {why}." for why, names in unclear.items()),
+        *(
+            f"Not measurable: {'; '.join(contrast_label(row, several) for row in those)}: {why}."
+            for why, those in unclear.items()
+        ),
     ]
 
 
@@ -232,22 +227,23 @@ def fidelity_conclusion(rows: Sequence[FidelityContrast]) -> list[str]:
     verdicts, then null controls, then whether differences on single items mean something."""
     several = len({row.dimension for row in rows}) > 1
     tested = [row for row in rows if not row.control]
-    sentences = []
-    for verdict, words in _WORDS.items():
-        result = [row for row in tested if row.verdict == verdict]
-        if result:
-            names = listed([contrast_label(row, several) for row in result], "contrasts")
-            sentences.append(f"{words.format(of=names)}{_figures(result)}.")
-    unclear: dict[str, list[FidelityContrast]] = {}
-    for row in tested:
-        if row.verdict == "not measurable":
-            unclear.setdefault(str(row.reason).partition(":")[0], []).append(row)
-    for reason, result in unclear.items():
-        names = listed([contrast_label(row, several) for row in result], "contrasts")
-        sentences.append(
-            f"Whether the personas differ as people do is not known on {names}: {reason}."
-        )
+    by_verdict = grouped(tested, lambda row: row.verdict)
+    sentences = [
+        f"{words.format(of=_named(by_verdict[verdict], several))}{_figures(by_verdict[verdict])}."
+        for verdict, words in _WORDS.items()
+        if verdict in by_verdict
+    ]
+    unclear = by_verdict.get("not measurable", [])
+    sentences += [
+        f"Whether the personas differ as people do is not known on {_named(those, several)}: "
+        f"{reason}."
+        for reason, those in grouped(unclear, lambda row: str(row.reason).partition(":")[0]).items()
+    ]
     return [*sentences, *_controls([row for row in rows if row.control], several), *_by_item(rows)]
+
+
+def _named(rows: Sequence[FidelityContrast], several: bool, what: str = "contrasts") -> str:
+    return listed([contrast_label(row, several) for row in rows], what)
 
 
 def contrast_label(row: FidelityContrast, several: bool) -> str:
@@ -265,29 +261,29 @@ def _figures(contrasts: Sequence[FidelityContrast]) -> str:
 
 
 def _controls(controls: Sequence[FidelityContrast], several: bool) -> list[str]:
-    sentences = []
-    if differ := [row for row in controls if row.human.sign]:
-        names = listed([contrast_label(row, several) for row in differ], "null controls")
-        sentences.append(
-            f"People differ on {names} (null control), where no difference was expected; by chance "
-            "the interval of 1 control in 20 leaves out 0."
-        )
-    if exceeding := [row for row in controls if row.exceeds]:
-        names = listed([contrast_label(row, several) for row in exceeding], "null controls")
-        sentences.append(
-            f"On {names} the personas differ in another way than people: a null control."
-        )
+    differ = [row for row in controls if row.human.sign]
+    exceeding = [row for row in controls if row.exceeds]
     calm = [
         row
         for row in controls
         if row not in differ and row not in exceeding and row.panel.low <= 0 <= row.panel.high
     ]
-    if calm:
-        names = listed([contrast_label(row, several) for row in calm], "null controls")
-        sentences.append(
-            f"Neither people nor personas are shown to differ on {names} (null control)."
+    return [
+        sentence.format(of=_named(those, several, "null controls"))
+        for those, sentence in (
+            (
+                differ,
+                "People differ on {of} (null control), where no difference was expected; by chance "
+                "the interval of 1 control in 20 leaves out 0.",
+            ),
+            (
+                exceeding,
+                "On {of} the personas differ in another way than people: a null control.",
+            ),
+            (calm, "Neither people nor personas are shown to differ on {of} (null control)."),
         )
-    return sentences
+        if those
+    ]
 
 
 def _by_item(rows: Sequence[FidelityContrast]) -> list[str]:

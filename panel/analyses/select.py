@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from persona_panel.results.conclusions.ratings_to_collect import too_few_to_come
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
-from persona_panel.results.table import Column, Key, Table
+from persona_panel.results.table import Column, Key, Table, for_programs, row_of
 from persona_panel.statistics.calibration import LEAST_PROMPTS
 from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.selection import SelectedItem, scored_items
@@ -22,30 +22,29 @@ def select_result(
         n: how many were asked for.
         source: what the panel's ratings are called.
     """
-    items = Table(
-        "items",
-        (Key("item", "item"),),
+    key, columns = (
+        Key("item", "item"),
         (
-            Column("source", "text", "system"),
             Column("prompt", "text", "prompt"),
             Column("inclusion_probability", "number", "probability"),
             Column("spread", "number", "spread"),
         ),
-        [
-            {
-                "item": each.item, "prompt": each.prompt, "source": each.system,
-                "inclusion_probability": each.inclusion_probability, "spread": each.spread,
-            }
-            for each in result
-        ],
+    )
+    items = Table(
+        "items",
+        (key,),
+        (Column("source", "text", "system"), *columns),
+        [row_of(each, (key, *columns), source=each.system) for each in result],
         "Items for people to rate",
         when="full",
-    )  # fmt: skip
-    columns = tuple(Column(name, "whole", figure=name) for name in ("items", "prompts", "systems"))
+    )
     drawn = Table(
         "selection",
         (),
-        (*columns, Column("of", "whole"), Column("scored", "whole")),
+        (
+            *(Column(name, "whole", figure=name) for name in ("items", "prompts", "systems")),
+            *for_programs("whole", "of", "scored"),
+        ),
         [
             {
                 "items": len(result),
