@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TypeVar, cast
@@ -124,12 +125,12 @@ def group_contrasts(
 
 
 def _read(reader: Callable[[], T], faults: list[Fault]) -> T:
-    """Return what a reader gives; add what it refuses to `faults`, after which nothing may be
-    used."""
+    """Return what a reader gives; add what it refuses to `faults`."""
     try:
         return reader()
     except InputError as error:
         faults += error.faults
+        # Nothing is used where there are faults.
         return cast(T, None)
 
 
@@ -145,8 +146,7 @@ def _item_tables(
     mapping: ColumnMapping | None,
     human_mapping: ColumnMapping | None,
 ) -> list[AttributeTable]:
-    """Return the tables in which attributes of items are looked up, in this order: the file of
-    items, a run's metadata or the panel's file, and people's ratings."""
+    """Return the tables with attributes of items: of their file, the panel, and people."""
     tables = [] if items is None else [item_attributes(items, wanted)]
     for source, columns in ((panel, mapping), (human, human_mapping)):
         if set(wanted) <= {column for table in tables for column in table.columns}:
@@ -163,11 +163,7 @@ def _item_tables(
 def _strata(
     groups: GroupFile, tables: Sequence[AttributeTable], items: Sequence[str], file: str
 ) -> dict[str, IntArray]:
-    """Return by stratum 1 for the items in it, −1 for those of the one that is subtracted.
-
-    Raises:
-        InputError: no item is in a stratum, or one is in both of an interaction.
-    """
+    """Return by stratum 1 for the items in it, −1 for those of the one that is subtracted."""
     result: dict[str, IntArray] = {}
     faults: list[Fault] = []
     for item in _all(groups):
@@ -215,11 +211,7 @@ class _Sides:
         file: str,
         names: tuple[str, str],
     ) -> _Sides:
-        """Return who is in which group.
-
-        Raises:
-            InputError: a group has no people, or a persona is not there; lists every fault.
-        """
+        """Return who is in which group; refuse groups without people, and unknown personas."""
         faults: list[Fault] = []
         people: dict[str, list[int]] = {}
         personas: dict[str, list[int]] = {}
@@ -228,9 +220,12 @@ class _Sides:
             actual = f"none of the raters of {names[1]} ({some(theirs.raters, _RATERS_NAMED)})"
             expected = f"them; there are {some(table.values, _RATERS_NAMED)}"
             raise InputError([Fault(table.file, actual, expected, field="rater")])
+        what, known = (
+            ("rater", ours.raters) if ours.personas is None else ("persona", ours.personas)
+        )
+        there = f"{what}s of {names[0]}: {some(dict.fromkeys(known), _RATERS_NAMED)}"
         for name, group in groups.groups.items():
-            where = f"{file}: groups.{name}"
-            condition = group.of_people
+            where, condition = f"{file}: groups.{name}", group.of_people
             try:
                 held = meeting(condition, [table], theirs.raters, f"{where}.condition")
             except InputError as error:
@@ -242,14 +237,14 @@ class _Sides:
                 actual = f"{condition.text!r}, which no rater of {names[1]} meets"
                 expected = f"one rater or more; among them {occurring}"
                 faults.append(Fault(f"{where}.condition", actual, expected))
-            known = ours.raters if ours.personas is None else ours.personas
-            for persona in group.personas:
-                if persona not in known:
-                    what = "rater" if ours.personas is None else "persona"
-                    expected = f"{what}s of {names[0]}: {some(dict.fromkeys(known), _RATERS_NAMED)}"
-                    expected += did_you_mean(persona, known)
-                    actual = f"the {what} {shown(persona)}"
-                    faults.append(Fault(f"{where}.personas", actual, expected))
+            faults += [
+                Fault(
+                    f"{where}.personas", f"the {what} {shown(persona)}",
+                    f"{there}{did_you_mean(persona, known)}",
+                )
+                for persona in group.personas
+                if persona not in known
+            ]  # fmt: skip
             personas[name] = [at for at, each in enumerate(known) if each in group.personas]
         if faults:
             raise InputError(list(dict.fromkeys(faults)))
@@ -303,15 +298,14 @@ class _Sides:
     def _panel(
         self, scores: Array, a: list[int], b: list[int], signs: IntArray
     ) -> tuple[PairedGroupDifference, str | None]:
-        """Return the personas' difference, and what it takes as a sample beside items or prompts:
-        models that speak for both groups, where there are several; else raters, where they are no
-        personas of a run and at least five stand for each group."""
-        prompts = self.ours.prompts
-        models = [name for name in dict.fromkeys(self._models(a)) if name in self._models(b)]
+        """Return the personas' difference, and its sample: models of both, or raters."""
+        prompts, groups = self.ours.prompts, self.ours.groups
+        of_b = {groups[at] for at in b}
+        models = [name for name in dict.fromkeys(groups[at] for at in a) if name in of_b]
         if len(models) > 1:
             by_model = [
-                row_means(scores[:, list(self._of_model(a, name))])
-                - row_means(scores[:, list(self._of_model(b, name))])
+                row_means(scores[:, [at for at in a if groups[at] == name]])
+                - row_means(scores[:, [at for at in b if groups[at] == name]])
                 for name in models
             ]
             differences = np.stack(by_model, axis=1)
@@ -322,40 +316,26 @@ class _Sides:
         )
         return result, "raters" if sampled else None
 
-    def _models(self, columns: Sequence[int]) -> list[str]:
-        return [self.ours.groups[at] for at in columns]
-
-    def _of_model(self, columns: Sequence[int], name: str) -> Iterator[int]:
-        return (at for at in columns if self.ours.groups[at] == name)
-
 
 def _run_attributes(folder: Path) -> AttributeTable:
-    """Return the metadata of a run's responses, by `prompt_id/id`, and by id where ids come
-    once."""
-    values: dict[str, AttributeValues] = {}
-    columns: dict[str, None] = {}
-    ids: dict[str, list[AttributeValues]] = {}
-    for _, _, line in kept_lines(folder / RESPONSES):
-        known = {name: value_of(value) for name, value in line.items()}
-        columns.update(dict.fromkeys(known))
-        values[f"{line['prompt_id']}/{line['id']}"] = known
-        ids.setdefault(str(line["id"]), []).append(known)
-    for name, result in ids.items():
-        if len(result) == 1:
-            values.setdefault(name, result[0])
+    """Return the metadata of a run's responses by `prompt_id/id`, and by id where it comes once."""
+    lines = [line for _, _, line in kept_lines(folder / RESPONSES)]
+    known = [{name: value_of(value) for name, value in line.items()} for line in lines]
+    columns = dict.fromkeys(name for each in known for name in each)
+    ids = Counter(str(line["id"]) for line in lines)
+    values: dict[str, AttributeValues] = {
+        f"{line['prompt_id']}/{line['id']}": each for line, each in zip(lines, known, strict=True)
+    }
+    for line, each in zip(lines, known, strict=True):
+        if ids[str(line["id"])] == 1:
+            values.setdefault(str(line["id"]), each)
     return AttributeTable(str(folder / RESPONSES), tuple(columns), values, of_items=True)
 
 
 def _comparable(
     ours: Ratings, theirs: Ratings, names: tuple[str, str], dimension: str | None
 ) -> tuple[Ratings, Ratings]:
-    """Return both sides on the items that both have, in one order, with numbers on common
-    dimensions; the first has the items' prompts, by whichever tells several that have several
-    items.
-
-    Raises:
-        InputError: they share no item or no dimension, or are ranks or labels.
-    """
+    """Return both sides on what both have, in one order; the panel with the items' prompts."""
     faults = [
         Fault(name, "ranks", "scores: the size of a difference between ranks says nothing")
         for name, entry in zip(names, (ours, theirs), strict=True)
@@ -373,25 +353,19 @@ def _comparable(
         actual = "labels of categories only"
         raise InputError([Fault(names[1], actual, "scores: categories have no difference")])
     place = {item: at for at, item in enumerate(theirs.items)}
-    kept = [at for at, item in enumerate(ours.items) if item in place]
-    items = tuple(ours.items[at] for at in kept)
-    rows = [place[item] for item in items]
-    named = [
-        tuple(side.prompts[at] for at in places)
-        for side, places in ((ours, kept), (theirs, rows))
-        if side.prompts is not None
-    ]
+    ours = ours.of_items([at for at, item in enumerate(ours.items) if item in place])
+    theirs = theirs.of_items([place[item] for item in ours.items])
+    named = [side.prompts for side in (ours, theirs) if side.prompts is not None]
     # A run has a prompt of each text, or one of all, where people's file may have topics.
     prompts = max(named, key=lambda entry: 1 < len(set(entry)) < len(entry), default=None)
     return (
-        replace(ours, scores=ours.scores[kept], items=items, prompts=prompts, sources=None),
-        replace(theirs, scores=theirs.scores[rows], items=items, prompts=None, sources=None),
+        replace(ours, prompts=prompts, sources=None),
+        replace(theirs, items=ours.items, prompts=None, sources=None),
     )
 
 
 def _refuse_other_scales(ours: Ratings, theirs: Ratings, names: tuple[str, str]) -> None:
-    """Refuse people's ratings whose scale is said to be another than that of the run: a ratio of
-    differences on two scales says nothing."""
+    """Refuse people's ratings on another scale: the ratio of two differences then says nothing."""
     faults = []
     for name, (low, high) in ours.scales.items():
         if name in theirs.dimensions and theirs.scales.get(name, (low, high)) != (low, high):
@@ -431,8 +405,7 @@ def _of_the_same_people(
 
 
 def _themselves(raters: Collection[str], names: tuple[str, str]) -> list[str]:
-    """Warn that raters of the panel are called as people are, who are then compared with
-    themselves."""
+    """Warn that raters of the panel are called as people are."""
     if not raters:
         return []
     n = len(raters)

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, replace
-from math import isfinite, nan
+from math import isfinite
 from typing import Any
 
-from numpy import argwhere
+from numpy import argwhere, isnan
 
 from persona_panel.analyses.breakdown.groups import (
     GroupDifferences,
@@ -28,12 +28,13 @@ from persona_panel.results.conclusions.wording import (
     SAMPLES,
     counted,
     first_of,
+    grouped,
     in_brackets,
     listed,
     points,
 )
 from persona_panel.results.result import Result
-from persona_panel.results.table import CellKind, Column, Key, Table
+from persona_panel.results.table import CellKind, Column, Key, Table, row_of
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import (
     composite_limits,
@@ -183,14 +184,15 @@ def _by_response(
     columns = tuple(
         Column(f"c{n}", kind, names[entry]) for n, entry in enumerate(measured.personas)
     )
-    unit = unit_of_departures(run).several
-    sentences = [f"{_ABOVE.format(unit)}, the persona's own severity taken out."]
+    sentences = [
+        f"{_ABOVE.format(unit_of_departures(run).several)}, the persona's own severity taken out."
+    ]
     if (left_out := len(run.items) - len(rows)) > 0:
         sentences[0] += f" The most contested responses; {left_out:,} others are not shown."
     if seen.reason is not None:
         sentences.append(f"What of this is noise is not known: {seen.reason}.")
     else:
-        n, beyond = int((seen.departures == seen.departures).sum()), int(seen.beyond_chance.sum())
+        n, beyond = int((~isnan(seen.departures)).sum()), int(seen.beyond_chance.sum())
         n_shown = int(seen.shown.sum())
         sentences.append(
             f"A dot is within what noise exceeds in 5 % of cells. Of {n:,} cells of all responses "
@@ -198,13 +200,14 @@ def _by_response(
             f"{counted(n_shown, 'cell')} {'is' if n_shown == 1 else 'are'} significant one by one "
             "(underlined)."
         )
-    places = [(row, persona) for row, persona in argwhere(seen.shown).tolist()]
-    places.sort(key=lambda at: -abs(seen.departures[at]))
+    places = sorted(
+        map(tuple, argwhere(seen.shown).tolist()), key=lambda at: -abs(seen.departures[at])
+    )
     largest = [
-        f"{names[measured.personas[persona]]} on {run.items[row].system}: "
-        f"{titles.get(run.items[row].prompt_id, run.items[row].prompt_id)}, "
-        f"{signed(seen.departures[row, persona])}"
+        f"{names[measured.personas[persona]]} on {item.system}: "
+        f"{titles.get(item.prompt_id, item.prompt_id)}, {signed(seen.departures[row, persona])}"
         for row, persona in places[:_LARGEST]
+        for item in [run.items[row]]
     ]
     sentences += [f"The largest that are significant: {'; '.join(largest)}."] if largest else []
     keys = Key("system", "system"), Key("response", "response")
@@ -257,17 +260,18 @@ def _group_tables(run: Run, measured: GroupDifferences) -> Iterator[Table]:
         Column("difference", "estimate", "difference", p="column"),
         Column("verdict", "text", "verdict"),
     )
-    kinds = {
-        "axis": "Axis against axis",
-        "model": "Model against model, persona by persona",
-    }
+    titles = {"axis": "Axis against axis", "model": "Model against model, persona by persona"}
+    whole, further = (
+        [row_of(entry, keys, difference=entry, verdict=_verdict(entry)) for entry in those]
+        for those in (rows, others)
+    )
     yield Table(
-        measured.kind, keys, columns, [_group_row(entry) for entry in rows],
-        kinds[measured.kind], sides=("a", "b"), remarks=remarks,
+        measured.kind, keys, columns, whole, titles[measured.kind], sides=("a", "b"),
+        remarks=remarks,
     )  # fmt: skip
     yield Table(
-        f"{measured.kind}_by", keys, columns, [_group_row(entry) for entry in others],
-        "By dimension and on each system", "full", sides=("a", "b"),
+        f"{measured.kind}_by", keys, columns, further, "By dimension and on each system", "full",
+        sides=("a", "b"),
     )  # fmt: skip
 
 
@@ -280,36 +284,27 @@ def group_units(run: Run) -> str:
     return f"{whole.several} (on single dimensions, {single.several})"
 
 
-def _group_row(entry: GroupDifference) -> dict[str, Any]:
-    verdict = "not significant"
+def _verdict(entry: GroupDifference) -> str:
     if entry.reason is not None:
-        verdict = "not tested"
-    elif entry.shown:
-        verdict = f"higher: {entry.a if entry.value > 0 else entry.b}"
-    names = ("a", "b", "system", "dimension")
-    row = {name: getattr(entry, name) for name in names}
-    return row | {"difference": entry, "verdict": verdict}
+        return "not tested"
+    return f"higher: {entry.from_above.a}" if entry.shown else "not significant"
 
 
 def _agreement(run: Run) -> Table:
     """Return Krippendorff's α of the composite and each dimension, with each model's."""
     columns = run.ranking_columns()[0]
-    models = list(dict.fromkeys(run.judges[column].model for column in columns))
-    of_model = {
-        model: [entry for entry in columns if run.judges[entry].model == model] for model in models
-    }
-    if len(models) < 2 or any(len(those) < 2 for those in of_model.values()):
+    of_model = grouped(columns, lambda column: run.judges[column].model)
+    if len(of_model) < 2 or any(len(those) < 2 for those in of_model.values()):
         of_model = {}
     prompts = [item.prompt_id for item in run.items]
     rows: list[dict[str, Any]] = []
     for label, level, ratings in _rated(run):
         whole = krippendorff_alpha(ratings[:, columns], level)
-        result = BlockResult.of(whole, kind="number")
-        interval = interval_of(result, prompts, DEFAULT_OPTIONS)
-        low, high, why = (
-            (nan, nan, None) if interval is None else (interval.low, interval.high, interval.reason)
-        )
-        alpha = Estimate(whole.value, low, high, over="prompts", reason=whole.reason or why)
+        interval = interval_of(BlockResult.of(whole, kind="number"), prompts, DEFAULT_OPTIONS)
+        alpha = Estimate(whole.value, over="prompts", reason=whole.reason)
+        if interval is not None:
+            why = whole.reason or interval.reason
+            alpha = replace(alpha, low=interval.low, high=interval.high, reason=why)
         by_model = {
             model: krippendorff_alpha(ratings[:, those], level).value
             for model, those in of_model.items()
@@ -365,8 +360,7 @@ def personas_and_systems(cells: Sequence[Departure], unit: str = " points") -> s
     """Return which personas see a system differently from the panel, severity taken out."""
     tested = [cell for cell in cells if cell.reason is None]
     if not tested:
-        reasons = dict.fromkeys(str(cell.reason) for cell in cells if cell.reason is not None)
-        return f"Personas and systems: nothing can be tested ({'; '.join(reasons)})."
+        return f"Personas and systems: {_untested(cells)}."
     shown = sorted((item for item in tested if item.shown), key=lambda entry: entry.p_adjusted)
     if not shown:
         return (
@@ -380,6 +374,11 @@ def personas_and_systems(cells: Sequence[Departure], unit: str = " points") -> s
         for item in shown
     ]
     return f"Personas and systems, severity taken out: {first_of(named, _SHOWN)}."
+
+
+def _untested(cells: Sequence[Estimate]) -> str:
+    reasons = dict.fromkeys(str(cell.reason) for cell in cells if cell.reason is not None)
+    return f"nothing can be tested ({'; '.join(reasons)})"
 
 
 def personas_and_responses(departures: ResponseDepartures, unit: str = " points") -> str:
@@ -414,15 +413,10 @@ def groups(
         differences, interactions: without any where there are not two groups.
     """
     first = differences[0].dimension
-    whole = [
-        difference
-        for difference in differences
-        if difference.system == ALL_SYSTEMS and difference.dimension == first
-    ]
+    whole = [of for of in differences if (of.system, of.dimension) == (ALL_SYSTEMS, first)]
     tested = [item for item in whole if item.reason is None]
     if not tested:
-        reasons = dict.fromkeys(item.reason for item in whole if item.reason is not None)
-        return f"{what}: nothing can be tested ({'; '.join(map(str, reasons))})."
+        return f"{what}: {_untested(whole)}."
     shown = sorted((item for item in tested if item.shown), key=lambda entry: -abs(entry.value))
     if shown:
         text = "; ".join(_pair(item, unit) for item in shown[:_SHOWN])

@@ -133,8 +133,7 @@ def missing_ratings(
 
 @dataclass(frozen=True, slots=True)
 class _Filled:
-    """Between which values each judge's difference of two systems lies `(prompts, judges, terms)`;
-    NaN on prompts that both have not answered."""
+    """The ends of each judge's differences `(prompts, judges, terms)`, NaN where one lacks."""
 
     low: Array
     high: Array
@@ -159,15 +158,12 @@ class _Filled:
         low = 0.0
         for step in steps[kept].tolist():
             if not self._ahead(step):
-                return self._between(low, step)
+                for _ in range(_HALVINGS):
+                    middle = (low + step) / 2
+                    low, step = (middle, step) if self._ahead(middle) else (low, middle)
+                return float(step)
             low = step
         return inf
-
-    def _between(self, low: float, high: float) -> float:
-        for _ in range(_HALVINGS):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self._ahead(middle) else (low, middle)
-        return high
 
     def _ahead(self, departure: float) -> bool:
         mean = self._mean(departure)
@@ -211,8 +207,7 @@ class _Filled:
         return bool(low.sum() > 0 and (factor * least**2 > most).all())
 
     def _judges_at_most(self, low: Array, high: Array) -> tuple[float, float]:
-        """Return the largest variance that the judges' factors can add, from each judge's scores
-        `(prompts, judges)`, and the least degrees of freedom that the sum of variances can have."""
+        """Return the largest variance that judges' factors can add, and its least df."""
         added, df, n_judges = 0.0, inf, low.shape[1]
         ends = low.mean(axis=0) / n_judges, high.mean(axis=0) / n_judges
         for labels in (self.factors or {}).values():
@@ -231,8 +226,7 @@ class _Filled:
 
 
 def _dependence(counts: Array, scores: Array) -> tuple[float, float, float]:
-    """Return two p-values, by permutations of the systems within prompts: whether `counts`
-    `(prompts, systems)` differ by system, and whether they go with the scores; and how they go."""
+    """Return p-values of no dependence of counts on systems and on scores, and its direction."""
     there = ~np.isnan(counts)
     about = np.where(there, counts - mean_there(counts, 1)[:, None], 0.0)
     level = scores - mean_there(np.where(there, scores, nan), 1)[:, None]

@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import compress
 from math import ceil, isnan, nan, sqrt
 from typing import Literal
 
@@ -128,39 +129,31 @@ class StratumFigure:
     def mean(cls, scores: Array, prompts: Labels) -> StratumFigure:
         """Return the mean over prompts of a stratum's scores `(prompts,)`, NaN where there is none;
         at least two prompts."""
-        mean = sampled_mean(scores)
-        there = ~np.isnan(scores)
-        names = [name for name, kept in zip(prompts, there, strict=True) if kept]
+        mean, there = sampled_mean(scores), ~np.isnan(scores)
         if mean.reason is not None:
             return cls(mean.mean, {}, mean.reason)
         own = scores[there]
         left_out = (own.sum() - own) / (len(own) - 1)
-        return cls(mean.mean, dict(zip(names, left_out.tolist(), strict=True)))
+        return cls(mean.mean, dict(zip(compress(prompts, there), left_out.tolist(), strict=True)))
 
 
-def stratum_differences(
-    figures: Sequence[tuple[str, StratumFigure]], confidence: float = 0.95
-) -> list[Difference]:
+def stratum_differences(figures: Sequence[tuple[str, StratumFigure]]) -> list[Difference]:
     """Return how far each stratum, side `a`, is above the mean of the others, over prompts; of two
     strata that can be compared only the first's, as the second's is the same with the other sign.
     """
-    compared = [name for name, figure in figures if figure.reason is None]
-    known = dict(figures)
-    moved, patterns = _moved([known[name] for name in compared])
-    differences = []
+    compared = {name: figure for name, figure in figures if figure.reason is None}
+    moved, patterns = _moved([*compared.values()])
+    values = np.array([figure.value for figure in compared.values()])
+    differences, n = [], len(compared)
     for name, figure in figures:
         if figure.reason is not None:
             differences.append(undefined_difference(name, figure.reason))
-        elif len(compared) < 2:
+        elif n < 2:
             differences.append(undefined_difference(name, Reason.ONE_STRATUM))
-        elif len(compared) > 2 or name == compared[0]:
-            place = compared.index(name)
-            weights = np.full(len(compared), -1 / (len(compared) - 1))
-            weights[place] = 1.0
-            values = np.array([known[each].value for each in compared])
-            differences.append(
-                _tested(name, float(weights @ values), moved @ weights, patterns, confidence)
-            )
+        elif n > 2 or name == next(iter(compared)):
+            weights = np.full(n, -1 / (n - 1))
+            weights[list(compared).index(name)] = 1.0
+            differences.append(_tested(name, float(weights @ values), moved @ weights, patterns))
     return differences
 
 
@@ -181,23 +174,21 @@ def _moved(figures: Sequence[StratumFigure]) -> tuple[Array, Labels]:
     return moved, [tuple(prompt in figure.without for figure in figures) for prompt in prompts]
 
 
-def _tested(
-    name: str, difference: float, moved: Array, patterns: Labels, confidence: float
-) -> Difference:
+def _tested(name: str, difference: float, moved: Array, patterns: Labels) -> Difference:
     names, codes = encode_labels(patterns, len(moved))
     sizes = np.bincount(codes, minlength=len(names))
     parts = np.bincount(codes, weights=moved**2, minlength=len(names))
     variance = float(parts.sum())
     if isnan(variance):
         return undefined_difference(name, Reason.UNDEFINED_WITHOUT_ONE)
-    if sqrt(variance) <= _NONE * max(1.0, abs(difference)):
+    error = sqrt(variance)
+    if error <= _NONE * max(1.0, abs(difference)):
         return undefined_difference(name, Reason.NO_SPREAD)
     df = variance**2 / float(np.sum(parts**2 / np.maximum(sizes - 1, 1)))
-    error = sqrt(variance)
-    reach = error * critical_t(df, confidence)
+    reach = error * critical_t(df)
     return Difference(
-        difference, difference - reach, difference + reach, level=confidence, over="prompts",
-        n=len(moved), p=two_sided_p(difference / error, df), df=df, a=name,
+        difference, difference - reach, difference + reach, over="prompts", n=len(moved),
+        p=two_sided_p(difference / error, df), df=df, a=name,
     )  # fmt: skip
 
 
