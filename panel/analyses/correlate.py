@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from persona_panel.files.records import ColumnMapping
     from persona_panel.results.statistic_tables import StatisticTables
     from persona_panel.statistics import Ratings, Row, Strata
+    from persona_panel.statistics.core.arrays import Array
 
 _PANEL, _PEOPLE = "panel", "people"
 _VALUES_SHOWN = 12
@@ -256,48 +257,45 @@ def _as_people(row: Row) -> Row:
     return replace(row, group=group, by=by)
 
 
-def _scores(panel: Ratings, humans: Ratings) -> list[Table]:
-    """Return how often each side gives each score (to the whole number where there are many)."""
+def _compared(panel: Ratings, humans: Ratings) -> Iterator[tuple[str, Array, Array]]:
+    """Yield each dimension that both rated by numbers, and the scores of shared items by each."""
+    if panel.lower_is_better != humans.lower_is_better:
+        return
+    places = {name: place for place, name in enumerate(panel.items)}
+    shared = [place for place, name in enumerate(humans.items) if name in places]
+    ours = [places[humans.items[place]] for place in shared]
+    for dimension in humans.dimensions:
+        if dimension not in humans.categories and dimension in panel.dimensions:
+            judges, people = (
+                side.scores[items, :, side.dimensions.index(dimension)]
+                for side, items in ((panel, ours), (humans, shared))
+            )
+            yield dimension, judges, people
+
+
+def _scores(panel: Ratings, humans: Ratings) -> Iterator[Table]:
+    """Yield how often each side gives each score (to the whole number where there are many)."""
     import numpy as np
 
     from persona_panel.statistics import score_distributions
     from persona_panel.statistics.core.display import general
 
-    shared = set(panel.items) & set(humans.items)
-    sides = {_PEOPLE: humans, _PANEL: panel}
     rows, values, remarks = list[dict[str, object]](), set[float](), list[str]()
-    for dimension in humans.dimensions:
-        if (
-            dimension in humans.categories
-            or dimension not in panel.dimensions
-            or panel.lower_is_better != humans.lower_is_better
-        ):
-            continue
-        scores = [
-            side.scores[[name in shared for name in side.items]][
-                :, :, side.dimensions.index(dimension)
-            ]
-            for side in sides.values()
-        ]
-        result = score_distributions(*scores)
+    for dimension, judges, people in _compared(panel, humans):
+        result = score_distributions(people, judges)
         means = result.means
         if len(result.values) > _VALUES_SHOWN:
-            result = score_distributions(*map(np.round, scores))
+            result = score_distributions(np.round(people), np.round(judges))
         if len(result.values) > _VALUES_SHOWN:
             remarks.append(f"{dimension}: too many distinct scores for a distribution.")
             continue
-        values |= {float(value) for value in result.values}
-        for side, mean, shares in zip(sides, means, result.shares, strict=True):
-            by_value = {
-                general(value): float(share)
-                for value, share in zip(result.values, shares, strict=True)
-            }
+        values |= set(result.values.tolist())
+        for side, mean, shares in zip((_PEOPLE, _PANEL), means, result.shares, strict=True):
+            by_value = dict(zip(map(general, result.values), shares.tolist(), strict=True))
             rows.append({"raters": side, "dimension": dimension, "mean": float(mean)} | by_value)
-    if not rows:
-        return []
-    heads = ["mean", *map(general, sorted(values))]
-    return [
-        Table(
+    if rows:
+        heads = ["mean", *map(general, sorted(values))]
+        yield Table(
             "score_distributions",
             (Key("raters", "raters"), Key("dimension", "dimension", labels=panel.labels)),
             tuple(Column(head, "number", head, digits=3) for head in heads),
@@ -306,33 +304,23 @@ def _scores(panel: Ratings, humans: Ratings) -> list[Table]:
             when="full",
             remarks=remarks,
         )
-    ]
 
 
 def _farthest_apart(panel: Ratings, humans: Ratings) -> Iterator[Table]:
     """Yield the items on which the two sides' means are farthest apart, of each dimension."""
     from persona_panel.statistics.core.arrays import row_means
 
-    if panel.lower_is_better != humans.lower_is_better:
-        return
-    places = {name: place for place, name in enumerate(panel.items)}
-    shared = [place for place, name in enumerate(humans.items) if name in places]
-    ours = [places[humans.items[place]] for place in shared]
+    known = set(panel.items)
+    items = [name for name in humans.items if name in known]
     rows = list[dict[str, object]]()
-    for dimension in humans.dimensions:
-        if dimension in humans.categories or dimension not in panel.dimensions:
-            continue
-        judges, people = (
-            row_means(side.scores[items, :, side.dimensions.index(dimension)])
-            for side, items in ((panel, ours), (humans, shared))
-        )
-        apart = {
-            humans.items[place]: {"panel": j, "people": p, "difference": j - p}
-            for place, j, p in zip(shared, judges.tolist(), people.tolist(), strict=True)
+    for dimension, *sides in _compared(panel, humans):
+        means = zip(items, *(row_means(side).tolist() for side in sides), strict=True)
+        apart = [
+            {"dimension": dimension, "item": item, "panel": j, "people": p, "difference": j - p}
+            for item, j, p in means
             if not isnan(j - p)
-        }
-        most = sorted(apart.items(), key=lambda each: -abs(each[1]["difference"]))[:_APART_SHOWN]
-        rows += [{"dimension": dimension, "item": name} | of for name, of in most]
+        ]
+        rows += sorted(apart, key=lambda of: -abs(of["difference"]))[:_APART_SHOWN]
     if rows:
         yield Table(
             "farthest_apart",

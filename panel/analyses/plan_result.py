@@ -10,7 +10,7 @@ from typing import Any
 from persona_panel.results.conclusions.ratings_to_collect import prompts_for_people
 from persona_panel.results.conclusions.wording import counted, origin_sentences
 from persona_panel.results.result import Result
-from persona_panel.results.table import Column, Key, Table
+from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.runs.design import DesignReport, PrecisionTarget
 from persona_panel.runs.scale_limits import SHARES_OF_WIDTH
 from persona_panel.statistics.core.arrays import Reason
@@ -37,6 +37,7 @@ _IF_TRUE = (
     "is one that chance made look too precise, so plan for more."
 )
 _NO_FORECAST = "too few conditions or degrees of freedom for a forecast"
+_OF_STUDY = Key("measured"), Key("dimension"), Column("error_as_rated", "number")
 _FIGURES = (
     "absolute_error", "relative_error", "dependability", "generalizability", "half_width",
     "detectable_difference",
@@ -52,31 +53,23 @@ def plan_result(report: DesignReport, *, source: str = "") -> Result:
     """
     people = report.people
     reports = [("", report)] if people is None else [("", report), ("People: ", people)]
-    reached = [
-        (whose, _reached(each, each.target)) for whose, each in reports if each.target is not None
-    ]
+    reached = {
+        whose: [f"{whose}{line}" for line in _reached(each, each.target)]
+        for whose, each in reports
+        if each.target is not None
+    }
     # What was asked is answered first: in short little else may fit on the screen.
-    conclusion = [f"{whose}{answer}" for whose, (answer, *_) in reached]
+    conclusion = [lines[0] for lines in reached.values()]
     if any(each.cheapest is not None for _, each in reports):
         conclusion.append(_IF_TRUE)
-    further = {whose: lines[1:] for whose, lines in reached}
-    conclusion += [
-        f"{whose}{sentence}"
-        for whose, each in reports
-        for sentence in (
-            *each.warnings(),
-            *(_conclusion(each, study) for study in _shown(each)),
-            *further.get(whose, ()),
-        )
-    ]
-    tables, remarks = list(_tables(report, "")), _remarks(report, _defined(report))
+    for whose, each in reports:
+        own = (*each.warnings(), *(_conclusion(each, study) for study in _shown(each)))
+        conclusion += [f"{whose}{sentence}" for sentence in own]
+        conclusion += reached.get(whose, [])[1:]
+    tables, remarks = list(_tables(report, "")), _remarks(report)
     if people is not None:
         tables += _tables(people, "people")
-        remarks += [
-            f"Human ratings: {each}"
-            for each in _remarks(people, _defined(people))
-            if each not in remarks
-        ]
+        remarks += [f"Human ratings: {each}" for each in _remarks(people) if each not in remarks]
     return Result(
         "plan",
         conclusion,
@@ -92,17 +85,8 @@ def _shown(report: DesignReport) -> list[DesignStudy]:
     return [study for kind in (SYSTEM, ITEM) if (study := report.main(kind)) is not None]
 
 
-def _defined(report: DesignReport) -> list[DesignStudy]:
-    return [study for study in _shown(report) if study.reason is None]
-
-
 def _tables(report: DesignReport, whose: str) -> Iterator[Table]:
-    """Return components and designs of systems, then of responses; then for programs the precision
-    of the present design, the designs that reach what was wanted, and what the ratings are.
-
-    Args:
-        whose: `people` where they are of people's ratings beside a panel's.
-    """
+    """Return components and designs of systems, of responses, and figures for programs."""
     before, prefix = (f"{whose}_", "People: ") if whose else ("", "")
     studies = {
         kind: [study for study in report.studies if study.measured == kind]
@@ -114,20 +98,18 @@ def _tables(report: DesignReport, whose: str) -> Iterator[Table]:
     for kind, those in studies.items():
         if those:
             yield _designs(before, prefix, kind, those, report)
-    columns = [Column(name, "estimate", figure=f"{before}{name}") for name in _FIGURES]
     yield Table(
         f"{before}precision",
         (
             Key("measured", optional={next(iter(report.studies)).measured}),
             Key("dimension", optional={study.dimension for study in _shown(report)}),
         ),
-        (*columns, Column("error_as_rated", "number")),
+        (
+            *(Column(name, "estimate", figure=f"{before}{name}") for name in _FIGURES),
+            Column("error_as_rated", "number"),
+        ),
         [
-            {
-                "measured": study.measured,
-                "dimension": study.dimension,
-                "error_as_rated": study.error_as_rated,
-            }
+            row_of(study, _OF_STUDY)
             | {
                 name: Estimate(value, exact=True, reason=_why(study, name))
                 for name, value in _figures(study.designs[0] if study.designs else None).items()
@@ -136,14 +118,13 @@ def _tables(report: DesignReport, whose: str) -> Iterator[Table]:
         ],
     )
     yield _target(before, report)
-    columns = [Column("n_systems", "whole"), Column("deliberated", "flag")]
-    facts = {"n_systems": report.n_systems, "deliberated": report.deliberated}
-    yield Table(
-        f"{before}ratings",
-        (),
-        (*columns, Column("warnings", "texts")),
-        [{**facts, "warnings": tuple(report.warnings())}],
+    ratings = (
+        Column("n_systems", "whole"),
+        Column("deliberated", "flag"),
+        Column("warnings", "texts"),
     )
+    rows = [row_of(report, ratings, warnings=tuple(report.warnings()))]
+    yield Table(f"{before}ratings", (), ratings, rows)
 
 
 def _why(study: DesignStudy, figure: str) -> str:
@@ -267,18 +248,14 @@ def _target(before: str, report: DesignReport) -> Table:
     systems, target = report.main(SYSTEM), report.target
     rows = []
     if target is not None and systems is not None:
-        wanted = {
-            "kind": target.kind, "wanted": target.points, "fewest_sampled": LEAST_SAMPLED,
-        }  # fmt: skip
+        wanted = {"kind": target.kind, "wanted": target.points, "fewest_sampled": LEAST_SAMPLED}
+        designs = {"with_these_judges": report.with_these_judges, "cheapest": report.cheapest}
         rows = [
             {"design": name, **wanted} | _design(systems, result, report)
-            for name, result in (
-                ("with_these_judges", report.with_these_judges), ("cheapest", report.cheapest)
-            )
+            for name, result in designs.items()
             if result is not None
-        ]  # fmt: skip
-    facets = [] if systems is None or not systems.designs else systems.designs[0].figures.levels
-    columns = _design_columns(list(facets), rows, "", forecast=False)
+        ]
+    columns = _design_columns(list(_present(report)), rows, "", forecast=False)
     return Table(
         f"{before}target",
         (Key("design"),),
@@ -418,7 +395,7 @@ def _too_few(report: DesignReport) -> list[str]:
 
 def _present(report: DesignReport) -> Mapping[str, int]:
     study = report.main(SYSTEM)
-    return {} if study is None else study.designs[0].figures.levels
+    return study.designs[0].figures.levels if study is not None and study.designs else {}
 
 
 def _too_few_for_an_interval(report: DesignReport) -> str:
@@ -439,8 +416,9 @@ def _costed(report: DesignReport, result: DesignResult) -> str:
     return f"{text} for {counted(report.n_systems, 'system')}"
 
 
-def _remarks(report: DesignReport, studies: list[DesignStudy]) -> list[str]:
+def _remarks(report: DesignReport) -> list[str]:
     """Say how to read it, and what cannot be concluded."""
+    studies = [study for study in _shown(report) if study.reason is None]
     in_points = f" in{unit}" if (unit := _unit(report)) else ""
     lines = [
         f"SE: the standard error of a mean{in_points}, absolute (of the mean itself) and relative "
