@@ -33,9 +33,9 @@ from persona_panel.statistics import (
     kendall_w,
     krippendorff_alpha,
 )
-from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.core.arrays import Array, Statistic
 from persona_panel.statistics.core.display import COMPOSITE
-from persona_panel.statistics.core.registry import BlockResult, adjust_over_dimensions, rows_of
+from persona_panel.statistics.core.registry import adjust_over_dimensions, rows_of
 from persona_panel.statistics.revisions import spread_of
 
 _ITEMS, _RATERS, _DIMENSIONS = 4, 5, 5
@@ -91,10 +91,8 @@ def _of_agreement(ratings: Ratings) -> list[Row]:
     for name, scores in zip(ratings.dimensions, ratings.scores.transpose(2, 0, 1), strict=True):
         alpha = krippendorff_alpha(scores, "interval")
         measured = {
-            "krippendorff_alpha": BlockResult(alpha, alpha.resampled),
-            "kendall_w": BlockResult(
-                kendall_w(scores, ratings.prompts, n_permutations=_DRAWN).mean
-            ),
+            "krippendorff_alpha": alpha,
+            "kendall_w": kendall_w(scores, ratings.prompts, n_permutations=_DRAWN).mean,
         }
         for statistic, result in measured.items():
             rows += _rows(statistic, result, name, ratings)
@@ -156,7 +154,7 @@ def _correlates(panel: Ratings, humans: Ratings) -> bool:
     return any(" correlates " in one or " contrary " in one for one in said)
 
 
-def _rows(statistic: str, result: BlockResult, dimension: str, ratings: Ratings) -> list[Row]:
+def _rows(statistic: str, result: Statistic, dimension: str, ratings: Ratings) -> list[Row]:
     clusters = list(ratings.prompts or ())
     return rows_of(statistic, [result], "judges", dimension, clusters, AnalysisOptions())
 

@@ -30,7 +30,6 @@ from persona_panel.statistics.core.arrays import Array, Reason, Statistic, encod
 from persona_panel.statistics.core.display import COMPOSITE, number
 from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.ranking import sampled_mean
-from persona_panel.statistics.core.registry import BlockResult
 from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.paired import PairedFigure, paired_figure, undefined_figure
@@ -215,7 +214,7 @@ def _agreement(pair: RunPair) -> _Figure:
         counted_in = base.counted | other.counted
     n_raters = max(base.n_raters, other.n_raters)
     less = other.less(base, n_raters, limits=(-np.inf, np.inf), counted=counted_in)
-    figure = paired_figure(BlockResult.of(less), pair.prompts, tested=True)
+    figure = paired_figure(less, pair.prompts, tested=True)
     return base.value, other.value, figure
 
 

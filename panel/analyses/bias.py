@@ -36,7 +36,7 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.jackknife import resampled_mean
-from persona_panel.statistics.core.registry import BlockResult, rows_of
+from persona_panel.statistics.core.registry import rows_of
 from persona_panel.statistics.core.table import Ratings, Row
 from persona_panel.statistics.designs import ComponentName, variance_share
 from persona_panel.statistics.scores import (
@@ -115,14 +115,13 @@ def position(
     if np.isnan(counts).any() or (counts < 0).any():
         raise ValueError("comparisons are counted, and none is missing")
     total, more = counts.sum(axis=0), counts[0] - counts[1]
-    result = BlockResult(Statistic.undefined(Reason.NO_BOTH_ORDERS))
+    result = Statistic.undefined(Reason.NO_BOTH_ORDERS)
     if n_items := int(np.sum(total > 0)):
-        result = BlockResult(
-            Statistic(float(more.sum() / total.sum()), n_items, n_raters),
-            lambda weights: divide(weights @ more, weights @ total),
-            "first {:.0f}, second {:.0f}, ties {:.0f}".format(*counts.sum(axis=1)),
-            "mean",
-            (-1, 1),
+        note = "first {:.0f}, second {:.0f}, ties {:.0f}".format(*counts.sum(axis=1))
+        result = Statistic(
+            float(more.sum() / total.sum()), n_items, n_raters, note=note
+        ).with_weights(
+            lambda weights: divide(weights @ more, weights @ total), kind="mean", limits=(-1, 1)
         )
     return rows_of("position_bias", [result], group, ALL, clusters, options)
 
@@ -302,7 +301,7 @@ def _scores_by_name(ratings: Ratings, scales: Mapping[str, ScaleRange]) -> dict[
     return by_name
 
 
-_Figure = tuple[str, str, BlockResult]
+_Figure = tuple[str, str, Statistic]
 """The group, the statistic and the result of a row."""
 
 
@@ -313,13 +312,13 @@ def _of_length(scores: Array, lengths: Array, ratings: Ratings) -> Iterator[_Fig
         yield judge, "length_correlation", _length(own, lengths, ratings, 1)
 
 
-def _length(scores: Array, lengths: Array, ratings: Ratings, n_raters: int) -> BlockResult:
+def _length(scores: Array, lengths: Array, ratings: Ratings, n_raters: int) -> Statistic:
     systems = ratings.sources or ()
     if np.isnan(lengths).all():
         statistic = Statistic.undefined(Reason.NO_LENGTHS)
     else:
         statistic = replace(correlation_within(scores, lengths, systems), n_raters=n_raters)
-    return BlockResult.of(statistic, counted=paired_scores(scores, lengths)[2])
+    return replace(statistic, counted=paired_scores(scores, lengths)[2])
 
 
 def leniency(scores: ArrayLike) -> Array:
@@ -340,7 +339,7 @@ def _of_leniency(scores: Array, ratings: Ratings, *, are_compared: bool) -> Iter
         statistic = Statistic.undefined(reason, n_raters=1)
         if n_items := int(np.sum(~np.isnan(own))):
             statistic = Statistic(float(np.nanmean(own)), n_items, 1)
-        yield judge, "leniency", BlockResult(statistic, resampled_mean(own), kind="mean")
+        yield judge, "leniency", statistic.with_weights(resampled_mean(own), kind="mean")
 
 
 def _of_families(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
@@ -350,8 +349,8 @@ def _of_families(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
     preferences = self_preference(scores, judges, authors)
     for own in preferences:
         note = f"{own.n_own} responses of its own, {own.n_others} of others"
-        result = BlockResult(own.estimate, own.resampled, note, "difference")
-        yield own.family, "self_preference", result
+        result = replace(own.estimate, note=note)
+        yield own.family, "self_preference", result.with_weights(own.resampled, kind="difference")
     estimates = [own.estimate for own in preferences if own.estimate.reason is None]
     reasons = [own.estimate.reason for own in preferences if own.estimate.reason]
     unknown = ", ".join(unknown_families(ratings))
@@ -362,7 +361,8 @@ def _of_families(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
         n_items = max(each.n_items for each in estimates)
         whole = Statistic(value, n_items, sum(each.n_raters for each in estimates))
     resampled = mean_of([own.resampled for own in preferences if own.estimate.reason is None])
-    yield ALL, "self_preference", BlockResult(whole, resampled, note, "difference")
+    whole = replace(whole, note=note)
+    yield ALL, "self_preference", whole.with_weights(resampled, kind="difference")
 
 
 def unknown_families(ratings: Ratings) -> list[str]:
@@ -387,9 +387,9 @@ def _of_compression(
         share = replace(mode_share(flat), n_raters=n_raters)
         distinct, counts = np.unique(flat[~np.isnan(flat)], return_counts=True)
         mode = f"the value {distinct[counts.argmax()]:g}" if len(distinct) else ""
-        of_most = BlockResult.of(entropy, f"of at most {most:.2f} bits", limits=(0, most))
+        of_most = replace(entropy, note=f"of at most {most:.2f} bits", limits=(0, most))
         yield group, "score_entropy", of_most
-        yield group, "mode_share", BlockResult.of(share, mode)
+        yield group, "mode_share", replace(share, note=mode)
 
 
 def _of_personas(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
@@ -400,4 +400,4 @@ def _of_personas(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
         personas = [(ratings.personas or ())[place] for place in columns]
         own = scores[:, columns]
         for name, part in wanted.items():
-            yield model, name, BlockResult.of(variance_share(own, personas, part))
+            yield model, name, variance_share(own, personas, part)

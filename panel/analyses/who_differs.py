@@ -49,7 +49,7 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.display import signed
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.registry import BlockResult, interval_of
+from persona_panel.statistics.core.registry import interval_of
 from persona_panel.statistics.group_differences import ALL_SYSTEMS, GroupDifference
 from persona_panel.statistics.personas import Departure, ResponseDepartures
 from persona_panel.statistics.reliability import krippendorff_alpha
@@ -300,7 +300,7 @@ def _agreement(run: Run) -> Table:
     rows: list[dict[str, Any]] = []
     for label, level, ratings in _rated(run):
         whole = krippendorff_alpha(ratings[:, columns], level)
-        interval = interval_of(BlockResult.of(whole, kind="number"), prompts, DEFAULT_OPTIONS)
+        interval = interval_of(replace(whole, kind="number"), prompts, DEFAULT_OPTIONS)
         alpha = Estimate(whole.value, over="prompts", reason=whole.reason)
         if interval is not None:
             why = whole.reason or interval.reason

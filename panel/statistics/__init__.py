@@ -10,11 +10,11 @@ raise ValueError.
 them, register a function in a file of its own in `persona_panel.statistics.registered`, or in a
 module of another package that is an entry point of `persona_panel.statistics`:
 
-    from persona_panel.statistics import AgreementBlock, BlockResult, agreement_statistics
+    from persona_panel.statistics import AgreementBlock, Statistic, agreement_statistics
 
     @agreement_statistics.register("range_agreement", "range\\nagreement")
-    def range_agreement(block: AgreementBlock) -> Iterator[BlockResult]:
-        yield BlockResult(statistic_of(block.ratings))
+    def range_agreement(block: AgreementBlock) -> Iterator[Statistic]:
+        yield statistic_of(block.ratings)
 """
 
 from persona_panel._names import lazy_names

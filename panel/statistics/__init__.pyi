@@ -91,7 +91,6 @@ from persona_panel.statistics.core.ranking import SystemRank as SystemRank
 from persona_panel.statistics.core.ranking import competition_ranks as competition_ranks
 from persona_panel.statistics.core.ranking import rank_systems as rank_systems
 from persona_panel.statistics.core.registry import OF_SCORES as OF_SCORES
-from persona_panel.statistics.core.registry import BlockResult as BlockResult
 from persona_panel.statistics.core.registry import StatisticTable as StatisticTable
 from persona_panel.statistics.core.significance import benjamini_yekutieli as benjamini_yekutieli
 from persona_panel.statistics.core.significance import holm as holm

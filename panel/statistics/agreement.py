@@ -27,7 +27,6 @@ from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.means import OverPrompts
 from persona_panel.statistics.core.registry import (
     BlockOf,
-    BlockResult,
     OnStep,
     Registry,
     StatisticTable,
@@ -127,11 +126,11 @@ class AgreementBlock:
         by_prompt: OverPrompts,
         kind: EstimateKind = "mean_correlation",
         limits: tuple[float, float] = (-1.0, 1.0),
-    ) -> BlockResult:
+    ) -> Statistic:
         """Return a mean over prompts, with an interval where each prompt lies in one cluster, so
-        that it is drawn whole or not at all. `kind` and `limits` as for `BlockResult`."""
+        that it is drawn whole or not at all. `kind` and `limits` as for `jackknife`."""
         if self.prompts is None:
-            return self._without_interval(BlockResult(by_prompt.mean))
+            return self._without_interval(by_prompt.mean)
         cluster_of: dict[Hashable, Hashable] = {}
         whole = all(
             cluster_of.setdefault(prompt, cluster) == cluster
@@ -149,8 +148,8 @@ class AgreementBlock:
         n_items = int(has_ratings(self.ratings).sum())
         return Statistic.of(value, n_items, count_raters(self.ratings), otherwise)
 
-    def _without_interval(self, result: BlockResult) -> BlockResult:
-        if result.statistic.reason is not None or not self.options.intervals:
+    def _without_interval(self, result: Statistic) -> Statistic:
+        if result.reason is not None or not self.options.intervals:
             return result
         return replace(result, ci=no_interval(Reason.NO_RANKINGS_BY_PROMPT, self.options))
 

@@ -40,7 +40,6 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.jackknife import left_out_variance
 from persona_panel.statistics.core.means import assured
-from persona_panel.statistics.core.registry import BlockResult
 from persona_panel.statistics.core.significance import benjamini_yekutieli
 from persona_panel.statistics.paired import PairedFigure, paired_figure, undefined_figure
 from persona_panel.statistics.rater_pairs import cohen_kappa
@@ -422,11 +421,10 @@ def compared_advantages(
     tested = [person.human for person in tests[0].humans if person.is_tested]
     of_a, of_b = (test.advantage for test in tests)
     difference = of_b.less(of_a, of_b.n_raters, kind="mean_difference", limits=(-1.0, 1.0))
-    result = BlockResult.of(difference)
     judged = ~missing & (~np.isnan(raters[:, tested])).any(axis=1)
     sizes = np.bincount(encode_labels(prompts, len(judged))[1][judged]).astype(np.float64)
     worth = float(effective_number(sizes))
-    advantage = paired_figure(result, prompts, tested=True, most_df=worth - 1)
+    advantage = paired_figure(difference, prompts, tested=True, most_df=worth - 1)
     figures = {"alt_test_advantage": replace(advantage, a_value=of_a.value, b_value=of_b.value)}
     rates = [test.winning_rate.value for test in tests]
     if epsilon is not None and not math.isnan(rates[0]):

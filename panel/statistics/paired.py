@@ -41,7 +41,7 @@ from persona_panel.statistics.core.ranking import (
     influence_of,
     sampled_mean,
 )
-from persona_panel.statistics.core.registry import BlockResult, interval_of, mean_over_prompts
+from persona_panel.statistics.core.registry import interval_of, mean_over_prompts
 from persona_panel.statistics.reliability import krippendorff_alpha
 from persona_panel.statistics.votes import correlation_gain
 
@@ -230,15 +230,15 @@ def order_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> tuple[PairedFigu
     names, taus = _within(first[:, None], second, prompts)
     inside = over_prompts(_statistics(names, taus[:, 0], rated, prompts, n_raters=2))
     tau = replace(correlation(first, second, "tau_b"), p_value=nan)
-    every = BlockResult.of(tau, limits=_TAU_LIMITS)
+    every = replace(tau, limits=_TAU_LIMITS)
     return paired_figure(mean_over_prompts(inside, prompts), prompts), paired_figure(every, prompts)
 
 
 def scores_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> PairedFigure:
     """Return Krippendorff's α at the interval level of two panels' scores, as of two raters."""
     both = np.column_stack([as_scores(a), as_scores(b)])
-    result = BlockResult.of(krippendorff_alpha(both, "interval"), limits=(-1.0, 1.0))
-    return paired_figure(result, prompts)
+    alpha = krippendorff_alpha(both, "interval")
+    return paired_figure(replace(alpha, limits=(-1.0, 1.0)), prompts)
 
 
 def best_of_prompts(a: ArrayLike, b: ArrayLike, prompts: Labels) -> BestOfPrompts:
@@ -280,7 +280,7 @@ def nearer_to_people(
         # Over the prompts that enter their difference, so that it is theirs.
         of_each = [defined_mean(np.where(np.isnan(gains), np.nan, own)) for own in taus.T]
     else:
-        result = BlockResult.of(correlation_gain(second, first, target, "tau_b"))
+        result = correlation_gain(second, first, target, "tau_b")
         of_each = [correlation(side, target, "tau_b").value for side in (first, second)]
     tau = replace(
         paired_figure(result, prompts, tested=True), a_value=of_each[0], b_value=of_each[1]
@@ -325,7 +325,7 @@ def _statistics(
 
 
 def paired_figure(
-    result: BlockResult, prompts: Labels, *, tested: bool = False, most_df: float = inf
+    statistic: Statistic, prompts: Labels, *, tested: bool = False, most_df: float = inf
 ) -> PairedFigure:
     """Return a statistic with its jackknife interval over prompts.
 
@@ -333,8 +333,7 @@ def paired_figure(
         tested: whether it gets a p-value: of 0, as the interval has it.
         most_df: the most degrees of freedom that the interval and the p-value have.
     """
-    statistic = result.statistic
-    there = interval_of(result, prompts, _OPTIONS)
+    there = interval_of(statistic, prompts, _OPTIONS)
     figure = PairedFigure(
         statistic.value, over="prompts", n=0, reason=statistic.reason, n_items=statistic.n_items
     )
@@ -344,7 +343,7 @@ def paired_figure(
     if most_df < df:
         df = most_df
         reach = there.standard_error * critical_t(df)
-        low, high = result.limits
+        low, high = statistic.limits
         ends = max(statistic.value - reach, low), min(statistic.value + reach, high)
     if tested:
         p = two_sided_p(statistic.value / there.standard_error, df)

@@ -23,7 +23,9 @@ from persona_panel.statistics.core.arrays import (
     Array,
     Labels,
     Reason,
+    Statistic,
     encode_labels,
+    undefined_everywhere,
     value_of,
 )
 from persona_panel.statistics.core.display import ALL
@@ -33,7 +35,6 @@ from persona_panel.statistics.core.means import critical_t, two_sided_p
 from persona_panel.statistics.core.ranking import sampled_mean
 from persona_panel.statistics.core.registry import (
     Block,
-    BlockResult,
     BlockT,
     OnStep,
     Registry,
@@ -289,17 +290,20 @@ def _row(
     )  # fmt: skip
 
 
-def _figure(result: BlockResult, clusters: Labels, block: Block) -> StratumFigure:
-    statistic = result.statistic
+def _figure(statistic: Statistic, clusters: Labels, block: Block) -> StratumFigure:
     if statistic.reason is not None:
         return StratumFigure(nan, {}, statistic.reason)
-    interval = interval_of(result, clusters, block.options) or result.ci
-    if interval is None or interval.reason is not None or result.resampled is None:
+    interval = interval_of(statistic, clusters, block.options) or statistic.ci
+    if (
+        interval is None
+        or interval.reason is not None
+        or statistic.resampled is undefined_everywhere
+    ):
         return StratumFigure(statistic.value, {}, interval.reason if interval else Reason.NO_SPREAD)
     names, codes = encode_labels(clusters, len(clusters))
     # Computed from weights, too: the value of some statistics is another estimate.
-    without = result.resampled(left_out_weights(codes, len(names))).tolist()
-    value = value_of(result.resampled, len(clusters))
+    without = statistic.resampled(left_out_weights(codes, len(names))).tolist()
+    value = value_of(statistic.resampled, len(clusters))
     # A prompt without which a mean of prompts is what it was has no part in it.
     entering = {name: left for name, left in zip(names, without, strict=True) if left != value}
     return StratumFigure(value, entering)

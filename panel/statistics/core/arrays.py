@@ -10,10 +10,13 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from math import inf, isnan, nan
-from typing import Any, Literal, get_args
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+
+if TYPE_CHECKING:
+    from persona_panel.statistics.core.jackknife import Interval
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.intp]
@@ -425,8 +428,11 @@ class Statistic:
     Attributes:
         n_items, n_raters: how many entered the value.
         resampled: the statistic as a function of resampling weights, of which `jackknife` makes an
-            interval.
+            interval; by default there is none.
         kind, limits, counted: as for `jackknife`.
+        note, by, by_value: as for `Row`.
+        ci: an interval that is known already; it holds the value.
+        p_raw, n_tests, adjusted_over: as for `Row`, where the p-value is adjusted already.
     """
 
     value: float
@@ -438,6 +444,13 @@ class Statistic:
     kind: EstimateKind = field(default="number", compare=False, repr=False)
     limits: tuple[float, float] = field(default=(-inf, inf), compare=False, repr=False)
     counted: Mask | None = field(default=None, compare=False, repr=False)
+    note: str = ""
+    by: str | None = None
+    by_value: str | None = None
+    ci: Interval | None = None
+    p_raw: float = nan
+    n_tests: int = 0
+    adjusted_over: str | None = None
 
     def __post_init__(self) -> None:
         if isnan(self.value) != (self.reason is not None):
@@ -482,6 +495,10 @@ class Statistic:
     ) -> Statistic:
         """Return the statistic with how it is resampled."""
         return replace(self, resampled=resampled, counted=counted, kind=kind, limits=limits)
+
+    def without_interval(self, **more: Any) -> Statistic:
+        """Return the statistic as one that is not resampled, with `more` of its fields."""
+        return replace(self, resampled=undefined_everywhere, **more)
 
     def less(self, other: Statistic, n_raters: int, **how: Any) -> Statistic:
         """Return the difference of two statistics of the same items, of kind `difference`;

@@ -13,64 +13,26 @@ from dataclasses import dataclass, replace
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
-from math import inf, isnan, nan
+from math import isnan, nan
 from pkgutil import walk_packages
-from typing import Any, Generic, Literal, Protocol, Self, TypeVar, get_args
+from typing import Generic, Literal, Protocol, Self, TypeVar, get_args
 from warnings import warn
 
 from persona_panel.statistics.core.arrays import (
     AnalysisOptions,
     EstimateKind,
     Labels,
-    Mask,
     MeasurementLevel,
     Reason,
     Resampled,
     Statistic,
     check_choice,
+    undefined_everywhere,
 )
 from persona_panel.statistics.core.jackknife import Interval, jackknife
 from persona_panel.statistics.core.means import OverPrompts, resampled_over_prompts
 from persona_panel.statistics.core.significance import holm
 from persona_panel.statistics.core.table import Row
-
-
-@dataclass(frozen=True, slots=True)
-class BlockResult:
-    """The result of a statistic for one block of ratings: a row without its names.
-
-    Attributes:
-        statistic: the value, or why there is none.
-        resampled: the statistic as a function of resampling weights, of which the interval is
-            computed where the row is made. None: no interval, or `ci`.
-        kind, limits, counted: as for `jackknife`.
-        note: further facts for people to read.
-        by, by_value: as for `Row`.
-        ci: an interval that is known already; it holds the value.
-        p_raw, n_tests, adjusted_over: as for `Row`, where the statistic has adjusted its p-value
-            itself.
-
-    `BlockResult.of` takes what it can from the statistic.
-    """
-
-    statistic: Statistic
-    resampled: Resampled | None = None
-    note: str = ""
-    kind: EstimateKind = "number"
-    limits: tuple[float, float] = (-inf, inf)
-    by: str | None = None
-    by_value: str | None = None
-    ci: Interval | None = None
-    p_raw: float = nan
-    n_tests: int = 0
-    adjusted_over: str | None = None
-    counted: Mask | None = None
-
-    @classmethod
-    def of(cls, statistic: Statistic, note: str = "", **more: Any) -> BlockResult:
-        """Return the result of a statistic that says itself how it is resampled."""
-        how = {"kind": statistic.kind, "limits": statistic.limits, "counted": statistic.counted}
-        return cls(statistic, statistic.resampled, note, **how | more)
 
 
 def mean_over_prompts(
@@ -81,9 +43,9 @@ def mean_over_prompts(
     kind: EstimateKind = "mean_correlation",
     limits: tuple[float, float] = (-1.0, 1.0),
     whole: bool = True,
-) -> BlockResult:
+) -> Statistic:
     """Return a mean over prompts, with how many there were; `kind` and `limits` as for
-    `BlockResult`.
+    `jackknife`.
 
     Args:
         prompt_kind: what the prompts are called.
@@ -92,8 +54,11 @@ def mean_over_prompts(
     note = f"mean of {len(result.prompts) - result.n_undefined} {prompt_kind}"
     if result.n_undefined:
         note += f", {result.n_undefined} undefined"
-    resampled = resampled_over_prompts(result, prompts) if whole else None
-    return BlockResult(result.mean, resampled, note, kind, limits)
+    mean = replace(result.mean, note=note)
+    if not whole:
+        return mean
+    resampled = resampled_over_prompts(result, prompts)
+    return mean.with_weights(resampled, kind=kind, limits=limits)
 
 
 def no_interval(reason: Reason, options: AnalysisOptions) -> Interval:
@@ -102,37 +67,36 @@ def no_interval(reason: Reason, options: AnalysisOptions) -> Interval:
 
 
 def interval_of(
-    result: BlockResult,
+    statistic: Statistic,
     clusters: Labels,
     options: AnalysisOptions,
     judges: Sequence[Sequence[Resampled | None]] = (),
 ) -> Interval | None:
-    """Return the interval of a result over the clusters, one label an item; None where none is
+    """Return the interval of a statistic over the clusters, one label an item; None where none is
     wanted. `judges` as for `jackknife`."""
-    if result.resampled is None or result.statistic.reason or not options.intervals:
+    if statistic.resampled is undefined_everywhere or statistic.reason or not options.intervals:
         return None
     return jackknife(
-        result.resampled, len(clusters), clusters, kind=result.kind, limits=result.limits,
-        judges=judges, counted=result.counted, expected=result.statistic.value,
+        statistic.resampled, len(clusters), clusters, kind=statistic.kind, limits=statistic.limits,
+        judges=judges, counted=statistic.counted, expected=statistic.value,
         confidence=options.confidence, seed=options.seed,
     )  # fmt: skip
 
 
 def rows_of(
     name: str,
-    results: Iterable[BlockResult],
+    results: Iterable[Statistic],
     group: str,
     dimension: str,
     clusters: Labels,
     options: AnalysisOptions,
-    without_judges: Sequence[Sequence[Iterable[BlockResult]]] = (),
+    without_judges: Sequence[Sequence[Iterable[Statistic]]] = (),
 ) -> list[Row]:
     """Return the results of one statistic as rows, each with its interval; `without_judges` are,
     for each factor that judges are sampled from, the results without each of its levels."""
     left_out = [
         [
-            {(each.by, each.by_value): None if each.statistic.reason else each.resampled
-             for each in those}
+            {(each.by, each.by_value): None if each.reason else each.resampled for each in those}
             for those in factor
         ]
         for factor in without_judges
@@ -178,11 +142,10 @@ def labels_of(labels: Sequence[Hashable] | None, items: Iterable[int]) -> list[H
 
 
 def _row(
-    name: str, result: BlockResult, group: str, dimension: str, interval: Interval | None
+    name: str, statistic: Statistic, group: str, dimension: str, interval: Interval | None
 ) -> Row:
-    statistic = result.statistic
     if interval is None:
-        interval = result.ci
+        interval = statistic.ci
         if (
             interval
             and not interval.reason
@@ -190,13 +153,13 @@ def _row(
         ):
             interval = replace(interval, low=nan, high=nan, reason=Reason.NOT_HELD)
     there = interval is not None and interval.reason is None
-    adjusted = result.adjusted_over is not None
+    adjusted = statistic.adjusted_over is not None
     return Row(
         name,
         group,
         dimension,
-        by=result.by,
-        by_value=result.by_value,
+        by=statistic.by,
+        by_value=statistic.by_value,
         value=statistic.value,
         ci_low=interval.low if interval else nan,
         ci_high=interval.high if interval else nan,
@@ -207,13 +170,13 @@ def _row(
         else nan,
         n_clusters=interval.n_clusters if interval and there else None,
         p_value=statistic.p_value,
-        p_raw=result.p_raw if adjusted else statistic.p_value,
-        n_tests=result.n_tests if adjusted else int(not isnan(statistic.p_value)),
-        adjusted_over=result.adjusted_over,
+        p_raw=statistic.p_raw if adjusted else statistic.p_value,
+        n_tests=statistic.n_tests if adjusted else int(not isnan(statistic.p_value)),
+        adjusted_over=statistic.adjusted_over,
         n_items=statistic.n_items,
         n_raters=statistic.n_raters,
         reason=statistic.reason,
-        note=result.note,
+        note=statistic.note,
     )
 
 
@@ -294,7 +257,7 @@ class Block(Protocol):
 
 
 BlockT = TypeVar("BlockT", bound=Block)
-_Function = Callable[[BlockT], Iterable[BlockResult]]
+_Function = Callable[[BlockT], Iterable[Statistic]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -303,7 +266,7 @@ class RegisteredStatistic(Generic[BlockT]):
 
     name: str
     heading: str
-    function: Callable[[BlockT], Iterable[BlockResult]]
+    function: Callable[[BlockT], Iterable[Statistic]]
     table: StatisticTable
     levels: Collection[MeasurementLevel]
     needs: Collection[str]
@@ -452,14 +415,15 @@ class Registry(Generic[BlockT]):
             row for statistic_rows in self._rows(block, group, dimension) for row in statistic_rows
         ]
 
-    def results(self, block: BlockT) -> Iterator[tuple[str, BlockResult]]:
+    def results(self, block: BlockT) -> Iterator[tuple[str, Statistic]]:
         """Yield every applicable statistic's name and result for the block as a whole, where it can
         be resampled; a statistic that raises an error is skipped."""
         for statistic in self:
             if statistic.applies(block) and not statistic.table.all_raters_only:
                 with suppress(Exception):  # another package's; its rows have the error
-                    whole = [result for result in statistic.function(block) if result.by is None]
-                    yield from ((statistic.name, result) for result in whole if result.resampled)
+                    for result in list(statistic.function(block)):
+                        if result.by is None and result.resampled is not undefined_everywhere:
+                            yield statistic.name, result
 
     def _named(self, only: Collection[str] | None) -> list[RegisteredStatistic[BlockT]]:
         return [statistic for statistic in self if only is None or statistic.name in only]
@@ -484,9 +448,8 @@ class Registry(Generic[BlockT]):
                     [[statistic.function(left) for left in factor] for factor in without],
                 )
             except Exception as error:  # another package's statistic must not end the command
-                failed = BlockResult(
-                    Statistic.undefined(Reason.ERROR), note=f"{type(error).__name__}: {error}"
-                )
+                note = f"{type(error).__name__}: {error}"
+                failed = replace(Statistic.undefined(Reason.ERROR), note=note)
                 rows = rows_of(
                     statistic.name, [failed], group, dimension, block.clusters, block.options
                 )

@@ -37,7 +37,6 @@ from persona_panel.statistics.core.means import OverPrompts, by_prompt
 from persona_panel.statistics.core.registry import (
     ANY_LEVEL,
     OF_SCORES,
-    BlockResult,
     StatisticTable,
     interval_of,
 )
@@ -73,8 +72,8 @@ agreement_statistics.register(
 
 def _alpha(
     ratings: Array, level: MeasurementLevel, by: str | None = None, by_value: str | None = None
-) -> BlockResult:
-    return BlockResult.of(krippendorff_alpha(ratings, level), level, by=by, by_value=by_value)
+) -> Statistic:
+    return replace(krippendorff_alpha(ratings, level), note=level, by=by, by_value=by_value)
 
 
 GROUPS_SHOWN = 12
@@ -87,7 +86,7 @@ GROUPS_SHOWN = 12
                 all_raters_only=True),
     levels=ANY_LEVEL, needs=("groups",), order=75,
 )  # fmt: skip
-def alpha_matrix(block: AgreementBlock) -> Iterator[BlockResult]:
+def alpha_matrix(block: AgreementBlock) -> Iterator[Statistic]:
     """Yield α of every two groups together: `by` is the first group, `by_value` the other."""
     names = list(dict.fromkeys(block.groups))
     if not 2 < len(names) <= GROUPS_SHOWN:
@@ -99,13 +98,13 @@ def alpha_matrix(block: AgreementBlock) -> Iterator[BlockResult]:
 
 
 agreement_statistics.register("icc1", "ICC(1,1)", order=190)(
-    lambda block: [BlockResult.of(icc(block.ratings, "icc1"))]
+    lambda block: [icc(block.ratings, "icc1")]
 )
 agreement_statistics.register("icc2", "ICC(2,1)", table=AGREEMENT, order=40)(
-    lambda block: [BlockResult.of(icc(block.ratings, "icc2"))]
+    lambda block: [icc(block.ratings, "icc2")]
 )
 agreement_statistics.register("fleiss_kappa", "Fleiss κ", levels=ANY_LEVEL, order=180)(
-    lambda block: [BlockResult.of(fleiss_kappa(block.ratings))]
+    lambda block: [fleiss_kappa(block.ratings)]
 )
 
 
@@ -113,24 +112,24 @@ agreement_statistics.register("fleiss_kappa", "Fleiss κ", levels=ANY_LEVEL, ord
     "icc2k", "ICC(2,k),\nof the mean", table=AGREEMENT, of=OF_SCORES,
     summary="ICC(2,k), of the mean", order=50,
 )  # fmt: skip
-def two_way_of_the_mean(block: AgreementBlock) -> Iterator[BlockResult]:
+def two_way_of_the_mean(block: AgreementBlock) -> Iterator[Statistic]:
     """Yield Spearman-Brown's figure from ICC(2,1): undefined where that is not above 0, and never
     below 0."""
     statistic = icc(block.ratings, "icc2k")
     if statistic.reason in (None, Reason.NOT_POSITIVE) and not statistic.value > 0:
         statistic = replace(statistic, value=nan, reason=Reason.NOT_RELIABLE)
-    yield BlockResult.of(statistic, limits=(0, 1))
+    yield replace(statistic, limits=(0, 1))
 
 
 @agreement_statistics.register(
     "perfect_agreement", "perfect\nagreement", levels=ANY_LEVEL, order=200
 )
-def same_rating(block: AgreementBlock) -> Iterator[BlockResult]:
+def same_rating(block: AgreementBlock) -> Iterator[Statistic]:
     agreement = perfect_agreement(block.ratings)
     rated_twice = np.sum(~np.isnan(block.ratings), axis=1) >= 2
     agreed = np.where(rated_twice, agreement.subset.astype(np.float64), np.nan)
-    note = f"{int(agreement.subset.sum())} items"
-    yield BlockResult(agreement.share, resampled_mean(agreed), note, "share", (0.0, 1.0))
+    share = replace(agreement.share, note=f"{int(agreement.subset.sum())} items")
+    yield share.with_weights(resampled_mean(agreed), None, "share", (0.0, 1.0))
 
 
 agreement_statistics.register(
@@ -141,7 +140,7 @@ agreement_statistics.register("kendall_w_ties", "W, corrected\nfor ties", order=
 )
 
 
-def _kendall_w(block: AgreementBlock, *, correct_ties: bool) -> BlockResult:
+def _kendall_w(block: AgreementBlock, *, correct_ties: bool) -> Statistic:
     return block.over_prompts(_concordances(block)[correct_ties], "share")
 
 
@@ -159,7 +158,7 @@ def _concordances(block: AgreementBlock) -> tuple[OverPrompts, OverPrompts]:
     needs=("incomplete_rankings",), of=OF_SCORES, show_note=True, summary="W, incomplete rankings",
     order=25,
 )  # fmt: skip
-def of_incomplete_rankings(block: AgreementBlock) -> Iterator[BlockResult]:
+def of_incomplete_rankings(block: AgreementBlock) -> Iterator[Statistic]:
     """Yield W of incomplete rankings, beside Kendall's W, which leaves out raters who rated only
     some items of a prompt."""
     concordance = incomplete_concordance(
@@ -216,16 +215,16 @@ agreement_statistics.register(
 )(lambda block: _within_prompts(block, "spearman"))
 
 
-def _over_pairs(block: AgreementBlock, statistic: PairStatistic) -> BlockResult:
+def _over_pairs(block: AgreementBlock, statistic: PairStatistic) -> Statistic:
     min_shared = block.options.min_shared or 2
     pairs = pairwise(block.ratings, statistic, min_shared=min_shared)
     note = f"{len(pairs.pairs)} pairs of raters"
     if pairs.n_undefined:
         note += f", {pairs.n_undefined} with a constant rater left out"
-    return BlockResult.of(pairs.mean, note)
+    return replace(pairs.mean, note=note)
 
 
-def _within_prompts(block: AgreementBlock, statistic: PairStatistic) -> Iterator[BlockResult]:
+def _within_prompts(block: AgreementBlock, statistic: PairStatistic) -> Iterator[Statistic]:
     if block.prompts is not None:
         inside = by_prompt(
             lambda items: pairwise(block.ratings[items], statistic).mean,
@@ -239,10 +238,10 @@ def _within_prompts(block: AgreementBlock, statistic: PairStatistic) -> Iterator
     "effective_judges", "effective\nnumber of\njudges", table=AGREEMENT, of=OF_SCORES,
     summary="effective number of judges", order=60,
 )  # fmt: skip
-def of_all_agreement(block: AgreementBlock) -> Iterator[BlockResult]:
+def of_all_agreement(block: AgreementBlock) -> Iterator[Statistic]:
     votes, options = effective_judges(block.ratings), block.options
     if votes.reason or not options.intervals:
-        yield BlockResult(votes)
+        yield votes
         return
     interval = effective_judges_interval(
         block.ratings,
@@ -251,7 +250,7 @@ def of_all_agreement(block: AgreementBlock) -> Iterator[BlockResult]:
         confidence=options.confidence,
         seed=options.seed,
     )
-    yield BlockResult(votes, ci=interval)
+    yield replace(votes, ci=interval)
 
 
 PERSONAS = StatisticTable(
@@ -279,20 +278,20 @@ _of_personas("replicate_disagreement", "among replicates\nwithout persona", orde
     "disagreement_added", "difference", of=OF_SCORES, show_note=True,
     summary="disagreement that personas add", order=53,
 )  # fmt: skip
-def added(block: AgreementBlock) -> Iterator[BlockResult]:
+def added(block: AgreementBlock) -> Iterator[Statistic]:
     personas, replicates = _by_item(block)
     result = _mean(block, personas - replicates, np.hstack([block.ratings, block.controls]))
     yield _unless_alike(block, result)
 
 
 @_of_personas("alpha_added_by_personas", "difference\nof α", order=54)
-def alpha_difference(block: AgreementBlock) -> Iterator[BlockResult]:
+def alpha_difference(block: AgreementBlock) -> Iterator[Statistic]:
     sides = (block.ratings, block.controls)
     ours, theirs = (krippendorff_alpha(side, block.level) for side in sides)
     counted = np.logical_or(*map(has_two_ratings, sides))
     change = ours.less(theirs, ours.n_raters + theirs.n_raters, counted=counted)
     change = Statistic.undefined(change.reason) if change.reason else change
-    yield _unless_alike(block, BlockResult.of(change))
+    yield _unless_alike(block, change)
 
 
 def _by_item(block: AgreementBlock) -> tuple[Array, Array]:
@@ -302,24 +301,20 @@ def _by_item(block: AgreementBlock) -> tuple[Array, Array]:
     return first, second
 
 
-def _mean(block: AgreementBlock, by_item: Array, ratings: Array) -> BlockResult:
+def _mean(block: AgreementBlock, by_item: Array, ratings: Array) -> Statistic:
     defined = ~np.isnan(by_item)
     n_raters = count_raters(ratings[defined])
     if not defined.any():
         few = count_raters(block.controls) < 2
-        return BlockResult(
-            Statistic.undefined(Reason.FEW_RATERS if few else Reason.NO_SHARED_ITEMS)
-        )
-    value = float(by_item[defined].mean())
-    return BlockResult(
-        Statistic(value, int(defined.sum()), n_raters), resampled_mean(by_item), kind="mean"
-    )
+        return Statistic.undefined(Reason.FEW_RATERS if few else Reason.NO_SHARED_ITEMS)
+    whole = Statistic(float(by_item[defined].mean()), int(defined.sum()), n_raters)
+    return whole.with_weights(resampled_mean(by_item), kind="mean")
 
 
-def _unless_alike(block: AgreementBlock, result: BlockResult) -> BlockResult:
+def _unless_alike(block: AgreementBlock, result: Statistic) -> Statistic:
     n_replicates = count_raters(block.controls)
-    if result.statistic.reason is None and (why := why_no_gain(block.controls)) is not None:
-        return BlockResult(Statistic.undefined(why))
+    if result.reason is None and (why := why_no_gain(block.controls)) is not None:
+        return Statistic.undefined(why)
     n_personas = count_raters(block.ratings)
     return replace(
         result, note=f"{n_personas} judges with a persona, {n_replicates} replicates without"
@@ -340,7 +335,7 @@ def _unless_alike(block: AgreementBlock, result: BlockResult) -> BlockResult:
     ),
     order=10,
 )
-def of_the_mean(block: AgreementBlock) -> Iterator[BlockResult]:
+def of_the_mean(block: AgreementBlock) -> Iterator[Statistic]:
     """Yield the reliability where judges are interchangeable: other personas on one model, or
     raters."""
     if not _interchangeable(block):
@@ -351,7 +346,7 @@ def of_the_mean(block: AgreementBlock) -> Iterator[BlockResult]:
         [icc(block.ratings[:, kept], "icc2").resampled for kept in levels]
         for levels in kept_without(sampled if block.options.random != "prompts" else {})
     ]
-    interval = interval_of(BlockResult.of(single), block.clusters, block.options, judges)
+    interval = interval_of(single, block.clusters, block.options, judges)
     n_judges = len(block.raters)
     sizes = {*(2**n for n in range(n_judges.bit_length())), n_judges, 2 * n_judges}
     for size in sorted(sizes):
@@ -367,7 +362,7 @@ def of_the_mean(block: AgreementBlock) -> Iterator[BlockResult]:
                 low=0.0 if interval.low <= 0 else float(spearman_brown(interval.low, size)),
                 high=0.0 if interval.high <= 0 else float(spearman_brown(interval.high, size)),
             )
-        yield BlockResult(value, by="judges", by_value=f"{size}", ci=ci)
+        yield value.without_interval(by="judges", by_value=f"{size}", ci=ci)
 
 
 @panel_quality_statistics.register(
@@ -384,7 +379,7 @@ def of_the_mean(block: AgreementBlock) -> Iterator[BlockResult]:
     ),
     order=11,
 )
-def of_designs(block: AgreementBlock) -> Iterator[BlockResult]:
+def of_designs(block: AgreementBlock) -> Iterator[Statistic]:
     """Yield the reliability by design where judges are crossed; for others, see `reliability`."""
     if _interchangeable(block):
         return
@@ -393,11 +388,11 @@ def of_designs(block: AgreementBlock) -> Iterator[BlockResult]:
         block.ratings.ravel(), crossed_factors(block.ratings.shape, rows, block.judge_facets)
     )
     if components.reason is not None:
-        yield BlockResult(block.counted(nan, components.reason), by="design")
+        yield replace(block.counted(nan, components.reason), by="design")
         return
     for levels in designs_around(components, ITEM, present_levels(components, ITEM)):
         value = block.counted(d_study(components, ITEM, levels).dependability, Reason.NOT_POSITIVE)
-        yield BlockResult(value, by="design", by_value=design_name(levels))
+        yield replace(value, by="design", by_value=design_name(levels))
 
 
 @panel_quality_statistics.register(
@@ -413,7 +408,7 @@ def of_designs(block: AgreementBlock) -> Iterator[BlockResult]:
     ),
     order=20,
 )
-def of_components(block: AgreementBlock) -> Iterator[BlockResult]:
+def of_components(block: AgreementBlock) -> Iterator[Statistic]:
     """Yield the share of each component; only of interactions that the design identifies."""
     rows = {ITEM: np.arange(len(block.ratings))}
     components = variance_components(
@@ -424,7 +419,8 @@ def of_components(block: AgreementBlock) -> Iterator[BlockResult]:
             continue
         note = _note(name, components.variances[name], components.unidentified)
         value = block.counted(share, components.reason or Reason.ONE_LEVEL)
-        yield BlockResult(value, note="" if value.reason else note, by="component", by_value=name)
+        note = "" if value.reason else note
+        yield replace(value, note=note, by="component", by_value=name)
 
 
 _MIN_SHARE_RATED = 0.5
@@ -458,17 +454,17 @@ def _note(name: str, variance: float, unidentified: Mapping[str, Reason]) -> str
     levels=ANY_LEVEL,
     order=30,
 )
-def without_each_judge(block: AgreementBlock) -> Iterator[BlockResult]:
+def without_each_judge(block: AgreementBlock) -> Iterator[Statistic]:
     """Yield α without each judge; the row with nobody left out has no `by_value`."""
     if _is_sparse(block):
         return
     alphas = leave_one_judge_out(
         block.ratings, lambda ratings: krippendorff_alpha(ratings, block.level), block.raters
     )
-    yield BlockResult(alphas.full, note=block.level, by="judge left out")
+    yield alphas.full.without_interval(note=block.level, by="judge left out")
     for judge, alpha, change in zip(alphas.judges, alphas.without, alphas.change, strict=True):
         note = block.level if np.isnan(change) else f"{block.level}, changed by {signed(change, 4)}"
-        yield BlockResult(alpha, note=note, by="judge left out", by_value=str(judge))
+        yield alpha.without_interval(note=note, by="judge left out", by_value=str(judge))
 
 
 @panel_quality_statistics.register(
@@ -479,11 +475,11 @@ def without_each_judge(block: AgreementBlock) -> Iterator[BlockResult]:
     ),
     order=40,
 )
-def that_keeps_the_ranking(block: AgreementBlock) -> Iterator[BlockResult]:
+def that_keeps_the_ranking(block: AgreementBlock) -> Iterator[Statistic]:
     """Yield the number of judges, and by `judge` who they are: the position at which each was
     chosen."""
     if _is_sparse(block):
-        yield BlockResult(block.counted(nan, Reason.SPARSE))
+        yield block.counted(nan, Reason.SPARSE)
         return
     options = block.options
     subset = smallest_subset(
@@ -492,13 +488,13 @@ def that_keeps_the_ranking(block: AgreementBlock) -> Iterator[BlockResult]:
     if subset.reason:
         best = subset.low[-2] if subset.reason is Reason.NOT_REACHED else np.nan
         note = "" if np.isnan(best) else f"τ_b of all judges but one: at least {number(best, 3)}"
-        yield BlockResult(block.counted(nan, subset.reason), note=note)
+        yield replace(block.counted(nan, subset.reason), note=note)
         return
     note = (
         f"τ_b with the full panel on other prompts shown to be at least {THRESHOLD:g} (test at "
         f"{percent(1 - options.confidence)}), {percent(subset.cost_saved)} of the cost saved if "
         "judges cost alike"
     )
-    yield BlockResult(block.counted(float(len(subset.judges))), note=note)
+    yield replace(block.counted(float(len(subset.judges))), note=note)
     for place, judge in enumerate(subset.judges):
-        yield BlockResult(block.counted(place + 1.0), by="judge", by_value=block.raters[judge])
+        yield replace(block.counted(place + 1.0), by="judge", by_value=block.raters[judge])

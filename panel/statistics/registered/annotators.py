@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from functools import lru_cache
 from math import nan
 from typing import Literal
@@ -23,7 +24,7 @@ from persona_panel.statistics.annotators import (
 from persona_panel.statistics.comparison import ComparisonBlock, comparison_statistics
 from persona_panel.statistics.core.arrays import Array, Reason, Statistic, has_two_ratings
 from persona_panel.statistics.core.display import general
-from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, BlockResult, StatisticTable
+from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, StatisticTable
 from persona_panel.statistics.human_raters import added_raters
 from persona_panel.statistics.rater_pairs import majority
 
@@ -49,7 +50,7 @@ def _register_test_figure(name: str, heading: str, order: int, summary: str = ""
         name, heading, table=ANNOTATOR_TEST, levels=ANY_LEVEL, of=OF_SCORES, summary=summary,
         order=order,
     )  # fmt: skip
-    def results(block: ComparisonBlock) -> Iterator[BlockResult]:
+    def results(block: ComparisonBlock) -> Iterator[Statistic]:
         """Yield the panel's result, then each judge's; nothing without an epsilon."""
         if block.options.epsilon is None:
             return
@@ -60,9 +61,7 @@ def _register_test_figure(name: str, heading: str, order: int, summary: str = ""
                 "alt_test_items_needed": test.items_needed,
             }[name]
             note = _note(block, test) if name == "alt_test_winning_rate" else ""
-            resampled = of.resampled if name == "alt_test_advantage" else None
-            by = None if judge is None else RATER
-            yield BlockResult(of, resampled, note, "share", (0.0, 1.0), by, judge)
+            yield replace(of, note=note, by=None if judge is None else RATER, by_value=judge)
 
 
 @lru_cache(maxsize=2)  # three statistics come from the same tests
@@ -129,10 +128,10 @@ def _register_kappa(suffix: str, heading: str, order: int, *, zeros: bool) -> No
         )(lambda block: [_kappa(block, zeros=zeros)])  # fmt: skip
 
 
-def _kappa(block: ComparisonBlock, *, zeros: bool) -> BlockResult:
+def _kappa(block: ComparisonBlock, *, zeros: bool) -> Statistic:
     of_panel = block.side == "panel"
     if of_panel and block.other_scale:
-        return BlockResult(Statistic.undefined(Reason.OTHER_SCALE))
+        return Statistic.undefined(Reason.OTHER_SCALE)
     both = _substitution(block)
     kappas = both.panel if of_panel else both.humans
     note = f"{kappas.n_pairs} pairs, {kappas.n_constant} with a constant rater"
@@ -141,7 +140,7 @@ def _kappa(block: ComparisonBlock, *, zeros: bool) -> BlockResult:
     statistic = kappas.with_zeros if zeros else kappas.without
     counted = has_two_ratings(block.humans) & ~np.isnan(_stand_in(block))
     statistic = block.of_both(statistic) if of_panel else statistic
-    return BlockResult.of(statistic, note, counted=counted)
+    return replace(statistic, note=note, counted=counted)
 
 
 @lru_cache(maxsize=1)  # κ with and without the zeros come from the same pairs
@@ -173,7 +172,7 @@ _register_kappa("_without_constant", "pairs with a constant\nrater left out", 22
     of=("dimension", "all"),
     order=610,
 )
-def change_of_alpha(block: ComparisonBlock) -> Iterator[BlockResult]:
+def change_of_alpha(block: ComparisonBlock) -> Iterator[Statistic]:
     """Yield the change of α as the first 1, 2, … judges join, in the panel's order. p-values and
     intervals are adjusted by Bonferroni for the numbers of judges."""
     options, humans, judges = block.options, block.humans, block.judges
@@ -186,7 +185,7 @@ def change_of_alpha(block: ComparisonBlock) -> Iterator[BlockResult]:
         clusters = clusters * len(block.by_dimension)
     if block.other_scale:
         undefined = Statistic.undefined(Reason.OTHER_SCALE)
-        yield BlockResult(undefined, by="judges added", by_value="any number")
+        yield replace(undefined, by="judges added", by_value="any number")
         return
     alone, additions = added_raters(
         humans, judges, block.level, clusters, confidence=options.confidence, seed=options.seed
@@ -195,8 +194,12 @@ def change_of_alpha(block: ComparisonBlock) -> Iterator[BlockResult]:
         alpha, reason = added.alpha, alone.reason or added.alpha.reason
         p = nan if reason else added.p_adjusted
         note = f"α {general(alone.value, 4)} of people, {general(alpha.value, 4)} with judges"
-        yield BlockResult(
-            Statistic(added.change, alpha.n_items, alpha.n_raters, p, reason),
+        yield Statistic(
+            added.change,
+            alpha.n_items,
+            alpha.n_raters,
+            p,
+            reason,
             note="" if reason else note,
             by="judges added",
             by_value=f"{n}",

@@ -32,7 +32,6 @@ from persona_panel.statistics.core.jackknife import resampled_mean
 from persona_panel.statistics.core.means import by_prompt, resampled_over_prompts
 from persona_panel.statistics.core.registry import (
     OF_SCORES,
-    BlockResult,
     StatisticTable,
     mean_over_prompts,
 )
@@ -70,28 +69,28 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
         kind, heading, table=OVER_ALL_ITEMS, of=OF_SCORES,
         summary=f"{heading}, over all items" if kind == "tau_b" else "", order=order,
     )  # fmt: skip
-    def panel(block: ComparisonBlock) -> Iterator[BlockResult]:
+    def panel(block: ComparisonBlock) -> Iterator[Statistic]:
         # Items of different prompts are not exchangeable: with prompts the test is of the
         # correlation within them.
         n_permutations = 0 if block.prompts else block.options.n_permutations
         sides, seed = (block.panel_mean, block.target), block.options.seed
         statistic = correlation_test(*sides, kind, n_permutations=n_permutations, seed=seed)
-        yield BlockResult.of(block.of_both(statistic))
+        yield block.of_both(statistic)
 
     @comparison_statistics.register(
         f"human_ceiling_{kind}", heading, table=OVER_ALL_ITEMS, side="humans", of=OF_SCORES,
         order=order,
     )  # fmt: skip
-    def humans(block: ComparisonBlock) -> Iterator[BlockResult]:
+    def humans(block: ComparisonBlock) -> Iterator[Statistic]:
         ceiling = human_ceiling(block.compared, kind)
         note = f"{ceiling.n_undefined} constant raters left out" if ceiling.n_undefined else ""
-        yield BlockResult.of(ceiling.mean, note)
+        yield replace(ceiling.mean, note=note)
 
     @comparison_statistics.register(
         f"{kind}_within_prompts", heading, table=WITHIN_PROMPTS, needs=("prompts",), of=OF_SCORES,
         summary=f"{heading}, within prompts" if kind == "tau_b" else "", order=order + 100,
     )  # fmt: skip
-    def panel_within_prompts(block: ComparisonBlock) -> Iterator[BlockResult]:
+    def panel_within_prompts(block: ComparisonBlock) -> Iterator[Statistic]:
         prompts, options = block.prompts or [], block.options
         sides = block.panel_mean, block.target
         means = correlation_by_prompt(*sides, prompts, kind)
@@ -102,13 +101,14 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
             *sides, kind, prompts, n_permutations=options.n_permutations, seed=options.seed
         )
         counted = ~np.isnan(sides[0] + sides[1])
-        yield replace(result, statistic=block.of_both(tested), counted=counted)
+        tested = replace(block.of_both(tested), note=result.note)
+        yield tested.with_weights(result.resampled, counted, result.kind, result.limits)
 
     @comparison_statistics.register(
         f"human_ceiling_{kind}_within_prompts", heading, table=WITHIN_PROMPTS, needs=("prompts",),
         side="humans", of=OF_SCORES, order=order + 100,
     )  # fmt: skip
-    def humans_within_prompts(block: ComparisonBlock) -> Iterator[BlockResult]:
+    def humans_within_prompts(block: ComparisonBlock) -> Iterator[Statistic]:
         prompts, people = block.prompts or [], block.compared
         yield mean_over_prompts(
             by_prompt(lambda items: human_ceiling(people[items], kind).mean, prompts, len(people)),
@@ -129,12 +129,12 @@ def _register_loss(name: str, heading: str, order: int, *, weighted: bool) -> No
     @comparison_statistics.register(
         name, heading, table=LOSSES, needs=("prompts",), show_note=True, order=order
     )
-    def ranking_error(block: ComparisonBlock) -> Iterator[BlockResult]:
+    def ranking_error(block: ComparisonBlock) -> Iterator[Statistic]:
         prompts = block.prompts or []
         loss = pairwise_error(block.target, block.panel_mean, prompts, weighted=weighted)
         result = _loss(loss, prompts)
         # Seldom wrong, and then by much: as skewed as a share.
-        yield replace(result, statistic=block.of_both(result.statistic), kind="share")
+        yield replace(block.of_both(result), kind="share")
 
 
 CUSTOM_LOSSES = StatisticTable(
@@ -157,7 +157,7 @@ def _register_custom_loss(
         name, f"{what},\nover {over}", table=CUSTOM_LOSSES, of=("all",), order=order,
         needs=("prompts",) if over == "prompts" else (), show_note=name == "custom_loss",
     )  # fmt: skip
-    def custom(block: ComparisonBlock) -> Iterator[BlockResult]:
+    def custom(block: ComparisonBlock) -> Iterator[Statistic]:
         """Yield the loss where all its dimensions are rated, in [0, 1]."""
         if not set(CUSTOM_DIMENSIONS) <= set(block.by_dimension):
             return
@@ -170,7 +170,7 @@ def _register_custom_loss(
         prompts = block.prompts if over == "prompts" else None
         result = _loss(custom_loss(theirs, ours, prompts, of=of), prompts or list(range(len(ours))))
         n_raters = sum(int(np.any(~np.isnan(side), axis=(0, 1)).sum()) for side in (ours, theirs))
-        yield replace(result, statistic=replace(result.statistic, n_raters=n_raters))
+        yield replace(result, n_raters=n_raters)
 
 
 _register_custom_loss(330, "losses", "items")
@@ -179,10 +179,11 @@ _register_custom_loss(332, "means", "items")
 _register_custom_loss(333, "means", "prompts")
 
 
-def _loss(loss: Loss, prompts: list[Hashable]) -> BlockResult:
+def _loss(loss: Loss, prompts: list[Hashable]) -> Statistic:
     note = f"smaller is better, {loss.baseline:.3g} at random, {loss.n_terms} terms"
     resampled = resampled_over_prompts(loss.by_position, prompts)
-    return BlockResult(loss.by_position.mean, resampled, note, "mean", (0, inf))
+    mean = replace(loss.by_position.mean, note=note)
+    return mean.with_weights(resampled, kind="mean", limits=(0, inf))
 
 
 _register_loss("pairwise_error", "pairwise\nranking error", 310, weighted=False)
@@ -203,9 +204,9 @@ def _register_squared_error(name: str, heading: str, order: int, *, less_constan
         name, heading, table=SQUARED_ERROR, needs=("same_scale",), of=OF_SCORES,
         show_note=not less_constant, order=order,
     )  # fmt: skip
-    def squared_error(block: ComparisonBlock) -> Iterator[BlockResult]:
+    def squared_error(block: ComparisonBlock) -> Iterator[Statistic]:
         if block.other_scale:
-            yield BlockResult(Statistic.undefined(Reason.OTHER_SCALE))
+            yield Statistic.undefined(Reason.OTHER_SCALE)
             return
         people = row_means(block.humans)
         errors = resampled_mean((block.panel_mean - people) ** 2)
@@ -225,7 +226,7 @@ def _register_squared_error(name: str, heading: str, order: int, *, less_constan
         )  # fmt: skip
         constant = float(variance(np.ones((1, len(there))))[0])
         note = f"smaller is better, {constant:.3g} by a constant judge"
-        yield BlockResult.of(block.of_both(result), note if result.reason is None else "")
+        yield replace(block.of_both(result), note="" if result.reason else note)
 
 
 _register_squared_error("squared_error", "mean squared\nerror", 340, less_constant=False)
@@ -260,15 +261,15 @@ def _register_gain(kind: CorrelationKind, heading: str, order: int) -> None:
         show_note=kind == "tau_b",
         summary="personas add, over all items" if kind == "tau_b" else "", order=order,
     )  # fmt: skip
-    def gain(block: ComparisonBlock) -> Iterator[BlockResult]:
+    def gain(block: ComparisonBlock) -> Iterator[Statistic]:
         sides = block.panel_mean, row_means(block.controls), block.target
-        yield of_all_raters(block, BlockResult.of(correlation_gain(*sides, kind)))
+        yield of_all_raters(block, correlation_gain(*sides, kind))
 
     @comparison_statistics.register(
         f"persona_gain_{kind}_within_prompts", heading, table=GAIN_WITHIN, of=OF_SCORES,
         needs=("controls", "prompts"), order=order + 5,
     )  # fmt: skip
-    def gain_within(block: ComparisonBlock) -> Iterator[BlockResult]:
+    def gain_within(block: ComparisonBlock) -> Iterator[Statistic]:
         prompts = block.prompts or []
         ours, plain, target = block.panel_mean, row_means(block.controls), block.target
         gains = by_prompt(
@@ -280,20 +281,18 @@ def _register_gain(kind: CorrelationKind, heading: str, order: int) -> None:
         yield of_all_raters(block, result)
 
 
-def of_all_raters(block: ComparisonBlock, result: BlockResult) -> BlockResult:
+def of_all_raters(block: ComparisonBlock, result: Statistic) -> Statistic:
     """Return the result with all raters counted; undefined where replicates are one judgment."""
-    if result.statistic.reason is None and (why := why_no_gain(block.controls)) is not None:
-        return BlockResult(Statistic.undefined(why))
+    if result.reason is None and (why := why_no_gain(block.controls)) is not None:
+        return Statistic.undefined(why)
     n_judges, n_replicates, n_humans = map(
         count_raters, (block.judges, block.controls, block.humans)
     )
     note = f"{n_judges} judges with a persona, {n_replicates} replicates without"
     if n_judges != n_replicates:
         note += ", so not at equal cost: more judges agree better by their number alone"
-    statistic = result.statistic
-    if statistic.reason is None:
-        statistic = replace(statistic, n_raters=n_judges + n_replicates + n_humans)
-    return replace(result, statistic=statistic, note="; ".join(filter(None, (note, result.note))))
+    n_raters = result.n_raters if result.reason else n_judges + n_replicates + n_humans
+    return replace(result, n_raters=n_raters, note="; ".join(filter(None, (note, result.note))))
 
 
 _register_gain("tau_b", "τ_b", 201)
@@ -325,21 +324,21 @@ def _register_difference(kind: CorrelationKind, heading: str, order: int) -> Non
         f"human_difference_{kind}", heading, table=DIFFERENCE_OVER_ITEMS, of=OF_SCORES,
         summary="panel − one person, over all items" if kind == "tau_b" else "", order=order,
     )  # fmt: skip
-    def difference(block: ComparisonBlock) -> Iterator[BlockResult]:
+    def difference(block: ComparisonBlock) -> Iterator[Statistic]:
         sides = _judges(block), block.compared
         differences = human_difference(*sides, kind)
         counted = has_two_ratings(block.compared) & ~np.isnan(block.panel_mean)
         # τ of every judge with every person takes minutes where there are thousands of items.
         n_rows = 1 if kind == "tau_b" else _n_rows(block)
         for name, statistic in list(zip(NAMES, differences, strict=True))[:n_rows]:
-            yield BlockResult.of(statistic, by=BY, by_value=name, counted=counted)
+            yield replace(statistic, by=BY, by_value=name, counted=counted)
 
     @comparison_statistics.register(
         f"human_difference_{kind}_within_prompts", heading, table=DIFFERENCE_WITHIN, of=OF_SCORES,
         needs=("prompts",), summary="panel − one person, within prompts" if kind == "tau_b" else "",
         order=order + 5,
     )  # fmt: skip
-    def difference_within(block: ComparisonBlock) -> Iterator[BlockResult]:
+    def difference_within(block: ComparisonBlock) -> Iterator[Statistic]:
         prompts = block.prompts or []
         differences = human_difference_by_prompt(_judges(block), block.compared, prompts, kind)
         for name, means in list(zip(NAMES, differences, strict=True))[: _n_rows(block)]:
@@ -371,7 +370,7 @@ ASSUMED = (0.8, 0.5)
     table=StatisticTable("Effective number of judges, from the correlation of their errors"),
     show_note=True, order=410,
 )  # fmt: skip
-def of_errors(block: ComparisonBlock) -> Iterator[BlockResult]:
+def of_errors(block: ComparisonBlock) -> Iterator[Statistic]:
     """Yield the effective number of judges by their errors, corrected for the noise of people's
     mean where its reliability can be estimated; else a lower bound, and the number for assumed
     reliabilities."""
@@ -404,7 +403,7 @@ def of_errors(block: ComparisonBlock) -> Iterator[BlockResult]:
         # Judges whose errors seem independent have no number, but a bound.
         ends = f"{interval.low:.1f} to {interval.high:.1f}"
         note += f"; {percent(options.confidence)} interval {ends}"
-    yield BlockResult(votes, note=note, ci=None if votes.reason else interval)
+    yield replace(votes, note=note, ci=None if votes.reason else interval)
 
 
 def _number(votes: Statistic) -> str:
@@ -426,15 +425,15 @@ BY_SOURCE = StatisticTable(
     table=StatisticTable("Correlation of the means by source, the panel's with people's"),
     needs=("sources",), order=540,
 )  # fmt: skip
-def correlation_over_sources(block: ComparisonBlock) -> Iterator[BlockResult]:
+def correlation_over_sources(block: ComparisonBlock) -> Iterator[Statistic]:
     means = source_means(block.panel_mean, block.humans, block.sources or [])
-    yield BlockResult(block.of_both(means.pearson), note="items are sources")
+    yield block.of_both(means.pearson).without_interval(note="items are sources")
 
 
 @comparison_statistics.register(
     "source_mean", "mean", table=BY_SOURCE, needs=("sources",), side="both", order=510
 )
-def mean(block: ComparisonBlock) -> Iterator[BlockResult]:
+def mean(block: ComparisonBlock) -> Iterator[Statistic]:
     sign = block.judges_sign if block.side == "panel" else block.humans_sign
     means = sign * row_means(_ratings(block))
     for source in _preferences(block).sources:
@@ -450,7 +449,7 @@ def _register_tally(
     @comparison_statistics.register(
         name, heading, table=BY_SOURCE, needs=("sources",), side="both", order=order
     )
-    def tally(block: ComparisonBlock) -> Iterator[BlockResult]:
+    def tally(block: ComparisonBlock) -> Iterator[Statistic]:
         tallies = _preferences(block)
         for place, source in enumerate(tallies.sources):
             value = float(getattr(tallies, name)[place])
@@ -486,9 +485,10 @@ def _of_source(
     resampled: Resampled | None,
     note: str,
     kind: EstimateKind = "share",
-) -> BlockResult:
+) -> Statistic:
     ratings = _ratings(block)
     n_items = int(np.sum(~np.isnan(_own(block, source, row_means(ratings)))))
     reason = Reason.NO_RATINGS if n_items == 0 else Reason.FEW_SOURCES
     statistic = Statistic.of(value, n_items, count_raters(ratings), reason)
-    return BlockResult(statistic, resampled, note, kind, by="source", by_value=str(source))
+    statistic = replace(statistic, note=note, by="source", by_value=str(source))
+    return statistic if resampled is None else statistic.with_weights(resampled, kind=kind)

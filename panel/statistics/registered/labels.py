@@ -23,7 +23,7 @@ from persona_panel.statistics.core.arrays import (
     value_of,
 )
 from persona_panel.statistics.core.jackknife import resampled_mean
-from persona_panel.statistics.core.registry import ANY_LEVEL, BlockResult, StatisticTable
+from persona_panel.statistics.core.registry import ANY_LEVEL, StatisticTable
 from persona_panel.statistics.rater_pairs import (
     agreement_on,
     cohen_kappa,
@@ -37,16 +37,16 @@ from persona_panel.statistics.registered.comparison import GAIN_REMARK, of_all_r
 ANNOTATORS_SHOWN = 40
 """The most annotators for which κ of every two is computed; for more, only the mean."""
 _OF_KAPPA = (-1.0, 1.0)
-_of_share = partial(BlockResult, kind="share", limits=(0.0, 1.0))
+_OF_SHARE = (0.0, 1.0)
 
 
-def kappa_matrix(labels: Array, names: Sequence[str]) -> Iterator[BlockResult]:
+def kappa_matrix(labels: Array, names: Sequence[str]) -> Iterator[Statistic]:
     """Yield unweighted κ of every two annotators `(items, annotators)`, each pair once: `by` and
     `by_value` are their names; nothing of more than `ANNOTATORS_SHOWN`."""
     if len(names) <= ANNOTATORS_SHOWN:
         for (a, name), (b, other) in combinations(enumerate(names), 2):
             kappa = cohen_kappa(labels[:, a], labels[:, b], "none")
-            yield BlockResult(kappa, by=name, by_value=other)
+            yield kappa.without_interval(by=name, by_value=other)
 
 
 @agreement_statistics.register(
@@ -54,14 +54,15 @@ def kappa_matrix(labels: Array, names: Sequence[str]) -> Iterator[BlockResult]:
     table=StatisticTable("Agreement of two annotators on each label", columns="by_value"),
     levels=ANY_LEVEL, needs=("categories",), order=70,
 )  # fmt: skip
-def of_annotators(block: AgreementBlock) -> Iterator[BlockResult]:
+def of_annotators(block: AgreementBlock) -> Iterator[Statistic]:
     several = has_two_ratings(block.ratings)
     n_items, n_raters = int(several.sum()), count_raters(block.ratings[several])
     for code, name in enumerate(block.categories):
         resampled = agreement_on(block.ratings, code)
         value = value_of(resampled, len(several))
         statistic = Statistic.of(value, n_items, n_raters, Reason.NO_RATINGS)
-        yield _of_share(statistic, resampled, by="label", by_value=name)
+        named = replace(statistic, by="label", by_value=name)
+        yield named.with_weights(resampled, None, "share", _OF_SHARE)
 
 
 agreement_statistics.register(
@@ -94,24 +95,20 @@ _PAIRS = "mean κ of\ntwo annotators"
     "label_kappa", _KAPPA, table=LABELS, show_note=True, summary="Cohen κ of the majorities",
     order=1,
 )  # fmt: skip
-def kappa(block: ComparisonBlock) -> Iterator[BlockResult]:
+def kappa(block: ComparisonBlock) -> Iterator[Statistic]:
     of_majorities = _kappa(majority(block.judges), majority(block.humans), *_sides(block))
-    yield BlockResult.of(block.of_both(of_majorities), _without_majority(block))
+    yield replace(block.of_both(of_majorities), note=_without_majority(block))
 
 
 @_of_labels("label_agreement", _SAME, table=LABELS, order=2)
-def agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
+def agreement(block: ComparisonBlock) -> Iterator[Statistic]:
     same = same_label(majority(block.judges), majority(block.humans))
     shared = _mean_share([same], _why_not_shared(*_sides(block)))
-    yield (
-        shared
-        if shared.statistic.reason
-        else replace(shared, statistic=block.of_both(shared.statistic))
-    )
+    yield shared if shared.reason else block.of_both(shared)
 
 
 @_of_labels("label_kappa_pairs", _PAIRS, table=LABELS, order=3)
-def pairs(block: ComparisonBlock) -> Iterator[BlockResult]:
+def pairs(block: ComparisonBlock) -> Iterator[Statistic]:
     """Yield the mean κ of each judge with each person."""
     of_pairs = product(block.judges.T, block.humans.T)
     kappas = [cohen_kappa(judge, human, "none") for judge, human in of_pairs]
@@ -122,10 +119,10 @@ def pairs(block: ComparisonBlock) -> Iterator[BlockResult]:
     "human_label_kappa", _KAPPA, table=LABELS, side="humans", summary="people: κ with the others",
     order=1,
 )  # fmt: skip
-def human_kappa(block: ComparisonBlock) -> Iterator[BlockResult]:
+def human_kappa(block: ComparisonBlock) -> Iterator[Statistic]:
     """Yield the mean κ of each person with the majority of the others."""
     if count_raters(block.humans) < 2:
-        yield BlockResult(Statistic.undefined(Reason.FEW_PEOPLE))
+        yield Statistic.undefined(Reason.FEW_PEOPLE)
         return
     kappas = [
         _kappa(human, majority(others), human[:, None], others)
@@ -135,7 +132,7 @@ def human_kappa(block: ComparisonBlock) -> Iterator[BlockResult]:
 
 
 @_of_labels("human_label_agreement", _SAME, table=LABELS, side="humans", order=2)
-def human_agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
+def human_agreement(block: ComparisonBlock) -> Iterator[Statistic]:
     """Yield the accuracy of each person against the majority of the others, the mean over
     people."""
     why = Reason.FEW_PEOPLE
@@ -147,14 +144,12 @@ def human_agreement(block: ComparisonBlock) -> Iterator[BlockResult]:
 
 
 _of_labels("human_label_kappa_pairs", _PAIRS, table=LABELS, side="humans", order=3)(
-    lambda block: [
-        BlockResult.of(pairwise(block.humans, "cohen_kappa_none").mean, limits=_OF_KAPPA)
-    ]
+    lambda block: [replace(pairwise(block.humans, "cohen_kappa_none").mean, limits=_OF_KAPPA)]
 )
 
 
 @_of_labels("agreement_on_label", "agreement", table=BY_LABEL, order=4)
-def by_label(block: ComparisonBlock) -> Iterator[BlockResult]:
+def by_label(block: ComparisonBlock) -> Iterator[Statistic]:
     both = np.stack([majority(block.judges), majority(block.humans)], axis=1)
     n_items = int(has_two_ratings(both).sum())
     for code, name in enumerate(block.categories):
@@ -166,29 +161,30 @@ def by_label(block: ComparisonBlock) -> Iterator[BlockResult]:
             statistic = Statistic.undefined(Reason.NO_RATINGS, n_items=n_items)
         else:
             statistic = block.of_both(Statistic(value, n_items, 2))
-        yield _of_share(statistic, resampled, by="label", by_value=name)
+        named = replace(statistic, by="label", by_value=name)
+        yield named.with_weights(resampled, None, "share", _OF_SHARE)
 
 
 @_of_labels("confusion", "items", table=CONFUSION, order=5)
-def table(block: ComparisonBlock) -> Iterator[BlockResult]:
+def table(block: ComparisonBlock) -> Iterator[Statistic]:
     """Yield the count of each pair of labels: `by` is that of people, `by_value` the panel's."""
     counts = confusion(majority(block.humans), majority(block.judges), len(block.categories))
     of_pairs = product(block.categories, block.categories)
     for (theirs, ours), count in zip(of_pairs, counts.ravel().tolist(), strict=True):
         statistic = block.of_both(Statistic(count, int(counts.sum()), 2))
-        yield BlockResult(statistic, by=f"humans: {theirs}", by_value=f"panel: {ours}")
+        yield replace(statistic, by=f"humans: {theirs}", by_value=f"panel: {ours}")
 
 
 @_of_labels("judge_label_kappa", "Cohen κ", table=BY_JUDGE, order=6)
-def by_judge(block: ComparisonBlock) -> Iterator[BlockResult]:
+def by_judge(block: ComparisonBlock) -> Iterator[Statistic]:
     humans = majority(block.humans)
     for name, judge in zip(block.judge_names, block.judges.T, strict=True):
         of_judge = _kappa(judge, humans, judge[:, None], block.humans)
-        yield BlockResult.of(of_judge, by="judge", by_value=name)
+        yield replace(of_judge, by="judge", by_value=name)
 
 
 @_of_labels("kappa_of_two", "Cohen κ", table=MATRIX, order=7)
-def matrix(block: ComparisonBlock) -> Iterator[BlockResult]:
+def matrix(block: ComparisonBlock) -> Iterator[Statistic]:
     """Yield κ of the two majorities, the judges and the people."""
     sides = [majority(block.humans), majority(block.judges), *block.judges.T, *block.humans.T]
     names = ["majority of people", "majority of the panel"]
@@ -207,7 +203,7 @@ def matrix(block: ComparisonBlock) -> Iterator[BlockResult]:
     ),
     levels=ANY_LEVEL, needs=("controls", "categories"), show_note=True, order=204,
 )  # fmt: skip
-def kappa_gain(block: ComparisonBlock) -> Iterator[BlockResult]:
+def kappa_gain(block: ComparisonBlock) -> Iterator[Statistic]:
     sides = block.judges, block.controls, block.humans
     majorities = np.array([majority(side) for side in sides])
     ours, theirs, target = np.where(np.isnan(majorities).any(axis=0), np.nan, majorities)
@@ -215,7 +211,7 @@ def kappa_gain(block: ComparisonBlock) -> Iterator[BlockResult]:
     change = first.less(second, n_raters=2)
     if change.reason:
         change = Statistic.undefined(change.reason)
-    yield of_all_raters(block, BlockResult.of(change))
+    yield of_all_raters(block, change)
 
 
 def _sides(block: ComparisonBlock) -> tuple[Array, Array]:
@@ -236,35 +232,35 @@ def _kappa(x: Array, y: Array, *sides: Array) -> Statistic:
     return replace(kappa, reason=_why_not_shared(*sides))
 
 
-def _mean_share(sames: Sequence[Array], why: Reason) -> BlockResult:
+def _mean_share(sames: Sequence[Array], why: Reason) -> Statistic:
     """Return the share of the same labels, the mean over raters who have one."""
     defined = [same for same in sames if not np.isnan(same).all()]
     if not defined:
-        return BlockResult(Statistic.undefined(why))
+        return Statistic.undefined(why)
     resampled = mean_of([resampled_mean(same) for same in defined])
     n_items = int((~np.isnan(defined)).any(axis=0).sum())
     value = value_of(resampled, len(defined[0]))
-    return _of_share(Statistic(value, n_items, len(defined)), resampled)
+    whole = Statistic(value, n_items, len(defined))
+    return whole.with_weights(resampled, None, "share", _OF_SHARE)
 
 
-def _mean_kappa(kappas: list[Statistic], counted: Mask) -> BlockResult:
+def _mean_kappa(kappas: list[Statistic], counted: Mask) -> Statistic:
     """Return the mean over pairs whose κ is defined."""
     defined = [kappa for kappa in kappas if kappa.reason is None]
     if not defined:
         reasons = [kappa.reason for kappa in kappas if kappa.reason]
         reason = next(iter(reasons), Reason.FEW_PEOPLE)
         tied = Reason.NO_MAJORITY in reasons
-        return BlockResult(Statistic.undefined(Reason.NO_MAJORITY if tied else reason))
+        return Statistic.undefined(Reason.NO_MAJORITY if tied else reason)
     value = float(np.mean([kappa.value for kappa in defined]))
     n_items = max(kappa.n_items for kappa in defined)
     n_left_out = len(kappas) - len(defined)
     note = f"{len(defined)} pairs" + (
         f", {n_left_out} with a constant rater or no shared item left out" if n_left_out else ""
     )
-    mean_kappa = Statistic(value, n_items, len(defined) + 1).with_weights(
+    return Statistic(value, n_items, len(defined) + 1, note=note).with_weights(
         mean_of([kappa.resampled for kappa in defined]), counted, "kappa", _OF_KAPPA
     )
-    return BlockResult.of(mean_kappa, note)
 
 
 def _why_not_shared(*sides: Array) -> Reason:

@@ -53,7 +53,6 @@ from persona_panel.runs import executor
 from persona_panel.runs.executor import OnJudgment, judged, prepared
 from persona_panel.statistics import (
     AgreementBlock,
-    BlockResult,
     Reason,
     Statistic,
     agreement_statistics,
@@ -498,8 +497,8 @@ def test_a_statistic_that_fails_is_named(
 ) -> None:
     """A value without a reason, one that is no number, one that depends on the order of items."""
 
-    def rows(block: AgreementBlock) -> Iterator[BlockResult]:
-        yield BlockResult(value(block))
+    def rows(block: AgreementBlock) -> Iterator[Statistic]:
+        yield value(block)
 
     agreement_statistics.register("odd", "odd")(rows)
     try:
@@ -525,8 +524,8 @@ def test_a_resampling_function_of_something_else_is_named(
     def odd_resampling(weights: Array) -> Array:
         return resampled(weights)
 
-    def rows(block: AgreementBlock) -> Iterator[BlockResult]:
-        yield BlockResult(Statistic(0.5, 24, 4), odd_resampling)
+    def rows(block: AgreementBlock) -> Iterator[Statistic]:
+        yield Statistic(0.5, 24, 4, resampled=odd_resampling)
 
     agreement_statistics.register("odd", "odd")(rows)
     try:
@@ -539,27 +538,23 @@ def test_a_resampling_function_of_something_else_is_named(
     ("result", "said"),
     [
         (
-            BlockResult(
-                Statistic(468.0, 24, 4), lambda weights: np.full(len(weights), 468.0),
+            Statistic(
+                468.0, 24, 4, resampled=lambda weights: np.full(len(weights), 468.0),
                 limits=(0.0, 1.0),
             ),
             "outside the limits",
         ),
         (
-            BlockResult(
-                Statistic(0.5, 24, 4), ci=Interval(0.6, 0.7, 0.1, 7.0, 0.95, 8)
-            ),
+            Statistic(0.5, 24, 4, ci=Interval(0.6, 0.7, 0.1, 7.0, 0.95, 8)),
             "does not hold it",
         ),
         (
-            BlockResult(
-                Statistic(0.5, 24, 4), ci=Interval(0.7, 0.3, 0.1, 7.0, 0.95, 8)
-            ),
+            Statistic(0.5, 24, 4, ci=Interval(0.7, 0.3, 0.1, 7.0, 0.95, 8)),
             "does not hold it",
         ),
     ],
 )  # fmt: skip
-def test_an_interval_without_its_value_is_refused(result: BlockResult, said: str) -> None:
+def test_an_interval_without_its_value_is_refused(result: Statistic, said: str) -> None:
     """A value outside its limits, and an interval that lies beside its value or is reversed."""
     agreement_statistics.register("odd", "odd")(lambda block: [result])
     try:
@@ -571,8 +566,8 @@ def test_an_interval_without_its_value_is_refused(result: BlockResult, said: str
 def test_an_undefined_statistic_conforms() -> None:
     """What says why it has no value is whole; what nobody registered is not there."""
 
-    def rows(block: AgreementBlock) -> Iterator[BlockResult]:
-        yield BlockResult(Statistic.undefined(Reason.NO_PAIRS))
+    def rows(block: AgreementBlock) -> Iterator[Statistic]:
+        yield Statistic.undefined(Reason.NO_PAIRS)
 
     agreement_statistics.register("undefined", "undefined")(rows)
     try:
@@ -586,9 +581,9 @@ def test_only_the_statistic_in_question_is_computed() -> None:
     """Another one, however slow or faulty, is not called."""
     called: list[AgreementBlock] = []
 
-    def rows(block: AgreementBlock) -> Iterator[BlockResult]:
+    def rows(block: AgreementBlock) -> Iterator[Statistic]:
         called.append(block)
-        yield BlockResult(Statistic.undefined(Reason.NO_PAIRS))
+        yield Statistic.undefined(Reason.NO_PAIRS)
 
     agreement_statistics.register("slow", "slow")(rows)
     try:

@@ -17,7 +17,6 @@ from persona_panel.statistics import (
     OF_SCORES,
     AgreementBlock,
     AnalysisOptions,
-    BlockResult,
     Ratings,
     Reason,
     Statistic,
@@ -38,37 +37,38 @@ SPAN = '''
 """The widest difference between two raters' ratings of an item."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 
 from persona_panel.statistics import (
-    AgreementBlock, ComparisonBlock, BlockResult, Statistic, agreement_statistics,
+    AgreementBlock, ComparisonBlock, Statistic, agreement_statistics,
     comparison_statistics, panel_quality_statistics,
 )
 
 
 @agreement_statistics.register("widest_difference", "widest\\ndifference")
-def widest(block: AgreementBlock) -> Iterator[BlockResult]:
+def widest(block: AgreementBlock) -> Iterator[Statistic]:
     widest = float(np.nanmax(np.ptp(block.ratings, axis=1)))
-    yield BlockResult(Statistic(widest, *block.ratings.shape))
+    yield Statistic(widest, *block.ratings.shape)
 
 
 @agreement_statistics.register("raters_mean", "rater's mean")
-def of_raters(block: AgreementBlock) -> Iterator[BlockResult]:
+def of_raters(block: AgreementBlock) -> Iterator[Statistic]:
     for place, ratings in enumerate(block.ratings.T):
         mean = Statistic(float(np.nanmean(ratings)), len(ratings), 1)
-        yield BlockResult(mean, by="rater", by_value=f"number {place}")
+        yield replace(mean, by="rater", by_value=f"number {place}")
 
 
 @comparison_statistics.register("mean_difference", "mean\\ndifference", side="both")
-def difference(block: ComparisonBlock) -> Iterator[BlockResult]:
+def difference(block: ComparisonBlock) -> Iterator[Statistic]:
     mean = block.panel_mean if block.side == "panel" else block.target
-    yield BlockResult(Statistic(float(np.nanmean(mean - block.target)), len(mean), 2))
+    yield Statistic(float(np.nanmean(mean - block.target)), len(mean), 2)
 
 
 @panel_quality_statistics.register("highest_score", "highest\\nscore")
-def highest(block: AgreementBlock) -> Iterator[BlockResult]:
-    yield BlockResult(block.counted(float(np.nanmax(block.ratings))))
+def highest(block: AgreementBlock) -> Iterator[Statistic]:
+    yield block.counted(float(np.nanmax(block.ratings)))
 '''
 SHIPPED = {
     one.name
@@ -177,17 +177,17 @@ def test_a_statistic_that_fails_does_so_alone() -> None:
     )
 
     @registry.register("faulty", "faulty", order=1)
-    def divides_by_zero(block: AgreementBlock) -> Iterator[BlockResult]:
-        yield BlockResult(Statistic(1.0, 1, 1))
-        yield BlockResult(Statistic(1 / (block.sign - 1), 1, 1), by="half", by_value="second")
+    def divides_by_zero(block: AgreementBlock) -> Iterator[Statistic]:
+        yield Statistic(1.0, 1, 1)
+        yield Statistic(1 / (block.sign - 1), 1, 1, by="half", by_value="second")
 
     @registry.register("faulty_interval", "faulty\ninterval", order=2)
-    def cannot_be_resampled(block: AgreementBlock) -> Iterator[BlockResult]:
-        yield BlockResult(Statistic(1.0, 1, 1), lambda weights: weights[:, 99])
+    def cannot_be_resampled(block: AgreementBlock) -> Iterator[Statistic]:
+        yield Statistic(1.0, 1, 1, resampled=lambda weights: weights[:, 99])
 
     @registry.register("sound", "sound", order=3)
-    def sound(block: AgreementBlock) -> Iterator[BlockResult]:
-        yield BlockResult(Statistic(2.0, 3, 4))
+    def sound(block: AgreementBlock) -> Iterator[Statistic]:
+        yield Statistic(2.0, 3, 4)
 
     block = AgreementBlock(
         np.ones((20, 2)), 1, None, [*range(20)], "ordinal", QUICK, np.empty((20, 0)), ("a", "b")
@@ -208,8 +208,8 @@ def test_what_a_statistic_needs(prompts: list[Hashable] | None) -> None:
     )
 
     @registry.register("of_prompts", "of prompts", needs=("prompts",))
-    def of_prompts(block: AgreementBlock) -> Iterator[BlockResult]:
-        yield BlockResult(block.counted(float(len(set(block.prompts or ())))))
+    def of_prompts(block: AgreementBlock) -> Iterator[Statistic]:
+        yield block.counted(float(len(set(block.prompts or ()))))
 
     none = np.empty((3, 0))
     block = AgreementBlock(
@@ -225,9 +225,9 @@ def test_a_block_knows_the_scale_of_its_ratings() -> None:
     seen: dict[str, tuple[float, float] | None] = {}
 
     @agreement_statistics.register("seen_scale", "seen", of=OF_SCORES, levels=ANY_LEVEL)
-    def looked_at(block: AgreementBlock) -> Iterator[BlockResult]:
+    def looked_at(block: AgreementBlock) -> Iterator[Statistic]:
         seen[name_of.get(len(block.categories), block.of)] = block.scale
-        yield BlockResult(Statistic.undefined(Reason.NO_PAIRS))
+        yield Statistic.undefined(Reason.NO_PAIRS)
 
     name_of = {3: "kinds"}
     scores = np.random.default_rng(0).integers(1, 3, (8, 3, 2)).astype(float)
@@ -286,7 +286,7 @@ def test_no_statistic_hides_another() -> None:
         "persona_panel.statistics.registered", StatisticTable("Some")
     )
 
-    def nothing(block: AgreementBlock) -> list[BlockResult]:
+    def nothing(block: AgreementBlock) -> list[Statistic]:
         return []
 
     registry.register("one", "points", summary="within one", side="humans")(nothing)
