@@ -343,9 +343,12 @@ def bias_conclusion(rows: Sequence[Row], ratings: Ratings | None = None) -> list
     on_some = any(row.statistic == "leniency" and not row.reason for row in rows)
     n_tests = len(judges) + sum(not row.reason for row in panel.values())
     unit = "" if compared else _unit_of(ratings).after_number
+    # Why stands with the figures.
+    without = [_NAMES[name] for name, row in panel.items() if row.reason]
     return [
         *_of_the_panel(panel, n_tests, unit),
         *_of_judges(judges, n_tests, compared=compared, on_some=on_some),
+        *([f"Not measured: {listed(without)}."] if without else []),
     ]
 
 
@@ -364,9 +367,6 @@ def _of_the_panel(panel: Mapping[str, Row], n_tests: int, unit: str) -> list[str
             f"{_NAMES[name]} {figure(replace(measured[name], p_value=nan))}" for name in open_
         )
         sentences.append(f"Not significant, and not ruled out: {open_biases}.")
-    # Why stands with the figures.
-    if without := [_NAMES[name] for name, row in panel.items() if row.reason]:
-        sentences.append(f"Not measured: {listed(without)}.")
     return sentences
 
 

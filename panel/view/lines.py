@@ -278,7 +278,7 @@ class Lines:
             began.astimezone(),
             texts if isinstance(texts, int) else None,
             len(judges_in(document)),
-            _answer(ended),
+            _answer(folder, ended),
             _agreement(ended),
             _complete(ended),
             cost_of(folder, kept.prices),
@@ -323,11 +323,11 @@ def _summary(folder: Path, began: datetime) -> dict[str, Any] | None:
     return object_if_there(path)
 
 
-def _answer(summary: Mapping[str, Any]) -> str:
-    """Return the answer to which system is best."""
-    if (best := _answer_to("best", summary)) is not None:
-        return str(best["sentence"])
-    return str((summary.get("conclusion") or [""])[0])
+def _answer(folder: Path, summary: Mapping[str, Any]) -> str:
+    """Return which system is best; of a sweep or an audit what that concludes."""
+    audit = summary and object_if_there(folder / "injection.json")
+    best = None if audit or "sweep" in summary else _answer_to("best", summary)
+    return str(best["sentence"] if best else ((audit or summary).get("conclusion") or [""])[0])
 
 
 def _agreement(summary: Mapping[str, Any]) -> str:

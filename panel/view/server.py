@@ -29,7 +29,7 @@ from persona_panel.files.limits import content_of
 from persona_panel.files.pages import content_source, sentence, shown, templates
 from persona_panel.files.secrets import SECRETS
 from persona_panel.files.wording import command_line
-from persona_panel.results.formats.html import TEMPLATES, part, section
+from persona_panel.results.formats.html import TEMPLATES, first_screen, part
 from persona_panel.results.result import Result
 from persona_panel.view.lines import (
     MANIFEST,
@@ -93,7 +93,7 @@ def run_page(line: RunLine, panel: LivePanel, base: str) -> ServedPage:
 def comparison_page(result: Result, a: str, b: str, base: str) -> ServedPage:
     """Return the page of the comparison of a run with another one."""
     title = f"{b} compared with {a}"
-    return _page("comparison", title, base, body=section(result, title, level=1))
+    return _page("comparison", title, base, body=first_screen(result, title))
 
 
 def message_page(title: str, text: str, base: str) -> ServedPage:

@@ -83,8 +83,12 @@ def sweep_conclusion(
         return [nothing]
     without = [profile.system for profile in profiles if profile.kind == "nothing measured"]
     sentences = _nothing_measured(without, unmeasured or {})
+    # What degrades most is the answer.
+    largest = [max((cell.delta.value for cell in each.degraded), default=0) for each in profiles]
     sentences += [
-        _of_system(profile, cells, labels) for profile in profiles if profile.system not in without
+        _of_system(profile, cells, labels)
+        for _, profile in sorted(zip(largest, profiles, strict=True), key=lambda each: -each[0])
+        if profile.system not in without
     ]
     if any(profile.rewording for profile in profiles):
         sentences.append(

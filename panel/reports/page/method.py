@@ -9,7 +9,7 @@ from typing import Any
 from persona_panel.calls.budget import CallCounts, Spending
 from persona_panel.files.pages import seconds
 from persona_panel.models.config import cost
-from persona_panel.results.conclusions.wording import SAMPLES, counted, spent
+from persona_panel.results.conclusions.wording import SAMPLES, counted, judged, spent
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.rubrics import Status
@@ -23,15 +23,6 @@ def cost_of(run: Run) -> str | None:
     """Return what the calls of every start of the run cost, in words; None where nothing did."""
     used = _in_all(run.calls).usage.items()
     return spent(cost(run.prices.get(model), usage) for model, usage in used)
-
-
-def judged(coverage: Coverage) -> str:
-    """Return how many judgments there are, of how many, and why others are missing."""
-    there = coverage.scored + coverage.abstained
-    lost = [f"{n:,} {status}" for status, n in coverage.missing.items()]
-    return f"{there:,} of {counted(coverage.expected, 'judgment')}" + (
-        f" ({', '.join(lost)})" if lost else ""
-    )
 
 
 def missing_tables(run: Run) -> Iterator[Table]:

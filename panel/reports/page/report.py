@@ -21,14 +21,14 @@ from persona_panel.personas import NO_PERSONA
 from persona_panel.planning.panel_plan import counted_judges
 from persona_panel.reports.page.embedded import embedded
 from persona_panel.reports.page.further import further_results
-from persona_panel.reports.page.method import cost_of, judged, method_result
+from persona_panel.reports.page.method import cost_of, method_result
 from persona_panel.reports.page.names import dimension_names, judge_names
 from persona_panel.reports.page.sections import PageSection, sections_of
 from persona_panel.reports.page.systems import systems_result
 from persona_panel.results.answer import QUESTIONS, RunAnswer
-from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.conclusions.wording import counted, judged
 from persona_panel.results.definitions import DEFINITIONS
-from persona_panel.results.formats.html import TEMPLATES, gauge, page, part, picture
+from persona_panel.results.formats.html import TEMPLATES, figures, gauge, page, part, picture
 from persona_panel.results.result import Result
 from persona_panel.runs.kept import object_if_there
 from persona_panel.runs.run import Run
@@ -133,32 +133,43 @@ def report_of(
     # A sweep or an audit has its own conclusion, which claims no lead.
     leading = next((entry for entry in reversed(further) if entry.leads), None)
     answers = answers_of(run, people) if leading is None else (can_be_trusted(run, systems=False),)
-    systems = systems_result(run, run.leaderboard(), people)
+    systems = None if leading else systems_result(run, run.leaderboard(), people)
     sections = [*sections_of(run, answers, systems, people, beside, titles), *further]
     if by is not None:
         sections.insert(1, _by(run, by))
-    sections.sort(key=lambda entry: entry is not leading)
+    sections = [entry for entry in sections if entry is not leading]
     data = embedded(run, personas, by_disagreement(run), titles=titles)
     coverage = run.coverage if leading is None else leading.result.coverage or run.coverage
     method = method_result(run, manifest, coverage, data.left_out)
     sections.append(PageSection("Method", "Method", method, ""))
-    n_systems = len({item.system for item in run.items})
+    if leading is not None:
+        first = _first_of(leading, answers)
+    else:
+        assert systems is not None  # noqa: S101
+        people_lead = people is not None and bool(ranking_of(run, people).basis)
+        first = _first_screen(run, answers, systems, sections, people_lead=people_lead)
+    title = f"{leading.title}: {run.rubric.label}" if leading else run.rubric.label
+    read = _read(run, people, coverage, systems=leading is None)
     html = page(
-        f"{run.rubric.label}: {counted(n_systems, 'system')}, {counted_judges(run.judges)}",
+        title,
         _environment().get_template("page.html.jinja").render(
-            title=run.rubric.label,
-            read=_read(run, people, coverage),
-            sections=sections,
-            n_texts=data.n_listed,
-            **_first_screen(
-                run, answers, systems, sections, leads=leading is not None,
-                people_lead=people is not None and bool(ranking_of(run, people).basis),
-            ),
+            title=title, read=read, sections=sections, n_texts=data.n_listed,
+            sections_there={entry.result.analysis for entry in sections}, **first,
         ),
         script=part(*_OWN, "page.js"),
         data=data.json,
     )  # fmt: skip
     return RunReport(html, people, beside)
+
+
+def _first_of(leading: PageSection, answers: Sequence[RunAnswer]) -> dict[str, Any]:
+    """Return what it has where another result concludes in place of the run."""
+    answer, *also = leading.result.conclusion or [""]
+    made = figures(leading.result, linked=True, command=leading.command)
+    return {
+        "answer": answer, "also": also, "figures": made, "lines": answers, "means": "",
+        "contested": (),
+    }  # fmt: skip
 
 
 def _first_screen(
@@ -167,18 +178,9 @@ def _first_screen(
     systems: Result,
     sections: Sequence[PageSection],
     *,
-    leads: bool,
     people_lead: bool,
 ) -> dict[str, Any]:
     """Return what the first screen has below the title: the answer, its picture, what limits it."""
-    of = {entry.result.analysis for entry in sections}
-    if leads:
-        conclusion = sections[0].result.conclusion or [""]
-        drawn = picture(sections[0].result, command=sections[0].command)
-        return {
-            "answer": conclusion[0], "also": conclusion[1:], "picture": drawn,
-            "lines": answers, "sections_there": of, "means": "", "contested": (),
-        }  # fmt: skip
     first, *others = answers
     means = picture(systems, "means", first.command) if run.coverage.scored else ""
     contested = [each.result for each in sections if each.result.analysis == "contested"]
@@ -188,8 +190,7 @@ def _first_screen(
     return {
         "answer": first.sentence, "means": means,
         "also": [*unfenced_notice(run), *run.rubric.asked_in.notice],
-        "picture": picture(systems, "systems", first.command),
-        "lines": others, "sections_there": of,
+        "figures": picture(systems, "systems", first.command), "lines": others,
         "means_title": "Dimensions" + (", by the panel alone" if people_lead else ""),
         "contested": [each.conclusion[0] for each in contested if each.conclusion],
         "contested_title": "Most contested text" if is_known else "Text with the widest spread",
@@ -203,14 +204,14 @@ def _beside(people: RunWithPeople) -> Iterator[Result]:
             yield from analysis.on_page(people)
 
 
-def _read(run: Run, people: RunWithPeople | None, coverage: Coverage) -> str:
-    """Return what was read and by whom."""
+def _read(run: Run, people: RunWithPeople | None, coverage: Coverage, *, systems: bool) -> str:
+    """Return what was read and by whom; of variants of responses not of how many systems."""
     n = {name: len({getattr(item, name) for item in run.items}) for name in ("system", "prompt_id")}
     personas = {judge.persona for judge in run.judges if judge.persona != NO_PERSONA.id}
     models = {judge.model for judge in run.judges}
+    of = f": {counted(n['system'], 'system')}, {counted(n['prompt_id'], 'prompt')}" * systems
     sentence = (
-        f"{counted(len(run.items), 'response')}: {counted(n['system'], 'system')}, "
-        f"{counted(n['prompt_id'], 'prompt')}. {counted_judges(run.judges)}: "
+        f"{counted(len(run.items), 'response')}{of}. {counted_judges(run.judges)}: "
         f"{counted(len(personas), 'persona')}, {counted(len(models), 'model')}. Rated on "
         f"{counted(len(run.dimensions), 'dimension')}: {judged(coverage)}."
     )

@@ -52,19 +52,17 @@ class PageSection(NamedTuple):
 
     @property
     def html(self) -> Markup:
-        """Return the section; what it concludes in place of the run, and its picture, are on the
-        first screen."""
-        shown = replace(self.result, conclusion=()) if self.leads else self.result
+        """Return the section."""
         return section(
-            shown, self.title, full=self.full, linked=True, command=self.command,
-            pictured=self.pictured and not self.leads,
+            self.result, self.title, full=self.full, linked=True, command=self.command,
+            pictured=self.pictured,
         )  # fmt: skip
 
 
 def sections_of(
     run: Run,
     answers: Sequence[RunAnswer],
-    systems: Result,
+    systems: Result | None,
     people: RunWithPeople | None,
     beside: Sequence[Result],
     titles: Mapping[str, str],
@@ -73,18 +71,22 @@ def sections_of(
 
     Args:
         answers: that on trust alone where another result concludes in place of the run.
+        systems: None there: they are variants of responses, which nobody ranks.
         beside: what there is to say of people beside the panel.
         titles: the beginnings of prompts, by their ids.
     """
     shown = command_on(run, "report")
-    ranked = [row["system"] for row in systems["systems"].rows]
+    ranked = [] if systems is None else [row["system"] for row in systems["systems"].rows]
     differs = who_differs_result(run, ranked, titles)
     agreement = [table for table in differs.tables if table.name == "alpha"]
     others = [table for table in differs.tables if table.name != "alpha"]
     results = {name: [each for each in beside if _EVIDENCE.get(each.analysis) == name]
              for name in QUESTIONS}  # fmt: skip
     results["settle"] = [_corrected(each) for each in results["settle"]]
-    results["settle"].append(replace(systems, tables=_differences_first(systems)))
+    if systems is None:
+        results["settle"] = []
+    else:
+        results["settle"].append(replace(systems, tables=_differences_first(systems)))
     results["trust"].append(Result("trust", (), agreement))
     of = {answer.question: answer for answer in answers}
     if not results["personas"] and "personas" in of and of["personas"].is_known:
@@ -128,8 +130,9 @@ def sections_of(
             yield PageSection(
                 each.analysis.capitalize(), title, each, command_on(run, each.analysis)
             )
-    title = "Differences between judges"
-    yield PageSection("Differences", title, replace(differs, tables=others), shown)
+    if systems is not None:
+        title = "Differences between judges"
+        yield PageSection("Differences", title, replace(differs, tables=others), shown)
     # Of many judgments the analyses take longer than all else on the page.
     if "best" in of and run.coverage.expected <= SAYS_WHO_DIFFERS:
         title, command = ANALYSES["robustness"].title, command_on(run, "robustness")

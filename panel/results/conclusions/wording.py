@@ -13,7 +13,7 @@ from persona_panel.statistics.core.estimate import MOST, POWER
 if TYPE_CHECKING:
     from persona_panel.statistics.core.arrays import Random
     from persona_panel.statistics.core.means import Assurance
-    from persona_panel.statistics.core.table import ItemMatch, RatingsOrigin
+    from persona_panel.statistics.core.table import Coverage, ItemMatch, RatingsOrigin
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -104,6 +104,13 @@ def missing_judgments(
     """
     counts = in_brackets(*(f"{n:,} {status}" for status, n in (by_status or {}).items()))
     return f"{n:,} of {expected:,} judgments{f' of {of}' if of else ''} are missing{counts}"
+
+
+def judged(coverage: Coverage) -> str:
+    """Return how many judgments there are, of how many, and why others are missing."""
+    lost = in_brackets(*(f"{n:,} {status}" for status, n in coverage.missing.items()))
+    there = coverage.scored + coverage.abstained
+    return f"{there:,} of {counted(coverage.expected, 'judgment')}{lost}"
 
 
 def interval(low: float, high: float) -> str:

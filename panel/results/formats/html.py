@@ -1,7 +1,7 @@
 """A result as HTML: the conclusion, a picture, tables that a reader opens.
 
-`section` is a part of a page; `page` a whole one, that opens offline; `render` writes a result as a
-page, which a notebook shows.
+`section` is a part of a page, `first_screen` its beginning, `page` a whole one, that opens offline;
+`render` writes a result as a page, which a notebook shows.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from markupsafe import Markup
 
 from persona_panel.files.pages import content_source, sentence, shown, templates
 from persona_panel.files.secrets import SECRETS
+from persona_panel.results.conclusions.wording import judged
 from persona_panel.results.definitions import definitions_of
 from persona_panel.results.result import Result
 from persona_panel.results.shown import shown_table
@@ -187,16 +188,40 @@ def section(
     result: Result,
     title: str,
     *,
-    level: int = 2,
     full: bool = True,
     linked: bool = False,
     pictured: bool = True,
     command: str = "",
 ) -> Markup:
-    """Return the section of a result: its conclusion, a picture, and tables that a reader opens.
+    """Return the section of a result: its conclusion and its figures, as `figures` has them."""
+    made = figures(result, full=full, linked=linked, pictured=pictured, command=command)
+    sentences = [each for each in (*result.conclusion, result.next_step) if each]
+    return _rendered(
+        "section.html.jinja", id=result.analysis, title=title, sentences=sentences, figures=made
+    )
+
+
+def first_screen(result: Result, title: str, *, full: bool = True) -> Markup:
+    """Return the beginning of a page of a result: what was read, the answer with its figures, and
+    beside them what else it concludes."""
+    answer, *also = [each for each in (*result.conclusion, result.next_step) if each] or [""]
+    coverage = f"{judged(result.coverage)}." if result.coverage else ""
+    read = " ".join(filter(None, (coverage, *result.reading)))
+    template: Any = _environment().get_template("first.html.jinja").module
+    return Markup(template.screen(title, read, answer, figures(result, full=full), also))  # noqa: S704
+
+
+def figures(
+    result: Result,
+    *,
+    full: bool = True,
+    linked: bool = False,
+    pictured: bool = True,
+    command: str = "",
+) -> Markup:
+    """Return a picture of a result, and its tables, which a reader opens.
 
     Args:
-        level: of its heading, from 1.
         full: with the tables of the full report.
         linked: whether what is of a response links to it, on a page that lists responses.
         pictured: whether it has a picture, of the first table that can be drawn.
@@ -216,11 +241,7 @@ def section(
         for table in tables
     ]
     return _rendered(
-        "section.html.jinja",
-        id=result.analysis,
-        title=title,
-        level=level,
-        result=result,
+        "figures.html.jinja",
         picture=None if drawn is None else _pictured(drawn, full, linked),
         tables=folded,
         remarks=[*result.remarks, *(result.remarks_in_full if full else ())],
@@ -286,7 +307,8 @@ def page(title: str, body: str, *, script: str = "", data: str = "") -> str:
 
 def render(result: Result, to: TextIO, *, full: bool) -> None:
     """Write a page that runs nothing."""
-    body = section(result, result.analysis.capitalize(), level=1, full=full)
+    title = ": ".join(filter(None, (result.analysis.capitalize(), result.source)))
+    body = first_screen(result, title, full=full)
     to.write(page(f"persona-panel {result.analysis}", f"<main>{body}</main>"))
 
 
@@ -364,6 +386,10 @@ def _pictured(table: Table, full: bool, linked: bool) -> _Section | _Curve:
     kept = [each for each in estimates if own in estimates[:_PICTURED_COLUMNS] or each == own]
     columns = tuple(kept[:_PICTURED_COLUMNS])
     laid_out = _section(replace(table, columns=columns), full, linked, of=table, n=_PICTURED)
+    # What all rows share is in the sentence and in the table.
+    if len(laid_out.rows) > 1 and len({row.labels[-1] for row in laid_out.rows}) == 1:
+        for labels in (laid_out.heads, *(row.labels for row in laid_out.rows)):
+            del labels[-1]
     # The chart has no place for a rank.
     kept_ends = {one_line(each.head) for each in columns if not each.digits}
     for row in laid_out.rows:

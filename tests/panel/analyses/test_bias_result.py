@@ -59,7 +59,7 @@ def test_what_is_not_measured_is_said() -> None:
         Row("position_bias", "all", "all", reason=Reason.NO_BOTH_ORDERS),
         Row("length_correlation", "all", "all", reason=Reason.NO_LENGTHS),
     ]
-    assert bias_conclusion(rows)[0] == ("Not measured: position bias and correlation with length.")
+    assert bias_conclusion(rows)[-1] == "Not measured: position bias and correlation with length."
 
 
 def test_judges_who_differ_from_the_panel_are_named() -> None:

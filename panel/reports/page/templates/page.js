@@ -189,7 +189,7 @@ if (data.axes.length > 1) data.axes.forEach((axis, place) => {
 });
 const byKey = new Map(data.responses.map(one => ["#" + one.key, one]));
 const contested = uniques($$("#contested a.to-response").map(link => link.getAttribute("href"))).map(href => byKey.get(href)).filter(Boolean);
-if (contested.length) $("#contested").append(legend, el("div", "articles", null, ...contested.map(one => article(one, brief(one)[0]))));
+if (contested.length) $("#contested details").before(legend, el("div", "articles", null, ...contested.map(one => article(one, brief(one)[0]))));
 if (contested.length && numeric.length && $("#answer .most")) $("#answer .most").append(article(contested[0], strip(contested[0], null, [])));
 
 // Every response; a search finds those that have all of its words.
