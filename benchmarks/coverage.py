@@ -94,8 +94,8 @@ def _agree(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: bool
     options = AnalysisOptions(random=cell.random, intervals=intervals, n_permutations=0)
     prompts: list[Hashable] = list(ratings.prompts or ())
     block = AgreementBlock(
-        ratings.scores[:, :, 0], 1, prompts, prompts, options.level, options,
-        np.empty((len(prompts), 0)), ratings.raters, judge_factors=judges.factors,
+        ratings=ratings.scores[:, :, 0], sign=1, prompts=prompts, clusters=prompts, options=options,
+        controls=np.empty((len(prompts), 0)), raters=ratings.raters, judge_factors=judges.factors,
     )  # fmt: skip
     return of_rows(agreement_statistics.rows(block, "all", "quality"))
 

@@ -16,7 +16,6 @@ from persona_panel.statistics.core.arrays import (
     Array,
     EstimateKind,
     Labels,
-    MeasurementLevel,
     Reason,
     Statistic,
     check_choice,
@@ -26,7 +25,7 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.means import OverPrompts
 from persona_panel.statistics.core.registry import (
-    BlockOf,
+    Block,
     OnStep,
     Registry,
     StatisticTable,
@@ -49,21 +48,15 @@ AGREEMENT = StatisticTable("Agreement")
 FURTHER_AGREEMENT = StatisticTable("Further agreement statistics", all_raters_only=True)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class AgreementBlock:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class AgreementBlock(Block):
     """One group's ratings of one dimension or of the composite, or of all dimensions together.
 
-    Attributes:
+    Attributes: as of `Block`, and
         ratings: `(items, raters)`, NaN where there is none; ranks where `sign` is −1.
         sign: the factor by which ratings are multiplied so that higher is better.
-        prompts: an item's prompt; rankings are compared inside it. None: all items are one.
-        clusters: what intervals are over, a label an item: its prompt, or itself.
-        level: of measurement.
-        controls: `(items, replicates)`, ratings by judges without a persona; `(items, 0)` if none.
         raters: their names.
         groups: the group of each, where the block is of several groups; else none.
-        categories: the names of the categories whose codes the ratings are, 0, 1, …; none of
-            numbers.
         scale: the lowest and highest value that a rating can have (of categories 0 and the last
             code); None where it is unknown or, as of ranks, there is none.
         prompt_kind: what `prompts` are called.
@@ -74,20 +67,12 @@ class AgreementBlock:
 
     ratings: Array
     sign: int
-    prompts: list[Hashable] | None
-    clusters: list[Hashable]
-    level: MeasurementLevel
-    options: AnalysisOptions
-    controls: Array
     raters: tuple[str, ...]
-    categories: tuple[str, ...] = ()
     scale: tuple[float, float] | None = None
     groups: tuple[str, ...] = ()
     prompt_kind: str = "prompts"
     judge_factors: Mapping[str, Labels] = field(default_factory=dict)
     judge_facets: Mapping[str, list[str]] = field(default_factory=dict)
-    side: str = "panel"
-    of: BlockOf = "dimension"
 
     def without_judges(self) -> list[list[AgreementBlock]]:
         """Return, for each factor that raters are sampled by, the block without each of its levels;
@@ -110,16 +95,11 @@ class AgreementBlock:
             for levels in kept_without(self.judge_factors)
         ]
 
-    @property
-    def has(self) -> Collection[str]:
-        there = {
-            "prompts": self.prompts is not None,
-            "controls": bool(self.controls.size),
-            "categories": bool(self.categories),
+    def _further(self) -> dict[str, bool]:
+        return {
             "groups": bool(self.groups),
             "incomplete_rankings": leaves_out_raters(self.ratings, self.prompts),
         }
-        return [name for name, here in there.items() if here]
 
     def over_prompts(
         self,
@@ -266,9 +246,10 @@ def _blocks(
     groups = tuple(ratings.groups[rater] for rater in raters)
     nothing = np.empty((0, 0))
     common = AgreementBlock(
-        nothing, ratings.sign, list(ratings.prompts) if ratings.prompts else None,
-        list(ratings.prompts or ratings.items), options.level, options, nothing,
-        tuple(ratings.raters[rater] for rater in raters),
+        ratings=nothing, sign=ratings.sign, controls=nothing, options=options,
+        prompts=list(ratings.prompts) if ratings.prompts else None,
+        clusters=list(ratings.prompts or ratings.items),
+        raters=tuple(ratings.raters[rater] for rater in raters),
         groups=groups if len(set(groups)) > 1 else (), judge_factors=ratings.judge_factors(raters),
         judge_facets=ratings.judge_facets(raters),
     )  # fmt: skip
@@ -283,7 +264,6 @@ def _blocks(
             common,
             ratings=scores[:, :, place],
             controls=others[:, :, place],
-            level="nominal" if dimension in ratings.categories else options.level,
             categories=categories,
             scale=(0.0, len(categories) - 1.0) if categories else ratings.scales.get(dimension),
         )

@@ -12,14 +12,13 @@ from persona_panel.statistics.core.arrays import (
     DEFAULT_OPTIONS,
     AnalysisOptions,
     Array,
-    MeasurementLevel,
     Statistic,
     row_means,
 )
 from persona_panel.statistics.core.correlation import ranks_within
 from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.registry import (
-    BlockOf,
+    Block,
     OnStep,
     Registry,
     StatisticTable,
@@ -41,73 +40,43 @@ HUMANS = "humans"
 FURTHER_COMPARISONS = StatisticTable("Further comparisons with people")
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ComparisonBlock:
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ComparisonBlock(Block):
     """A panel's and people's ratings of the same items on one dimension, on the composite, or on
     all dimensions together.
 
     Of the composite and of all dimensions, a rater's rating is the mean over them, NaN where one of
     them is missing.
 
-    Attributes:
-        side: whose figures are computed: those of the `panel`, or those of the `humans` in its
-            place.
-        judges: `(items, judges)`, higher is better, NaN where there is no rating; of the
-            people's side there are none, `(items, 0)`.
+    Attributes: as of `Block`, and
+        judges: `(items, judges)`, higher is better, as of `controls`, NaN where there is no rating;
+            of the people's side there are none, `(items, 0)`.
         humans: `(items, humans)`, likewise.
         compared: people's ratings or, where ranks are the target, the negated ranks in
             their prompt.
         by_dimension: the ratings of judges and of people on each dimension.
         judges_sign, humans_sign: the factor that turns a side's ratings back into the given ones.
-        prompts, sources: one an item, None where there are none.
-        clusters: what intervals are over, a label an item: its prompt, or itself.
+        sources: one an item, None where there are none.
         same_scale: whether both sides give scores, or both ranks.
         other_scale: whether their scores are known to be on different scales, of all dimensions
             together also those of two dimensions.
-        controls: `(items, replicates)`, ratings by judges without a persona, higher is better;
-            none, `(items, 0)`, where there are no such judges.
         judge_names, human_names: of the columns of `judges` and `humans`.
-        categories: the names of the categories whose codes the ratings are, 0, 1, …; none of
-            numbers.
     """
 
-    side: Literal["panel", "humans"]
     judges: Array
     humans: Array
     compared: Array
     by_dimension: Mapping[str, tuple[Array, Array]]
     judges_sign: int
     humans_sign: int
-    prompts: list[Hashable] | None
     sources: list[Hashable] | None
-    clusters: list[Hashable]
     same_scale: bool
-    options: AnalysisOptions
-    controls: Array
     judge_names: tuple[str, ...]
     human_names: tuple[str, ...]
-    categories: tuple[str, ...] = ()
-    of: BlockOf = "dimension"
     other_scale: bool = False
 
-    def without_judges(self) -> list[list[ComparisonBlock]]:
-        """Return nothing: judges and people are not resampled."""
-        return []
-
-    @property
-    def level(self) -> MeasurementLevel:
-        return "nominal" if self.categories else self.options.level
-
-    @property
-    def has(self) -> Collection[str]:
-        there = {
-            "prompts": self.prompts is not None,
-            "sources": self.sources is not None,
-            "same_scale": self.same_scale,
-            "controls": bool(self.controls.size),
-            "categories": bool(self.categories),
-        }
-        return [name for name, here in there.items() if here]
+    def _further(self) -> dict[str, bool]:
+        return {"sources": self.sources is not None, "same_scale": self.same_scale}
 
     @property
     def panel_mean(self) -> Array:
@@ -271,11 +240,13 @@ def _blocks(
             for of in (0, 1)
         )
         blocks[group] = ComparisonBlock(
-            side, judges, people, _compared(people, prompts, options), by_dimension, panel.sign,
-            humans.sign, prompts, sources,
-            prompts or [humans.items[index] for index in theirs.items],
-            panel.lower_is_better == humans.lower_is_better, options, nothing,
-            tuple(panel.raters[rater] for rater in raters), humans.raters, of="all",
+            side=side, judges=judges, humans=people, compared=_compared(people, prompts, options),
+            by_dimension=by_dimension, judges_sign=panel.sign, humans_sign=humans.sign,
+            prompts=prompts, sources=sources, options=options, controls=nothing,
+            clusters=prompts or [humans.items[index] for index in theirs.items],
+            same_scale=panel.lower_is_better == humans.lower_is_better,
+            judge_names=tuple(panel.raters[rater] for rater in raters),
+            human_names=humans.raters, of="all",
         )  # fmt: skip
     every: list[tuple[ComparisonBlock, str, str]] = []
     for dimension in dimensions:

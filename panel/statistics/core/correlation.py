@@ -320,7 +320,7 @@ MOST_LISTED = 6
 """Up to this number of items, all n! orders are listed."""
 
 CHUNK = 1000
-"""Shuffles of which τ is computed at a time: the signs of the pairs of 64 items take 16 MB, and of
+"""Shuffles that are correlated at a time: the signs of the pairs of 64 items take 16 MB, and of
 more items columns are taken one by one."""
 
 
@@ -385,20 +385,11 @@ def correlation_test(
         ours, theirs = first[items], second[items]
         # Shuffling cannot give a value to a prompt that has none.
         if np.ptp(ours) and np.ptp(theirs):
-            shuffles = rng.permuted(np.tile(theirs, (n_permutations, 1)), axis=1)
-            shuffled.append(_correlations(ours, shuffles, kind))
+            shuffles = rng.permuted(np.tile(theirs, (n_permutations, 1)), axis=1).T
+            chunks = np.array_split(shuffles, -(-n_permutations // CHUNK), axis=1)
+            shuffled.append(np.concatenate([correlations(ours[:, None], y, kind) for y in chunks]))
     p_value = permutation_p_value(result.value, np.mean(shuffled, axis=0))
     return replace(result, p_value=p_value)
-
-
-def _correlations(x: Array, shuffled: Array, kind: CorrelationKind) -> Array:
-    if kind in ("tau_b", "tau_c"):
-        chunks = np.array_split(shuffled, -(-len(shuffled) // CHUNK))
-        return np.concatenate([taus(x[:, None], chunk.T, kind) for chunk in chunks])
-    if kind == "spearman":
-        x, shuffled = scipy.stats.rankdata(x), scipy.stats.rankdata(shuffled, axis=1)
-    x = (x - x.mean()) / x.std()
-    return (shuffled - shuffled.mean()) @ x / (len(x) * shuffled[0].std())
 
 
 def shuffled_sums(values: Array, n_shuffles: int, rng: np.random.Generator) -> Array:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import combinations
 from math import inf, isnan, nan
 from typing import Any
 
@@ -119,10 +120,7 @@ class SampledMean:
 
     def untested(self, limits: Limits, over: Random = "prompts") -> Estimate:
         """Return the mean as an estimate without a p-value."""
-        return Estimate(
-            self.mean, *self.interval(), over=OVER[over], n=self.n_prompts, reason=self.reason,
-            sampled=self, limits=limits,
-        )  # fmt: skip
+        return replace(self.as_a(Estimate, over=OVER[over], limits=limits), p=nan)
 
 
 def influence_of(terms: Array) -> Array:
@@ -177,14 +175,6 @@ def mean_and_levels(
         return SampledMean(mean, (), n, Reason.ONE_OFF_THE_END)
     values = None if limits == UNLIMITED else scores[there]
     return SampledMean(mean, errors, n, None, parts, limits, values)
-
-
-def _mean_of_moments(mean: float, variance: float, n: int) -> SampledMean:
-    """Return `mean_and_levels` of n values with this mean and variance, without levels."""
-    error = math.sqrt(variance / n)
-    if error <= ROUNDING * max(1.0, abs(mean)):
-        return SampledMean(mean, (), n, Reason.NO_SPREAD)
-    return SampledMean(mean, ((error, n - 1.0),), n)
 
 
 def _by_level(influence: Array, factors: Mapping[str, Labels]) -> list[Array]:
@@ -534,30 +524,16 @@ def _pair_means(
     """Yield each two systems of `order`, the mean of their differences by prompt, and its standard
     deviation."""
     influence = None if factors is None else paired.influence
-    for place, a in enumerate(order[:-1], 1):
-        others = order[place:]
-        common = np.ascontiguousarray((paired.scores[:, [a]] - paired.scores[:, others]).T)
-        rows = common
-        if paired.apart is not None:
-            rows = np.where(paired.apart[:, a, others].T, nan, common)
-        n_prompts = rows.shape[1]
-        # Those without a gap all at once: of many systems there are many pairs.
-        at_once = influence is None and n_prompts > 1
-        variances = rows.var(axis=1, ddof=1).tolist() if at_once else []
-        means = rows.mean(axis=1).tolist()
-        for i, b in enumerate(others):
-            if at_once and not isnan(means[i]):
-                mean = _mean_of_moments(means[i], variances[i], n_prompts)
-                yield a, b, mean, math.sqrt(variances[i])
-                continue
-            apart = None if influence is None else influence[:, a] - influence[:, b]
-            mean = sampled_mean(rows[i], apart, factors)
-            there = rows[i][~np.isnan(rows[i])]
-            if not len(there) and answered[:, [a, b]].all(axis=1).any():
-                shared = np.isnan(common[i]).all()
-                why = Reason.NO_SHARED_RATINGS if shared else Reason.NO_SHARED_JUDGES
-                mean = replace(mean, reason=why)
-            yield a, b, mean, float(there.std(ddof=1)) if len(there) > 1 else nan
+    for a, b in combinations(order, 2):
+        common = paired.scores[:, a] - paired.scores[:, b]
+        rows = common if paired.apart is None else np.where(paired.apart[:, a, b], nan, common)
+        moved = None if influence is None else influence[:, a] - influence[:, b]
+        mean, there = sampled_mean(rows, moved, factors), rows[~np.isnan(rows)]
+        if not len(there) and answered[:, [a, b]].all(axis=1).any():
+            shared = np.isnan(common).all()
+            why = Reason.NO_SHARED_RATINGS if shared else Reason.NO_SHARED_JUDGES
+            mean = replace(mean, reason=why)
+        yield a, b, mean, float(there.std(ddof=1)) if len(there) > 1 else nan
 
 
 def _rank_ranges(

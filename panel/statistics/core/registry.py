@@ -15,11 +15,12 @@ from importlib import import_module
 from importlib.metadata import entry_points
 from math import isnan, nan
 from pkgutil import walk_packages
-from typing import Generic, Literal, Protocol, Self, TypeVar, get_args
+from typing import Generic, Literal, Self, TypeVar, get_args
 from warnings import warn
 
 from persona_panel.statistics.core.arrays import (
     AnalysisOptions,
+    Array,
     EstimateKind,
     Labels,
     MeasurementLevel,
@@ -152,7 +153,11 @@ def _row(
             and not interval.low <= statistic.value <= interval.high
         ):
             interval = replace(interval, low=nan, high=nan, reason=Reason.NOT_HELD)
-    there = interval is not None and interval.reason is None
+    low, high, df, n_clusters = nan, nan, nan, None
+    if interval is not None and interval.reason is None:
+        low, high, n_clusters = interval.low, interval.high, interval.n_clusters
+        # The smaller of the degrees of freedom of its two standard errors: see `reach_of`.
+        df = min(interval.degrees_of_freedom, n_clusters - 1)
     adjusted = statistic.adjusted_over is not None
     return Row(
         name,
@@ -161,14 +166,11 @@ def _row(
         by=statistic.by,
         by_value=statistic.by_value,
         value=statistic.value,
-        ci_low=interval.low if interval else nan,
-        ci_high=interval.high if interval else nan,
+        ci_low=low,
+        ci_high=high,
         ci_reason=interval.reason if interval else None,
-        # The smaller of the degrees of freedom of its two standard errors: see `reach_of`.
-        ci_df=min(interval.degrees_of_freedom, interval.n_clusters - 1)
-        if interval and there
-        else nan,
-        n_clusters=interval.n_clusters if interval and there else None,
+        ci_df=df,
+        n_clusters=n_clusters,
         p_value=statistic.p_value,
         p_raw=statistic.p_raw if adjusted else statistic.p_value,
         n_tests=statistic.n_tests if adjusted else int(not isnan(statistic.p_value)),
@@ -225,35 +227,50 @@ class StatisticTable:
     remark: str = ""
 
 
-class Block(Protocol):
-    """Block of ratings, as the registry needs to know it."""
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class Block:
+    """A block of ratings, of which statistics are computed.
 
-    @property
-    def clusters(self) -> Labels:
-        """Return a label an item: what is resampled."""
+    Attributes:
+        prompts: an item's prompt; rankings are compared inside it. None: all items are one.
+        clusters: what intervals are over, a label an item: its prompt, or itself.
+        controls: `(items, replicates)`, ratings by judges without a persona; `(items, 0)` if none.
+        categories: the names of the categories whose codes the ratings are, 0, 1, …; none of
+            numbers.
+        side: whose figures are computed: those of the `panel`, or of the `humans` in its place.
+        of: the dimensions that the block covers.
+    """
 
-    @property
-    def options(self) -> AnalysisOptions: ...
+    prompts: list[Hashable] | None
+    clusters: list[Hashable]
+    options: AnalysisOptions
+    controls: Array
+    categories: tuple[str, ...] = ()
+    side: Literal["panel", "humans"] = "panel"
+    of: BlockOf = "dimension"
 
     @property
     def level(self) -> MeasurementLevel:
         """Return the level at which the block's ratings are measured."""
+        return "nominal" if self.categories else self.options.level
 
     @property
-    def has(self) -> Collection[str]: ...
+    def needs_met(self) -> set[str]:
+        """Return what of `Need` there is."""
+        there = {
+            "prompts": self.prompts is not None,
+            "controls": bool(self.controls.size),
+            "categories": bool(self.categories),
+        } | self._further()
+        return {name for name, here in there.items() if here}
 
-    @property
-    def side(self) -> str:
-        """Return the side whose figures are computed: the `panel`'s, or the `humans'` in its
-        place."""
-
-    @property
-    def of(self) -> BlockOf:
-        """Return the dimensions that the block covers."""
+    def _further(self) -> dict[str, bool]:
+        return {}
 
     def without_judges(self) -> Sequence[Sequence[Self]]:
         """Return, for each factor that judges are sampled from, the block without each of its
         levels; empty where judges are taken as they are."""
+        return []
 
 
 BlockT = TypeVar("BlockT", bound=Block)
@@ -297,7 +314,7 @@ class RegisteredStatistic(Generic[BlockT]):
             and self.side in (block.side, "both")
             and block.of in self.of
             # Last, and not where nothing is needed: what there is has to be looked for.
-            and (not self.needs or set(self.needs) <= set(block.has))
+            and (not self.needs or set(self.needs) <= block.needs_met)
         )
 
 

@@ -68,7 +68,7 @@ def _register_test_figure(name: str, heading: str, order: int, summary: str = ""
 def _tests(block: ComparisonBlock) -> list[tuple[str | None, AnnotatorTest]]:
     score: AlignmentScore = "accuracy" if block.categories else "neg_rmse"
     panel = majority(block.judges) if score == "accuracy" else block.panel_mean
-    if block.other_scale or "same_scale" not in block.has:
+    if block.other_scale or not block.same_scale:
         none = Statistic.undefined(Reason.OTHER_SCALE)
         return [(None, AnnotatorTest(none, none, none, ()))]
     tests = []

@@ -190,8 +190,9 @@ def test_a_statistic_that_fails_does_so_alone() -> None:
         yield Statistic(2.0, 3, 4)
 
     block = AgreementBlock(
-        np.ones((20, 2)), 1, None, [*range(20)], "ordinal", QUICK, np.empty((20, 0)), ("a", "b")
-    )
+        ratings=np.ones((20, 2)), sign=1, prompts=None, clusters=[*range(20)], options=QUICK,
+        controls=np.empty((20, 0)), raters=("a", "b"),
+    )  # fmt: skip
     first, second, last = registry.rows(block, "all", "all")
     assert isnan(first.value)
     assert (first.reason, first.note) == (Reason.ERROR, "ZeroDivisionError: division by zero")
@@ -211,10 +212,10 @@ def test_what_a_statistic_needs(prompts: list[Hashable] | None) -> None:
     def of_prompts(block: AgreementBlock) -> Iterator[Statistic]:
         yield block.counted(float(len(set(block.prompts or ()))))
 
-    none = np.empty((3, 0))
     block = AgreementBlock(
-        np.ones((3, 2)), 1, prompts, [0, 1, 2], "ordinal", QUICK, none, ("a", "b")
-    )
+        ratings=np.ones((3, 2)), sign=1, prompts=prompts, clusters=[0, 1, 2], options=QUICK,
+        controls=np.empty((3, 0)), raters=("a", "b"),
+    )  # fmt: skip
     assert [row.value for row in registry.rows(block, "all", "all")] == ([2.0] if prompts else [])
 
 
