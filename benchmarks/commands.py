@@ -32,6 +32,8 @@ COMMANDS = (
     "agree RUN --full",
     "agree PEOPLE --full",
     "contested RUN",
+    "robustness RUN --human PEOPLE",
+    "rasch RUN --model ordinal",
     "plan --from RUN",
     "select RUN --n 40 --out DRAWN",
     "compare RUN OTHER --human PEOPLE --full",

@@ -33,7 +33,7 @@ def main() -> None:
         "screen": lambda: first_screen.rows(options.runs // 5),
         "sweeps": lambda: sweeps.rows(options.runs // 2),
         "planning": lambda: planning.rows(2 * options.runs),
-        "rasch": lambda: rasch.rows(options.runs // 2),
+        "rasch": lambda: rasch.rows(3 * options.runs // 5),
     }
     print(HEAD)
     for part in options.parts:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from math import isnan, nan
 from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import analysis
-from persona_panel.analyses.once import once_per_run
 from persona_panel.results.conclusions.wording import counted, first_of, in_brackets
 from persona_panel.results.definitions import SHAFFER
 from persona_panel.results.result import Result
@@ -19,19 +19,28 @@ from persona_panel.statistics.core.display import COMPOSITE
 from persona_panel.statistics.core.estimate import Estimate
 
 if TYPE_CHECKING:
-    from persona_panel.analyses.inputs import RunSource
+    from persona_panel.analyses.inputs import RatingsSource, RunSource
+    from persona_panel.analyses.on_page import RunWithPeople
+    from persona_panel.files.ratings import GivenScale
+    from persona_panel.files.records import ColumnMapping
     from persona_panel.graphs import Judge
     from persona_panel.runs.run import Run
     from persona_panel.statistics.core.arrays import Array
     from persona_panel.statistics.core.estimate import Difference
-    from persona_panel.statistics.multiverse import Exclusion, Multiverse, Specification
+    from persona_panel.statistics.multiverse import (
+        ComparedSystems,
+        Exclusion,
+        Multiverse,
+        Specification,
+    )
 
 _AGGREGATIONS = {"ranks": "ranks by judge", "z-scores": "z-scores by judge"}
 _KINDS = "aggregation", "without", "dimension"
 _JUDGE = "judge "
+_BY_PEOPLE = "corrected by people"
 _NAMED = 3
 _HOW_TO_READ = (
-    "Of the panel's ratings alone. Lead: the difference from the system with the largest p-value, "
+    "Of the panel's ratings{}. Lead: the difference from the system with the largest p-value, "
     "in standard deviations of the prompts' differences. All analyses are of the same ratings: "
     "their share is not a probability, and no p-value is given for all together."
 )
@@ -47,49 +56,72 @@ _LEAD = (
 @analysis(
     "Robustness of the ranking",
     parameters.run(),
+    parameters.people("People's ratings, by which the means are corrected in one analysis."),
     group="Panel",
     example="runs/first",
     requirements=("analyses_ahead >= 0.9",),
 )
-def robustness(run: RunSource) -> Result:
+def robustness(
+    run: RunSource,
+    human: RatingsSource | None = None,
+    *,
+    human_mapping: ColumnMapping | None = None,
+    human_scale: GivenScale | None = None,
+    allow_unmatched: bool = False,
+) -> Result:
     """Compare the systems of RUN with other reasonable choices.
 
     RUN is a run's folder. Ratings are aggregated by mean, median, trimmed mean (without a fifth of
     the judges at either end, rounded down), ranks by judge or z-scores by judge; median and trimmed
-    mean are of the judges who read all texts of a prompt. They are compared on the composite or one
-    dimension; without one model, one axis of personas, one judge, the judge who correlates least
-    with the others, or the prompts with a contested response. All combinations are computed or,
-    where they are more than 400, those with at most two changes, or one. Printed are in how many
-    analyses the first system is ahead, and which choices reverse that; --full lists the analyses,
-    --plot draws them (specification curve: Simonsohn et al. 2020; multiverse: Steegen et al. 2016).
+    mean are of the judges who read all texts of a prompt, z-scores of those whose ratings have at
+    least a quarter of the median judge's standard deviation. They are compared on the composite or
+    one dimension; without one model, one axis of personas, one judge, the judge who correlates
+    least with the others, or the prompts with a contested response. All combinations are computed
+    or, where they are more than 400, those with at most two changes; where these are, those with
+    one. One analysis each is the ordinal model of `rasch` and, with --human, means corrected as by
+    `people calibrate`. Printed are in how many analyses the first system is ahead, and which
+    choices reverse that; --full lists the analyses, --plot draws them (specification curve:
+    Simonsohn et al. 2020; multiverse: Steegen et al. 2016).
 
     Args:
         run: a run's folder, or a run.
+        human: people's ratings of its responses.
+        human_mapping, human_scale, allow_unmatched: of people's ratings; see
+            `load_aligned_ratings`.
 
     Raises:
-        InputError: there is no run in that folder.
+        InputError: there is no run in that folder, or anything is wrong with people's ratings.
     """
-    from persona_panel.analyses.inputs import opened_run
+    from persona_panel.analyses.inputs import opened_people, opened_run
+    from persona_panel.analyses.on_page import RunWithPeople
 
-    opened = opened_run(run)
-    return robustness_result(opened, source="" if opened is run else str(run))
+    opened, people = opened_run(run), None
+    if human is not None:
+        theirs = opened_people(human, human_mapping, human_scale, allow_unmatched=allow_unmatched)
+        people = RunWithPeople.of(opened, theirs)
+    return robustness_result(opened, people, source="" if opened is run else str(run))
 
 
-def robustness_result(run: Run, *, source: str = "", beside_people: bool = False) -> Result:
-    """Return the result of a run; `source`: what it is called; `beside_people`: whether people's
-    ratings stand beside it."""
-    computed = analyses_of(run)
+def robustness_result(run: Run, people: RunWithPeople | None = None, *, source: str = "") -> Result:
+    """Return the result of a run, `people` beside it; `source`: what it is called."""
+    computed = analyses_of(run, people)
     if computed is None:
         return Result("robustness", ["Fewer than two systems are ranked."], ())
     labels = {dimension.id: dimension.label for dimension in run.rubric.dimensions}
     claims, leader = _claims(computed), computed.leader
     first, *others = _conclusion(computed, claims.rows, labels)
-    remarks = [_HOW_TO_READ]
+    theirs = any(each.choices.aggregation == _BY_PEOPLE for each in computed.analyses)
+    remarks = [_HOW_TO_READ.format(", once corrected by people's" if theirs else " alone")]
     if computed.n_undefined:
         remarks.append(f"{computed.n_undefined:,} more compare {leader} with no system.")
+    if alike := _nearly_constant(run):
+        remarks.append(
+            f"Left out of z-scores, as their ratings vary less than a quarter as much as those of "
+            f"the median judge: {first_of(alike, _NAMED)}."
+        )
     return Result(
         "robustness",
-        [f"By the panel alone, {first}" if beside_people else first, *others],
+        [first if people is None else f"By the panel alone, {first}", *others],
         (_analyses(computed, labels), claims, _by_choice(computed, labels), _systems(computed)),
         remarks,
         source=source,
@@ -97,15 +129,12 @@ def robustness_result(run: Run, *, source: str = "", beside_people: bool = False
     )
 
 
-@once_per_run
-def analyses_of(run: Run) -> Multiverse | None:
+def analyses_of(run: Run, people: RunWithPeople | None = None) -> Multiverse | None:
     """Return every analysis of a run's systems; None where fewer than two are ranked."""
-    from persona_panel.runs.scale_limits import composite_terms
     from persona_panel.statistics.multiverse import multiverse
 
-    judges, _ = run.ranking_columns()
+    judges, terms = _judged(run)
     ratings = run.ratings[:, judges]
-    terms = composite_terms(ratings, run.rubric, run.dimensions, run.categories)
     if terms is None:
         return None
     of = {COMPOSITE: terms}
@@ -119,7 +148,54 @@ def analyses_of(run: Run) -> Multiverse | None:
         [item.prompt_id for item in run.items],
         [*_exclusions(run, judges, terms)],
         abstentions=run.abstentions(range(len(run.items)), judges),
+        models=dict(_models(run, terms, people)),
     )
+
+
+def _models(
+    run: Run, terms: Array, people: RunWithPeople | None
+) -> Iterator[tuple[str, ComparedSystems]]:
+    """Yield what takes the place of a mean of the judges' ratings, where it can be computed."""
+    import numpy as np
+
+    from persona_panel.analyses.ranked_systems import by_people
+    from persona_panel.statistics import RaschError, Ratings, ordinal_mixed_model
+
+    ranked = {*run.leaderboard().ranked}
+    rows = np.array([place for place, item in enumerate(run.items) if item.system in ranked], int)
+    # Terms of different scales have no common categories.
+    if len(ranked) > 1 and not run.rubric.rescaled:
+        items = [run.items[row] for row in rows]
+        names, judges, dimensions = (tuple(map(str, range(n))) for n in terms[rows].shape)
+        prompts, systems = zip(*((item.prompt_id, item.system) for item in items), strict=True)
+        of = Ratings(terms[rows], names, judges, dimensions, judges, prompts, systems)
+        with suppress(RaschError):
+            fitted = ordinal_mixed_model(of)
+            yield "ordinal model", (
+                {each.name: each.log_odds.value for each in fitted.systems}, fitted.differences
+            )  # fmt: skip
+    calibrated = None if people is None else people.calibrated
+    if calibrated is not None and (corrected := by_people(calibrated)) is not None:
+        yield _BY_PEOPLE, (dict(corrected.systems), corrected.differences)
+
+
+def _judged(run: Run) -> tuple[Sequence[int], Array | None]:
+    """Return the columns of the judges, and of each what the composite is the mean of."""
+    from persona_panel.runs.scale_limits import composite_terms
+
+    judges, _ = run.ranking_columns()
+    ratings = run.ratings[:, judges]
+    return judges, composite_terms(ratings, run.rubric, run.dimensions, run.categories)
+
+
+def _nearly_constant(run: Run) -> list[str]:
+    """Return the judges who have no z-scores, as they rate nearly all alike."""
+    from persona_panel.statistics.multiverse import nearly_constant
+
+    columns, terms = _judged(run)
+    alike = [] if terms is None else nearly_constant(terms).nonzero()[0].tolist()
+    names = _named_judges(run, [run.judges[column] for column in columns])
+    return [names[place] for place in alike]
 
 
 def _exclusions(run: Run, columns: Sequence[int], terms: Array) -> Iterator[Exclusion]:
@@ -286,10 +362,10 @@ def _claims(computed: Multiverse) -> Table:
     """Count the analyses that keep each significant difference of the main one."""
     of_pair: dict[tuple[str, str], list[Difference]] = {}
     for each in computed.analyses:
-        for of in each.board.differences:
+        for of in each.differences:
             of_pair.setdefault((of.a, of.b), []).append(of)
     rows: list[dict[str, Any]] = []
-    for claim in (each.from_above for each in computed.main.board.differences if each.shown):
+    for claim in (each.from_above for each in computed.main.differences if each.shown):
         turned = [-of for of in of_pair.get((claim.b, claim.a), ())]
         those = [of for of in of_pair.get((claim.a, claim.b), []) + turned if not isnan(of.value)]
         n_ahead, n = sum(of.value > 0 for of in those), len(those)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from math import nan, sqrt
+from math import isnan, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -28,11 +28,13 @@ from persona_panel.statistics.core.arrays import (
     mean_there,
 )
 from persona_panel.statistics.core.estimate import Difference
+from persona_panel.statistics.core.means import critical_t
 from persona_panel.statistics.core.ranking import (
     JudgeSample,
-    Leaderboard,
+    competition_ranks,
     decisive_difference,
     rank_systems,
+    winner_among,
 )
 
 MEAN, MEDIAN, TRIMMED, RANKS, Z_SCORES = "mean", "median", "trimmed mean", "ranks", "z-scores"
@@ -41,9 +43,14 @@ AGGREGATIONS: Mapping[str, int] = {MEAN: 1, MEDIAN: 3, TRIMMED: 5, RANKS: 1, Z_S
 from another of these: ranks are by judge within the prompt, z-scores by judge over all responses,
 both averaged over judges."""
 MOST = 400
-"""How many analyses there are at most while more than one choice is changed at a time."""
+"""How many combinations there are at most while more than one choice is changed at a time."""
 _TRIMMED = 0.2
 """The share of judges that the trimmed mean leaves out at either end."""
+LEAST_SPREAD = 0.25
+"""A judge whose standard deviation is a smaller share than this of the median judge's has no
+z-scores: each of his points would weigh four times as much as that judge's."""
+ComparedSystems = tuple[Mapping[str, float], Sequence[Difference]]
+"""A value for each system, the higher the better, and the differences of every two."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +82,8 @@ class Specification:
 
     Attributes:
         choices: its choices; `changed` are those that are not the main analysis'.
-        board: its systems and their differences.
+        ranks: of the systems that have a rank, best first; ties share the better rank.
+        differences: of every two of them.
         lead: of the system that leads the main analysis, over the one from which it is the hardest
             to tell: the mean over prompts of the difference, by its standard deviation over prompts
             (Cohen's d of paired values), with the 95 % interval of the difference by the same and
@@ -85,7 +93,8 @@ class Specification:
 
     choices: Choices
     changed: frozenset[tuple[str, str]]
-    board: Leaderboard
+    ranks: Mapping[str, int]
+    differences: Sequence[Difference]
     lead: Difference
     n_judges: int
     n_prompts: int
@@ -93,13 +102,14 @@ class Specification:
     @property
     def first(self) -> str:
         """Return the system that is ahead of all others; empty where there is none."""
-        leading = [entry.system for entry in self.board.systems if entry.rank == 1]
+        leading = [system for system, rank in self.ranks.items() if rank == 1]
         return leading[0] if len(leading) == 1 else ""
 
     @property
     def winner(self) -> str:
         """Return the system that is significantly ahead; empty where none is."""
-        return "" if self.board.winner is None else self.board.winner.system
+        winner = winner_among([*self.ranks], self.differences)
+        return "" if winner is None else winner.system
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,6 +148,7 @@ def multiverse(
     exclusions: Sequence[Exclusion] = (),
     *,
     abstentions: IntArray | None = None,
+    models: Mapping[str, ComparedSystems] | None = None,
 ) -> Multiverse | None:
     """Return the analyses of all combinations of choices.
 
@@ -151,6 +162,8 @@ def multiverse(
         exclusions: what is left out in turn. Of several that leave the same, and of those that
             leave nothing out or nothing over, the first and none are taken.
         abstentions: as of `rank_systems`; a system that declines is ranked nowhere.
+        models: by the name of the aggregation, what takes the place of the main analysis, with
+            nothing else changed.
 
     Returns:
         None where the main analysis ranks fewer than two systems.
@@ -171,7 +184,7 @@ def multiverse(
             return ranks_by_judge(of, of_prompt)
         return z_scores_by_judge(of) if aggregation == Z_SCORES else of
 
-    def board_of(choices: Choices, rows: IntArray, judges: IntArray) -> Leaderboard:
+    def compared(choices: Choices, rows: IntArray, judges: IntArray) -> ComparedSystems:
         of = transformed(choices.aggregation, choices.dimension)[np.ix_(rows, judges)]
         sample = None
         if choices.aggregation in (MEDIAN, TRIMMED):
@@ -179,31 +192,39 @@ def multiverse(
         else:
             scores = mean_there(of, 1).mean(axis=1)
             sample = JudgeSample(of, {}) if np.isnan(of).any() else None
-        return rank_systems(
+        board = rank_systems(
             system_of[rows].tolist(), prompt_of[rows].tolist(), scores, np.empty((len(rows), 0)),
             [], judges=sample, abstentions=None if abstentions is None else abstentions[rows],
         )  # fmt: skip
+        return {e.system: -e.rank for e in board.systems if e.rank is not None}, board.differences
 
     shape = next(iter(terms.values())).shape
     analyses: list[Specification] = []
     n_undefined, leader = 0, ""
-    for choices, without in _combinations([*terms], _distinct(exclusions, shape[:2]), shape):
+    whole = Exclusion()
+    combinations = [*_combinations([*terms], _distinct(exclusions, shape[:2]), shape)]
+    main, models = combinations[0][0], models or {}
+    further = [(main._replace(aggregation=name), whole) for name in models]
+    for choices, without in (*combinations, *further):
         rows, judges = _kept(without, *shape[:2])
-        board = board_of(choices, rows, judges)
+        model = models.get(choices.aggregation)
+        values, differences = model or compared(choices, rows, judges)
+        ranks = dict(zip(values, competition_ranks(np.array([*values.values()])), strict=True))
+        ranks = {name: int(ranks[name]) for name in sorted(ranks, key=lambda of: ranks[of])}
         if not analyses:
-            if len(board.ranked) < 2:
+            if len(ranks) < 2:
                 return None
-            leader = board.ranked[0]
-            main = choices
-        if leader not in board.ranked or len(board.ranked) < 2:
+            leader = next(iter(ranks))
+        if leader not in ranks or len(ranks) < 2:
             n_undefined += 1
             continue
         analyses.append(
             Specification(
                 choices,
                 _changed(choices, main),
-                board,
-                _lead(board, leader),
+                ranks,
+                differences,
+                _lead([*ranks], differences, leader),
                 len(judges),
                 len(np.unique(of_prompt[rows])),
             )
@@ -227,14 +248,33 @@ def ranks_by_judge(terms: Array, prompts: IntArray) -> Array:
 
 def z_scores_by_judge(terms: Array) -> Array:
     """Return each judge's ratings less his mean, by his standard deviation (n − 1), `(responses,
-    judges, terms)`; NaN of a judge who rates all alike."""
-    about = terms - mean_there(terms, 0, keepdims=True)
-    n = (~np.isnan(terms)).sum(axis=0, keepdims=True)
-    variance = divide(np.nansum(about**2, axis=0, keepdims=True), np.where(n > 1, n - 1, nan))
-    # Of a judge without any, the rounding of his mean is no spread.
-    spread = np.where(variance > 1e-18, np.sqrt(variance), nan)
-    scores: Array = about / spread
+    judges, terms)`; NaN of a judge who rates (nearly) all alike, see `LEAST_SPREAD`."""
+    spread = _spread(terms)
+    scores: Array = (terms - mean_there(terms, 0)) / np.where(_varies(spread), spread, nan)
     return scores
+
+
+def nearly_constant(terms: Array) -> Mask:
+    """Return which judges `(judges,)` have no z-scores of some of their terms."""
+    spread = _spread(terms)
+    return np.asarray((~_varies(spread) & ~np.isnan(spread)).any(axis=1))
+
+
+def _spread(terms: Array) -> Array:
+    """Return each judge's standard deviation `(judges, terms)`, NaN of fewer than two ratings."""
+    about = terms - mean_there(terms, 0, keepdims=True)
+    n = (~np.isnan(terms)).sum(axis=0)
+    return np.sqrt(divide(np.nansum(about**2, axis=0), np.where(n > 1, n - 1, nan)))
+
+
+def _varies(spread: Array) -> Mask:
+    # Of a judge without any, the rounding of his mean is no spread.
+    any_ = spread > 1e-9
+    medians = [
+        float(np.median(own[of])) if of.any() else nan
+        for own, of in zip(spread.T, any_.T, strict=True)
+    ]
+    return any_ & (spread >= LEAST_SPREAD * np.array(medians))
 
 
 def least_correlated(scores: Array) -> int | None:
@@ -313,15 +353,17 @@ def _changed(choices: Choices, main: Choices) -> frozenset[tuple[str, str]]:
     return frozenset((name, own) for name, own, of_main in each if own != of_main)
 
 
-def _lead(board: Leaderboard, leader: str) -> Difference:
-    others = [name for name in board.ranked if name != leader]
-    decisive = decisive_difference([leader, *others], board.differences)
-    if decisive is None or decisive.sampled is None:
-        reasons = (str(each.reason) for each in board.differences if leader in (each.a, each.b))
+def _lead(systems: Sequence[str], differences: Sequence[Difference], leader: str) -> Difference:
+    decisive = decisive_difference(
+        [leader, *(name for name in systems if name != leader)], differences
+    )
+    if decisive is None or not decisive.n or not decisive.has_interval:
+        reasons = (str(each.reason) for each in differences if leader in (each.a, each.b))
         return Difference(nan, reason=next(reasons, str(Reason.FEW_SYSTEMS)), a=leader)
-    sd = decisive.sampled.errors[0][0] * sqrt(decisive.sampled.n_prompts)
-    low, high = decisive.sampled.interval()
+    df = decisive.n - 1.0 if isnan(decisive.df) else decisive.df
+    reach = max(decisive.high - decisive.value, decisive.value - decisive.low)
+    sd = reach / critical_t(df) * sqrt(decisive.n)
     return Difference(
-        decisive.value / sd, low / sd, high / sd, over="prompts", n=decisive.n, p=decisive.p,
-        a=leader, b=decisive.b,
+        decisive.value / sd, decisive.low / sd, decisive.high / sd, over="prompts", n=decisive.n,
+        p=decisive.p, a=leader, b=decisive.b,
     )  # fmt: skip

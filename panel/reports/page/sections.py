@@ -136,7 +136,7 @@ def sections_of(
     # Of many judgments the analyses take longer than all else on the page.
     if "best" in of and run.coverage.expected <= SAYS_WHO_DIFFERS:
         title, command = ANALYSES["robustness"].title, command_on(run, "robustness")
-        robust = robustness_result(run, beside_people=people is not None)
+        robust = robustness_result(run, people)
         yield PageSection("Robustness", title, robust, command)
     title, command = ANALYSES["contested"].title, command_on(run, "contested")
     yield PageSection("Contested", title, _contested(run, titles), command, pictured=False)

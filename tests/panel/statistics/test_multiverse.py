@@ -16,6 +16,7 @@ from persona_panel.statistics.multiverse import (
     Specification,
     least_correlated,
     multiverse,
+    nearly_constant,
     ranks_by_judge,
     z_scores_by_judge,
 )
@@ -144,7 +145,7 @@ def test_the_main_analysis_is_the_leaderboard(rated: np.ndarray[Any, Any]) -> No
         )  # fmt: skip
     computed = multiverse({"quality": rated}, systems, prompts)
     assert computed is not None
-    [one], [other] = board.differences, computed.main.board.differences
+    [one], [other] = board.differences, computed.main.differences
     assert np.allclose([one.value, one.p], [other.value, other.p], equal_nan=True)
 
 
@@ -155,7 +156,7 @@ def test_a_median_takes_judges_who_rated_the_whole_prompt() -> None:
     computed = multiverse({"quality": rated}, [*"abab"], [*"ppqq"])
     assert computed is not None
     [of] = [each for each in computed.analyses if each.choices.aggregation == "median"]
-    assert of.board.differences[0].value == pytest.approx(1.0)
+    assert of.differences[0].value == pytest.approx(1.0)
 
 
 def test_ranks_are_shares_of_the_others_that_are_below() -> None:
@@ -163,6 +164,16 @@ def test_ranks_are_shares_of_the_others_that_are_below() -> None:
     rated = np.array([5.0, 3, 3, 9])[:, None, None]
     found = ranks_by_judge(rated, np.array([0, 0, 0, 1]))[:, 0, 0]
     assert np.allclose(found, [1, 0.25, 0.25, np.nan], equal_nan=True)
+
+
+def test_a_judge_who_hardly_varies_has_no_z_scores() -> None:
+    """Standard deviations are 4, 4 and c: 4 is the median, and a quarter of it 1. With c = 0.9 each
+    point of the third judge would weigh more than four of another; with 1.1 he counts."""
+    for c, there in ((0.9, False), (1.1, True)):
+        rated = np.array([[-4.0, 4, -c], [0, 0, 0], [4, -4, c]])[..., None]
+        assert nearly_constant(rated).tolist() == [False, False, not there]
+        third = [-1.0, 0, 1] if there else [np.nan] * 3
+        assert np.allclose(z_scores_by_judge(rated)[:, 2, 0], third, equal_nan=True)
 
 
 def test_the_judge_against_the_others_correlates_least() -> None:
