@@ -133,28 +133,26 @@ def report_of(
     # A sweep or an audit has its own conclusion, which claims no lead.
     leading = next((entry for entry in reversed(further) if entry.leads), None)
     answers = answers_of(run, people) if leading is None else (can_be_trusted(run, systems=False),)
-    systems = None if leading else systems_result(run, run.leaderboard(), people)
-    sections = [*sections_of(run, answers, systems, people, beside, titles), *further]
+    nothing = Result("systems", [], [])
+    systems = nothing if leading else systems_result(run, run.leaderboard(), people)
+    sections = [*sections_of(run, answers, systems, people, beside, titles)]
+    sections += [entry for entry in further if entry is not leading]
     if by is not None:
         sections.insert(1, _by(run, by))
-    sections = [entry for entry in sections if entry is not leading]
     data = embedded(run, personas, by_disagreement(run), titles=titles)
     coverage = run.coverage if leading is None else leading.result.coverage or run.coverage
     method = method_result(run, manifest, coverage, data.left_out)
     sections.append(PageSection("Method", "Method", method, ""))
-    if leading is not None:
-        first = _first_of(leading, answers)
-    else:
-        assert systems is not None  # noqa: S101
-        people_lead = people is not None and bool(ranking_of(run, people).basis)
-        first = _first_screen(run, answers, systems, sections, people_lead=people_lead)
     title = f"{leading.title}: {run.rubric.label}" if leading else run.rubric.label
-    read = _read(run, people, coverage, systems=leading is None)
     html = page(
         title,
         _environment().get_template("page.html.jinja").render(
-            title=title, read=read, sections=sections, n_texts=data.n_listed,
-            sections_there={entry.result.analysis for entry in sections}, **first,
+            title=title,
+            read=_read(run, people, coverage, systems=leading is None),
+            sections=sections,
+            n_texts=data.n_listed,
+            sections_there={entry.result.analysis for entry in sections},
+            **_first_screen(run, people, answers, leading, systems, sections),
         ),
         script=part(*_OWN, "page.js"),
         data=data.json,
@@ -162,25 +160,20 @@ def report_of(
     return RunReport(html, people, beside)
 
 
-def _first_of(leading: PageSection, answers: Sequence[RunAnswer]) -> dict[str, Any]:
-    """Return what it has where another result concludes in place of the run."""
-    answer, *also = leading.result.conclusion or [""]
-    made = figures(leading.result, linked=True, command=leading.command)
-    return {
-        "answer": answer, "also": also, "figures": made, "lines": answers, "means": "",
-        "contested": (),
-    }  # fmt: skip
-
-
 def _first_screen(
     run: Run,
+    people: RunWithPeople | None,
     answers: Sequence[RunAnswer],
+    leading: PageSection | None,
     systems: Result,
     sections: Sequence[PageSection],
-    *,
-    people_lead: bool,
 ) -> dict[str, Any]:
     """Return what the first screen has below the title: the answer, its picture, what limits it."""
+    if leading is not None:
+        answer, *also = leading.result.conclusion or [""]
+        made = figures(leading.result, linked=True, command=leading.command)
+        own = {"answer": answer, "also": also, "figures": made, "lines": answers}
+        return own | {"means": "", "contested": ()}
     first, *others = answers
     means = picture(systems, "means", first.command) if run.coverage.scored else ""
     contested = [each.result for each in sections if each.result.analysis == "contested"]
@@ -191,7 +184,7 @@ def _first_screen(
         "answer": first.sentence, "means": means,
         "also": [*unfenced_notice(run), *run.rubric.asked_in.notice],
         "figures": picture(systems, "systems", first.command), "lines": others,
-        "means_title": "Dimensions" + (", by the panel alone" if people_lead else ""),
+        "means_title": "Dimensions" + ", by the panel alone" * bool(ranking_of(run, people).basis),
         "contested": [each.conclusion[0] for each in contested if each.conclusion],
         "contested_title": "Most contested text" if is_known else "Text with the widest spread",
     }  # fmt: skip

@@ -22,7 +22,6 @@ from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.wording import origin_sentences
 from persona_panel.results.formats.html import section
 from persona_panel.results.result import Result
-from persona_panel.results.table import Table
 from persona_panel.runs.collected import ratings_of
 from persona_panel.runs.run import Run
 
@@ -62,7 +61,7 @@ class PageSection(NamedTuple):
 def sections_of(
     run: Run,
     answers: Sequence[RunAnswer],
-    systems: Result | None,
+    systems: Result,
     people: RunWithPeople | None,
     beside: Sequence[Result],
     titles: Mapping[str, str],
@@ -71,22 +70,23 @@ def sections_of(
 
     Args:
         answers: that on trust alone where another result concludes in place of the run.
-        systems: None there: they are variants of responses, which nobody ranks.
+        systems: without tables there: they are variants of responses, which nobody ranks.
         beside: what there is to say of people beside the panel.
         titles: the beginnings of prompts, by their ids.
     """
     shown = command_on(run, "report")
-    ranked = [] if systems is None else [row["system"] for row in systems["systems"].rows]
+    means = [table for table in systems.tables if table.name == "systems"]
+    ranked = [row["system"] for table in means for row in table.rows]
     differs = who_differs_result(run, ranked, titles)
     agreement = [table for table in differs.tables if table.name == "alpha"]
     others = [table for table in differs.tables if table.name != "alpha"]
     results = {name: [each for each in beside if _EVIDENCE.get(each.analysis) == name]
              for name in QUESTIONS}  # fmt: skip
-    results["settle"] = [_corrected(each) for each in results["settle"]]
-    if systems is None:
-        results["settle"] = []
-    else:
-        results["settle"].append(replace(systems, tables=_differences_first(systems)))
+    # The first screen has a picture of the means.
+    kept = [table for table in systems.tables if table.name != "means"]
+    kept.sort(key=lambda table: table.name != "differences")
+    of_people = [_corrected(each) for each in results["settle"] if kept]
+    results["settle"] = [*of_people, replace(systems, tables=kept)]
     results["trust"].append(Result("trust", (), agreement))
     of = {answer.question: answer for answer in answers}
     if not results["personas"] and "personas" in of and of["personas"].is_known:
@@ -130,7 +130,7 @@ def sections_of(
             yield PageSection(
                 each.analysis.capitalize(), title, each, command_on(run, each.analysis)
             )
-    if systems is not None:
+    if "best" in of:
         title = "Differences between judges"
         yield PageSection("Differences", title, replace(differs, tables=others), shown)
     # Of many judgments the analyses take longer than all else on the page.
@@ -152,12 +152,6 @@ def _corrected(calibrated: Result) -> Result:
     return replace(
         calibrated, tables=tables, remarks=[*calibrated.remarks, *calibrated.remarks_in_full]
     )
-
-
-def _differences_first(systems: Result) -> list[Table]:
-    """The tables without the means, of which the first screen has a picture."""
-    kept = [table for table in systems.tables if table.name != "means"]
-    return sorted(kept, key=lambda table: table.name != "differences")
 
 
 def _contested(run: Run, titles: Mapping[str, str]) -> Result:

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from math import isnan, nan
+from math import inf, isnan, nan
+from statistics import fmean
 from typing import Any
 
 import numpy as np
@@ -41,36 +42,40 @@ def systems_result(run: Run, board: Leaderboard, people: RunWithPeople | None = 
         tables += [replace(table, when="full") for table in own if table.title]
     scales = {mean_limits(run.rubric, [entry.id])[0] for entry in run.rubric.numeric}
     scale = scales.pop() if len(scales) == 1 else None
-    place = {name: n for n, (name, _) in enumerate(ranking_of(run, people).systems)}
+    place = {name: n for n, (name, _) in enumerate(ranking_of(run, people).systems, 1)}
     drawn: dict[str, Callable[[Table], Table]] = {
-        "systems": lambda table: _with_marks(table, run, people),
+        "systems": lambda table: _with_marks(table, run, people, place),
         "dimensions": lambda table: _with_judges(table, run),
-        "means": lambda table: _in_order(replace(table, when="always", scale=scale), place),
-    }
+        "means": lambda table: replace(
+            table, when="always", scale=scale,
+            columns=(*sorted(table.columns, key=lambda c: place.get(one_line(c.head), inf)),),
+        ),
+    }  # fmt: skip
     tables = [drawn[each.name](each) if each.name in drawn else each for each in tables]
     return Result("systems", [], tables)
 
 
-def _in_order(table: Table, place: Mapping[str, int]) -> Table:
-    """Return the means with the columns of systems as these are ranked."""
-    columns = sorted(table.columns, key=lambda column: place.get(one_line(column.head), len(place)))
-    return replace(table, columns=tuple(columns))
-
-
-def _with_marks(table: Table, run: Run, people: RunWithPeople | None) -> Table:
+def _with_marks(
+    table: Table, run: Run, people: RunWithPeople | None, place: Mapping[str, int]
+) -> Table:
     """The leaderboard with its abstentions, missing judgments, the mean of each prompt and what
-    people would give."""
+    people would give; `place` is each system's, the first 1."""
     prompts, missing = _prompt_means(run), _missing(run)
-    corrected = {} if people is None else _corrected(people)
-    place = {name: n for n, (name, _) in enumerate(ranking_of(run, people).systems)}
+    calibrated = [] if people is None or people.calibrated is None else people.calibrated.systems
+    # On the first dimension.
+    corrected = {
+        each.system: replace(each.corrected, p=nan)
+        for each in calibrated
+        if each.dimension == calibrated[0].dimension
+    }
     rows = []
-    for row in sorted(table.rows, key=lambda row: place.get(row["system"], len(place))):
+    for row in sorted(table.rows, key=lambda row: place.get(row["system"], inf)):
         name = row["system"]
         n_judged = row.get("n_judged") or 0
         few = len(prompts[name]) <= _TICKS and len(table.rows) <= _MARKED
         n = {"n_missing": missing[name], "n_asked": missing[name] + n_judged}
         marks = prompts[name] if few else []
-        own = {"people": corrected.get(name), "place": Estimate(place.get(name, nan) + 1)}
+        own = {"people": corrected.get(name), "place": Estimate(place.get(name, nan))}
         rows.append({**row, **n, "marks": marks, **own})
     rank, composite, *columns = (
         entry for entry in table.columns if entry.name not in ("n_abstained", "n_judged")
@@ -95,26 +100,13 @@ def _with_marks(table: Table, run: Run, people: RunWithPeople | None) -> Table:
     )  # fmt: skip
 
 
-def _corrected(people: RunWithPeople) -> Mapping[str, Estimate]:
-    """Each system's mean on the first dimension, corrected by people's ratings."""
-    corrected = [] if people.calibrated is None else people.calibrated.systems
-    return {
-        each.system: replace(each.corrected, p=nan)
-        for each in corrected
-        if each.dimension == corrected[0].dimension
-    }
-
-
 def _prompt_means(run: Run) -> Mapping[str, list[float]]:
     """Each system's mean composite on each prompt."""
     measured: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
     for verdict in run.verdicts:
         if not isnan(verdict.composite):
             measured[verdict.system][verdict.prompt_id].append(verdict.composite)
-    means = {
-        system: [sum(those) / len(those) for those in of_prompt.values()]
-        for system, of_prompt in measured.items()
-    }
+    means = {name: [*map(fmean, those.values())] for name, those in measured.items()}
     return defaultdict(list, means)
 
 
