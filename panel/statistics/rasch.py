@@ -29,7 +29,6 @@ from itertools import combinations
 from math import nan
 
 import numpy as np
-import scipy
 
 from persona_panel.statistics.core.arrays import (
     Array,
@@ -210,8 +209,8 @@ class RaschFit:
     def covariance(self) -> Array:
         """Return the covariance of the parameters, were ratings independent; of what they say
         nothing of it is 1."""
-        information = self._information(slice(None))
         n = len(self.unlinked)
+        information = self._information(slice(None), self.codes, n)
         information[:n, :n] += self.unlinked @ self.unlinked.T
         return np.asarray(np.linalg.inv(information))
 
@@ -229,9 +228,9 @@ class RaschFit:
 
     def _without(self, own: IntArray) -> Array:
         n = len(self.unlinked)
-        elements = np.unique(self.codes[own])
+        elements, codes = np.unique(self.codes[own], return_inverse=True)
         touched = np.concatenate([elements, np.arange(n, len(self.parameters))])
-        information = self._information(own)[np.ix_(touched, touched)]
+        information = self._information(own, codes.reshape(-1, self.codes.shape[1]), len(elements))
         covariance = self.covariance[:, touched]
         # (I − I_own)⁻¹ by Woodbury's identity, of what this cluster tells of.
         u, sizes, vt = np.linalg.svd(np.eye(len(touched)) - information @ covariance[touched])
@@ -294,19 +293,19 @@ class RaschFit:
             locations += np.bincount(codes, beyond @ self.steps, len(locations))
         return np.append(locations, beyond[:, 1:].sum(axis=0))
 
-    def _information(self, own: IntArray | slice) -> Array:
-        """Return the expected information, of these ratings alone."""
-        p, codes, n = self.probabilities[own], self.codes[own], len(self.unlinked)
+    def _information(self, own: IntArray | slice, codes: IntArray, n: int) -> Array:
+        """Return the expected information of these ratings alone, of `n` elements by their
+        `codes`."""
+        p = self.probabilities[own]
         expected, variance = (of[own] for of in self.moments)
-        information = np.zeros((len(self.parameters),) * 2)
-        ones = np.ones(len(p))
-        rows = np.repeat(np.arange(len(p)), codes.shape[1])
-        design = scipy.sparse.csr_array(
-            (np.repeat(ones, codes.shape[1]), (rows, codes.ravel())), shape=(len(p), n)
-        )
         with_delta = p[:, 1:] * (self.steps[1:] - expected[:, None])
-        information[:n, :n] = (design.T @ (design * variance[:, None])).toarray()
-        information[:n, n:] = design.T @ with_delta
+        information = np.zeros((n + len(self.steps) - 1,) * 2)
+        for facet in codes.T:
+            for other in codes.T:
+                pairs = np.bincount(facet * n + other, variance, n * n)
+                information[:n, :n] += pairs.reshape(n, n)
+            for place, column in enumerate(with_delta.T, n):
+                information[:n, place] += np.bincount(facet, column, n)
         information[n:, :n] = information[:n, n:].T
         information[n:, n:] = np.diag(p[:, 1:].sum(axis=0)) - p[:, 1:].T @ p[:, 1:]
         return information
