@@ -3,6 +3,7 @@ the command, for those that want it."""
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import subprocess
@@ -22,6 +23,20 @@ settings.load_profile("untimed")
 # that tests start.
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# Several workers share the cores: threads of linear algebra would wait for each other, and take ten
+# times the CPU for small matrices.
+os.environ |= {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
+# What is collected stays to the end: no collection of garbage need look at it.
+gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Collect garbage from now on, and leave out what was imported."""
+    gc.collect()
+    gc.freeze()
+    gc.enable()
+
 
 LONG = (
     "tests/test_documents.py", "tests/examples/test_examples.py", "tests/test_types.py",
@@ -62,6 +77,14 @@ def own_surroundings(tmp_path: Path, cache_home: Path, monkeypatch: pytest.Monke
         if name.startswith("OPENAI_") or name.lower().endswith("_proxy"):
             monkeypatch.delenv(name)
     monkeypatch.delenv("PERSONA_PANEL_FILE", raising=False)
+
+
+@pytest.fixture(scope="session")
+def demo_cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Where the walk of the README leaves the replies to its demo, for every worker of a session;
+    absent before it."""
+    base = tmp_path_factory.getbasetemp()
+    return (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "demo-cache"
 
 
 @pytest.fixture
