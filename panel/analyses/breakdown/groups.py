@@ -3,8 +3,9 @@ another, one model against another."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import combinations
 from typing import Literal
 
@@ -77,10 +78,7 @@ class RunCells:
 
     def in_shares(self, run: Run) -> PersonaCells:
         """Return the dimensions with numbers, each over the width of its scale."""
-        widths = [
-            numeric_scale.max - numeric_scale.min
-            for numeric_scale in run.rubric.numeric_scales.values()
-        ]
+        widths = [scale.max - scale.min for scale in run.rubric.numeric_scales.values()]
         scaled = self.dimensions.values / np.array(widths)
         return PersonaCells(scaled, self.dimensions.personas, self.dimensions.models)
 
@@ -114,17 +112,45 @@ class GroupDifferences:
     random: Random
 
 
+@once_per_run
 def axis_differences(run: Run, random: Random | None = None) -> GroupDifferences:
     """Compare personas of one axis with those of another; without rows where there are fewer than
     two axes, or they are not known. `random`: what intervals take as a sample; None: as the run
     says."""
-    return _axes(run) if random in (None, run.random) else _of_axes(run, random)
+    known = axes_of(run)
+    axes = [known.get(persona, "") for persona in RunCells.of(run).dimensions.personas]
+    names = [axis for axis in dict.fromkeys(axes) if axis]
+    return _differences(run, "axis", names, partial(axis_pair, axes=axes), random)
 
 
+@once_per_run
 def model_differences(run: Run, random: Random | None = None) -> GroupDifferences:
     """Compare one model with another, persona by persona; without rows where there is one. Args as
     for `axis_differences`."""
-    return _models(run) if random in (None, run.random) else _of_models(run, random)
+    names = RunCells.of(run).dimensions.models
+    return _differences(run, "model", names, partial(model_pair, models=names), random)
+
+
+def _differences(
+    run: Run,
+    kind: GroupKind,
+    names: Sequence[str],
+    pair: Callable[[Array, str, str], PairedResponses],
+    random: Random | None,
+) -> GroupDifferences:
+    cells, random = RunCells.of(run), random or run.random
+    pairs = [
+        (layer, pair(values, a, b))
+        for layer, values in cells.layers()
+        for a, b in combinations(names, 2)
+    ]
+    differences, interactions = (
+        group_differences(
+            pairs, cells.systems, cells.prompts, random=random, interaction=interaction
+        )
+        for interaction in (False, True)
+    )
+    return GroupDifferences(kind, tuple(names), tuple(differences), tuple(interactions), random)
 
 
 def axes_of(run: Run) -> dict[str, str]:
@@ -137,56 +163,6 @@ def labels_of_personas(run: Run) -> dict[str, str]:
     more."""
     known = {persona.id: persona.label for persona in run.personas}
     return {judge.persona: known.get(judge.persona, judge.persona) for judge in run.judges}
-
-
-@once_per_run
-def _axes(run: Run) -> GroupDifferences:
-    return _of_axes(run, run.random)
-
-
-@once_per_run
-def _models(run: Run) -> GroupDifferences:
-    return _of_models(run, run.random)
-
-
-def _of_axes(run: Run, random: Random) -> GroupDifferences:
-    cells = RunCells.of(run)
-    known = axes_of(run)
-    axes = [known.get(persona, "") for persona in cells.dimensions.personas]
-    names = [axis for axis in dict.fromkeys(axes) if axis]
-    pairs = [
-        (layer, axis_pair(values, a, b, axes))
-        for layer, values in cells.layers()
-        for a, b in combinations(names, 2)
-    ]
-    return _of_pairs("axis", names, pairs, cells, random)
-
-
-def _of_models(run: Run, random: Random) -> GroupDifferences:
-    cells = RunCells.of(run)
-    names = cells.dimensions.models
-    pairs = [
-        (layer, model_pair(values, a, b, names))
-        for layer, values in cells.layers()
-        for a, b in combinations(names, 2)
-    ]
-    return _of_pairs("model", names, pairs, cells, random)
-
-
-def _of_pairs(
-    kind: GroupKind,
-    names: Sequence[str],
-    pairs: Sequence[tuple[str, PairedResponses]],
-    cells: RunCells,
-    random: Random,
-) -> GroupDifferences:
-    differences, interactions = (
-        group_differences(
-            pairs, cells.systems, cells.prompts, random=random, interaction=interaction
-        )
-        for interaction in (False, True)
-    )
-    return GroupDifferences(kind, tuple(names), tuple(differences), tuple(interactions), random)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

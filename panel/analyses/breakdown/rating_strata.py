@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections import defaultdict
 from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -162,25 +163,26 @@ def _of_a_file(source: str, ratings: Ratings, by: str, mapping: ColumnMapping | 
         raise InputError([Fault("-", actual, "a file, whose other columns can be gone by")])
     own = {name: column for name, column in (mapping or {}).items() if name in ("item", "rater")}
     names = (("item", ("item",)), ("rater", ("rater",)), (by, (by,)))
-    report = Report(source, own)
-    cells: dict[str, dict[str, set[str]]] = {"item": {}, "rater": {}}
+    cells: dict[str, dict[str, set[str]]] = {"item": defaultdict(set), "rater": defaultdict(set)}
     columns: dict[str, None] = {}
     there = False
-    for record in read_records(source, Fields(names, frozenset({by})).mapped(own, source), report):
+    fields = Fields(names, frozenset({by})).mapped(own, source)
+    for record in read_records(source, fields, Report(source, own)):
         columns.update(dict.fromkeys(record.cells))
         there |= by in record.names
         label = stratum_label(record.cells.get(record.names[by])) if by in record.names else None
         for owner, values in cells.items():
             if label is not None and owner in record.names:
-                name = str(record.cells[record.names[owner]]).strip()
-                values.setdefault(name, set()).add(label)
+                values[str(record.cells[record.names[owner]]).strip()].add(label)
     if not there:
-        own_fields = ("item", "rater", "score", "rank", "label", *(own or {}).values())
-        there_are = [name for name in columns if name not in own_fields]
-        raise no_column(source, by, ("dimension", *there_are))
-    for owner, of in (("item", ratings.items), ("rater", ratings.raters)):
-        if all(len(labels) == 1 for labels in cells[owner].values()):
-            kind: Literal["items", "raters"] = "items" if owner == "item" else "raters"
-            return Strata(by, kind, [min(cells[owner].get(name, ()), default=None) for name in of])
+        own_fields = ("item", "rater", "score", "rank", "label", *own.values())
+        others = (name for name in columns if name not in own_fields)
+        raise no_column(source, by, ("dimension", *others))
+    kinds: tuple[Literal["items", "raters"], ...] = "items", "raters"
+    for kind, labels, of in zip(
+        kinds, cells.values(), (ratings.items, ratings.raters), strict=True
+    ):
+        if all(len(several) == 1 for several in labels.values()):
+            return Strata(by, kind, [min(labels.get(name, ()), default=None) for name in of])
     actual = f"several values of {by!r} for an item and for a rater"
     raise InputError([Fault(source, actual, "one for each item, or one for each rater")])

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import inf, nan
-from typing import Any
 
 import numpy as np
 
@@ -159,7 +158,8 @@ def column_of(
     Raises:
         InputError: no response has the column; names those there are.
     """
-    return _column((response.metadata for response in responses), name, source, mapping)
+    metadata = (response.metadata for response in responses)
+    return [*column_in(enumerate(metadata), name, source, BY, mapping).values()]
 
 
 def _kept_column(run: Run, name: str) -> list[str | None]:
@@ -168,17 +168,8 @@ def _kept_column(run: Run, name: str) -> list[str | None]:
             "the columns of responses are read from the run's folder, and this run was not written "
             "to one; give out=FOLDER when scoring, or the column's values"
         )
-    metadata = kept_metadata(run.folder, run.items)
-    return _column(metadata, name, str(run.folder), mapping_of(run.folder))
-
-
-def _column(
-    metadata: Iterable[Mapping[str, Any]],
-    name: str,
-    source: str,
-    mapping: Mapping[str, str] | None,
-) -> list[str | None]:
-    return [*column_in(enumerate(metadata), name, source, BY, mapping).values()]
+    kept = enumerate(kept_metadata(run.folder, run.items))
+    return [*column_in(kept, name, str(run.folder), BY, mapping_of(run.folder)).values()]
 
 
 def _by_judges(run: Run, by: str) -> Boards:
