@@ -142,19 +142,15 @@ class RatedPart:
         y = np.where(of, self.human - self.human[of].mean(), 0.0)
         f = np.where(of, self.panel - self.panel[of].mean(), 0.0)
         parts = np.array([w, w * y, w * f, w * f * f, w * f * y, w * y * y, of.astype(float)])
-        all_scores = self.scores - self.panel[of].mean()
-        n = len(all_scores)
-        everything = all_scores.sum()
-        whole = parts.sum(axis=1, keepdims=True)
-        slope = _slope(whole)
-        without = _slope(whole - parts)
-        means = np.array([everything / n, *((everything - all_scores) / max(n - 1, 1))])
-        sums = np.concatenate([whole, whole - parts], axis=1)
-        slopes = np.concatenate([slope, without])
+        # All, then without each prompt.
+        left_out = np.concatenate([np.zeros((len(parts), 1)), parts], axis=1)
+        sums = parts.sum(axis=1, keepdims=True) - left_out
+        scores, slopes = self.scores - self.panel[of].mean(), _slope(sums)
+        sizes = np.append(len(scores), np.full(len(scores), max(len(scores) - 1, 1)))
+        means = (scores.sum() - np.append(0.0, scores)) / sizes
         human = divide(sums[1], sums[0])
         moved = human + slopes * (means - divide(sums[2], sums[0]))
-        shift = self.human[of].mean()
-        return np.array([human, moved]) + shift, float(slope[0])
+        return np.array([human, moved]) + self.human[of].mean(), float(slopes[0])
 
 
 def _slope(sums: Array) -> Array:

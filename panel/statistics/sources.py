@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import combinations
+from itertools import combinations, compress
 from math import nan
 from typing import Literal, NamedTuple
 
@@ -54,16 +54,15 @@ from persona_panel.statistics.paired import mean_over_prompts_of
 class Preferences:
     """The win rates of sources, in order of appearance; NaN where there was nothing to compare.
 
-    `win_rate` is over comparisons with other sources, `n_comparisons` of them;
-    `against[a, b]` is the win rate of a over b; `first_place` is the share of the
-    `n_rankings` in which the source took part that it came first in. `resampled` has, by these two
-    names, each source's figure as a function of resampling weights; prompts are drawn whole.
+    `win_rate` is over comparisons with other sources, `n_comparisons` of them; `first_place` is the
+    share of the `n_rankings` in which the source took part that it came first in. `resampled` has,
+    by these two names, each source's figure as a function of resampling weights; prompts are drawn
+    whole.
     """
 
     sources: tuple[Hashable, ...]
     win_rate: Array
     n_comparisons: IntArray
-    against: Array
     first_place: Array
     n_rankings: IntArray
     resampled: Mapping[str, tuple[Resampled, ...]]
@@ -89,59 +88,46 @@ def preferences(ratings: ArrayLike, sources: Labels, prompts: Labels | None = No
     >>> result.sources, result.win_rate.tolist(), result.first_place.tolist()
     (('a', 'b'), [0.5, 0.5], [0.5, 0.5])
     """
-    names, (wins, comparisons, firsts, rankings) = _tallies(ratings, sources, prompts)
-    by_prompt = {
-        "win_rate": (wins.sum(axis=2), comparisons.sum(axis=2)),
-        "first_place": (firsts, rankings),
-    }
-    codes = encode_labels(prompts, len(sources))[1]
-
-    def ratio(numerator: Array, denominator: Array) -> Resampled:
-        def statistic(weights: Array) -> Array:
-            drawn = weights_of_prompts(weights, codes)
-            return divide(drawn @ numerator, drawn @ denominator)
-
-        return statistic
-
-    return Preferences(
-        names,
-        divide(wins.sum(axis=(0, 2)), comparisons.sum(axis=(0, 2))),
-        comparisons.sum(axis=(0, 2)).astype(np.intp),
-        divide(wins.sum(axis=0), comparisons.sum(axis=0)),
-        divide(firsts.sum(axis=0), rankings.sum(axis=0)),
-        rankings.sum(axis=0).astype(np.intp),
-        {
-            name: tuple(ratio(*sides) for sides in zip(won.T, of.T, strict=True))
-            for name, (won, of) in by_prompt.items()
-        },
-    )
-
-
-def _tallies(
-    ratings: ArrayLike, sources: Labels, prompts: Labels | None
-) -> tuple[tuple[Hashable, ...], tuple[Array, Array, Array, Array]]:
     array = as_ratings(ratings)
     names, codes = encode_labels(sources, len(array))
-    in_prompts = list(items_by_label(prompts, len(array)))
-    shape = (len(in_prompts), len(names))
-    wins, comparisons = np.zeros((*shape, len(names))), np.zeros((*shape, len(names)))
-    firsts, rankings = np.zeros(shape), np.zeros(shape)
-    for prompt, (_, items) in enumerate(in_prompts):
-        block, source = array[items], codes[items]
-        a, b = np.nonzero(source[:, None] != source[None, :])
+    of_prompts, prompt_codes = encode_labels(prompts, len(array))
+    # Of each prompt and source: wins, comparisons, first places, rankings.
+    tallies = np.zeros((4, len(of_prompts), len(names)))
+    for prompt in range(len(of_prompts)):
+        wins, comparisons, firsts, rankings = tallies[:, prompt]
+        block, source = array[prompt_codes == prompt], codes[prompt_codes == prompt]
+        a, b = np.nonzero(source[:, None] != source)
         signs = np.sign(block[a] - block[b])
-        cells = (source[a], source[b])
-        np.add.at(wins[prompt], cells, np.nansum((signs + 1) / 2, axis=1))
-        np.add.at(comparisons[prompt], cells, np.sum(~np.isnan(signs), axis=1))
+        np.add.at(wins, source[a], np.nansum((signs + 1) / 2, axis=1))
+        np.add.at(comparisons, source[a], np.sum(~np.isnan(signs), axis=1))
         for scores in block.T:
             rated = np.flatnonzero(~np.isnan(scores))
             present = np.unique(source[rated])
-            if len(present) < 2:
-                continue
-            best = rated[scores[rated] == scores[rated].max()]
-            np.add.at(firsts[prompt], source[best], 1 / len(best))
-            rankings[prompt, present] += 1
-    return names, (wins, comparisons, firsts, rankings)
+            if len(present) > 1:
+                best = rated[scores[rated] == scores[rated].max()]
+                np.add.at(firsts, source[best], 1 / len(best))
+                rankings[present] += 1
+
+    def ratio(won: Array, of: Array) -> Resampled:
+        def statistic(weights: Array) -> Array:
+            drawn = weights_of_prompts(weights, prompt_codes)
+            return divide(drawn @ won, drawn @ of)
+
+        return statistic
+
+    win_rates, first_places = (
+        tuple(ratio(won, of) for won, of in zip(tallies[at].T, tallies[at + 1].T, strict=True))
+        for at in (0, 2)
+    )
+    wins, comparisons, firsts, rankings = tallies.sum(axis=1)
+    return Preferences(
+        names,
+        divide(wins, comparisons),
+        comparisons.astype(np.intp),
+        divide(firsts, rankings),
+        rankings.astype(np.intp),
+        {"win_rate": win_rates, "first_place": first_places},
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,9 +154,7 @@ def source_means(panel: ArrayLike, humans: ArrayLike, sources: Labels) -> Source
     (('a', 'b'), [2.0, 6.0], [3.0, 5.0])
     """
     ours, theirs, both = paired_scores(panel, row_means(as_ratings(humans)))
-    names, codes = encode_labels(
-        [sources[int(item)] for item in np.flatnonzero(both)], int(both.sum())
-    )
+    names, codes = encode_labels(list(compress(sources, both)), int(both.sum()))
     counts = np.bincount(codes, minlength=len(names))
     of_panel, of_humans = (
         np.bincount(codes, weights=side[both], minlength=len(names)) / counts
@@ -236,32 +220,22 @@ def author_shares(
     for a, b in combinations(filter(None, names), 2):
         both = [text.of(a, b) for text in texts if a in text.kinds and b in text.kinds]
         if both:
-            ahead = [
-                np.sign(np.subtract.outer(text.of(a).scores, text.of(b).scores)) for text in both
-            ]
-            shares = np.array([(1 + signs.mean()) / 2 for signs in ahead])
-            flipped, _ = sign_flip_p_values((shares - 0.5)[:, None], n_permutations=_DRAWS)
-            each = AuthorShare(nan, figure="each", a=a, b=b, n_texts=sum(map(len, ahead)))
-            rows.append((_share(each, shares, float(flipped[0])), shares - 0.5))
-            rows.append(_best("best", a, b, both, seed))
+            rows += [_each(a, b, both), _best("best", a, b, both, seed)]
     rows += [
         _best("first place", name, "", [text for text in texts if name in text.kinds], seed)
         for name in filter(None, names)
     ]
-    # Drawn p-values of the same test differ: that of the first stands.
-    places = [_first_same([beyond for _, beyond in rows], place) for place in range(len(rows))]
-    shares_of = [replace(row, p=rows[of][0].p) for (row, _), of in zip(rows, places, strict=True)]
-    return holm_adjusted(shares_of, same_as=places)
-
-
-def _first_same(beyond: Sequence[Array], place: int) -> int:
-    """Return the first whose distances from chance are those of this one, or their opposites."""
-    own = beyond[place]
-    return next(
-        other
-        for other, theirs in enumerate(beyond)
-        if len(theirs) == len(own) and (np.allclose(theirs, own) or np.allclose(theirs, -own))
-    )
+    # Drawn p-values of the same test, or of its opposite, differ: that of the first stands.
+    places = [
+        next(
+            place
+            for place, (_, other) in enumerate(rows)
+            if len(other) == len(own) and (np.allclose(other, own) or np.allclose(other, -own))
+        )
+        for _, own in rows
+    ]
+    shares = [replace(row, p=rows[of][0].p) for (row, _), of in zip(rows, places, strict=True)]
+    return holm_adjusted(shares, same_as=places)
 
 
 class _Prompt(NamedTuple):
@@ -273,6 +247,15 @@ class _Prompt(NamedTuple):
     def of(self, *kinds: str) -> _Prompt:
         kept = np.isin(self.kinds, kinds)
         return _Prompt(self.scores[kept], self.kinds[kept])
+
+
+def _each(a: str, b: str, texts: Sequence[_Prompt]) -> tuple[AuthorShare, Array]:
+    """Return the share of pairs of texts, and of each prompt how far it is from chance."""
+    ahead = [np.sign(np.subtract.outer(of.of(a).scores, of.of(b).scores)) for of in texts]
+    shares = np.array([(1 + signs.mean()) / 2 for signs in ahead])
+    p_values, _ = sign_flip_p_values((shares - 0.5)[:, None], n_permutations=_DRAWS)
+    row = AuthorShare(nan, figure="each", a=a, b=b, n_texts=sum(map(len, ahead)))
+    return _share(row, shares, float(p_values[0])), shares - 0.5
 
 
 def _best(
