@@ -50,9 +50,14 @@ def test_preferences_properties(ratings: np.ndarray, seed: int) -> None:
     ours = preferences(ratings, sources, prompts)
     total = np.nansum(ours.win_rate * ours.n_comparisons)
     assert total == pytest.approx(ours.n_comparisons.sum() / 2)
-    assert (
-        np.nansum(ours.first_place * ours.n_rankings) <= len(np.unique(prompts)) * ratings.shape[1]
-    )
+    rankings = [
+        {source for source, own, score in zip(sources, prompts, column, strict=True)
+         if own == prompt and score == score}
+        for prompt in set(prompts)
+        for column in ratings.T
+    ]  # fmt: skip
+    firsts = np.nansum(ours.first_place * ours.n_rankings)
+    assert firsts == pytest.approx(sum(len(ranked) > 1 for ranked in rankings))
     changed = preferences(np.exp(ratings), sources, prompts)
     assert changed.win_rate == pytest.approx(ours.win_rate, nan_ok=True)
     assert changed.first_place == pytest.approx(ours.first_place, nan_ok=True)
