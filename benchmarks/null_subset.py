@@ -83,7 +83,7 @@ def main() -> int:
             kept = row_means(further[:, list(found.judges)])
             true = correlation(kept, row_means(further), "tau_b").value
             sizes.append(len(found.judges))
-            away.append(found.tau_low - true)
+            away.append(found.low[len(found.judges) - 1] - true)
             below += true < THRESHOLD
         share, mean = below / n, float(np.mean(away)) if away else math.nan
         error = math.sqrt(max(share, LEVEL) * (1 - share) / n)

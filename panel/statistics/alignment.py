@@ -26,7 +26,7 @@ from persona_panel.statistics.alignment_rules import (
     RatedItems,
     compares_judges,
     complete_items,
-    learner,
+    learnt_rule,
 )
 from persona_panel.statistics.core.arrays import (
     Array,
@@ -226,9 +226,9 @@ def _of_method(
             return MethodAlignment(method, reason=Reason.ONE_JUDGE)
         if len(np.unique(prompts[complete_items(items.ratings)])) < LEAST_PROMPTS:
             return MethodAlignment(method, reason=Reason.FEW_COMPLETE)
-    learn, every = learner(method, items), range(items.n_folds)
-    rule = learn(every)
-    learnt = (learn([other for other in every if other != fold]) for fold in every)
+    every = range(items.n_folds)
+    rule = learnt_rule(method, items, every)
+    learnt = (learnt_rule(method, items, [n for n in every if n != fold]) for fold in every)
     by_fold = tuple(fold_rule for fold_rule in learnt if fold_rule is not None)
     if rule is None or len(by_fold) < items.n_folds:
         return MethodAlignment(method, reason=Reason.FEW_COMPLETE)

@@ -8,9 +8,8 @@ C. W. J. Granger (1969), "The combination of forecasts" (weights); A. E. Hoerl &
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -82,23 +81,22 @@ class RatedItems:
     n_folds: int
 
 
-Learner = Callable[[Sequence[int]], AlignmentRule | None]
-"""From folds to the rule that is learnt from them; None where they have nothing to learn from."""
-
-
 def complete_items(ratings: Array) -> Mask:
     """Return a mask of the items that every judge rated `(items,)`."""
     return np.asarray(~np.isnan(ratings).any(axis=1))
 
 
-def learner(method: AlignmentMethod, items: RatedItems) -> Learner:
-    """Return the function that learns a rule of a method from some of the folds of these items.
+def learnt_rule(
+    method: AlignmentMethod, items: RatedItems, folds: Sequence[int]
+) -> AlignmentRule | None:
+    """Return the rule of a method that is learnt from some of the folds of these items; None where
+    they have nothing to learn from.
 
     Raises:
         ValueError: there is no such method.
     """
     check_choice("method", method, AlignmentMethod)
-    return partial(_isotonic if method == "isotonic" else partial(_by_errors, method), items)
+    return _isotonic(items, folds) if method == "isotonic" else _by_errors(method, items, folds)
 
 
 def compares_judges(method: AlignmentMethod) -> bool:

@@ -6,6 +6,7 @@ Each dimension is studied by itself, and the composite as one score of each judg
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isnan, nan, prod
@@ -219,12 +220,11 @@ def rater_groups(ratings: Ratings) -> dict[str, list[int]]:
     one group, or each has one rater."""
     if ratings.personas is not None:
         return {}
-    groups: dict[str, list[int]] = {}
-    for column, (name, group) in enumerate(zip(ratings.raters, ratings.groups, strict=True)):
-        if name not in ratings.controls:
-            groups.setdefault(group, []).append(column)
+    groups: dict[str, list[int]] = defaultdict(list)
+    for column in ratings.panel_columns:
+        groups[ratings.groups[column]].append(column)
     several = len(groups) > 1 and max(map(len, groups.values())) > 1
-    return groups if several else {}
+    return dict(groups) if several else {}
 
 
 def design_name(levels: Levels) -> str:

@@ -355,15 +355,14 @@ def added_raters(
         krippendorff_alpha(np.hstack([theirs, ours[:, :n]]), level)
         for n in range(ours.shape[1] + 1)
     )
-    changes = [alpha.value - alone.value for alpha in alphas]
-    n_tests = max(1, sum(not isnan(change) for change in changes))
+    n_tests = max(1, sum(not isnan(alpha.value - alone.value) for alpha in alphas))
     added = []
-    for alpha, change in zip(alphas, changes, strict=True):
+    for alpha in alphas:
         interval = jackknife(
             difference_of(alpha.resampled, alone.resampled), len(codes), codes, kind="difference",
             counted=alpha.counted, confidence=1 - (1 - confidence) / n_tests, seed=seed,
         )  # fmt: skip
-        p = nan
+        change, p = alpha.value - alone.value, nan
         if not interval.reason:
             p = two_sided_p(change / interval.standard_error, interval.degrees_of_freedom)
         added.append(AddedRaters(alpha, change, interval, p, min(n_tests * p, 1.0)))

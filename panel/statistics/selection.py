@@ -170,11 +170,6 @@ def _sizes(variances: Array) -> Array:
 
 
 def _shares(sizes: list[int], n: int) -> list[int]:
-    shares = [0] * len(sizes)
-    left = min(n, sum(sizes))
-    while left:
-        open_ = [place for place, size in enumerate(sizes) if shares[place] < size]
-        for place in open_[:left]:
-            shares[place] += 1
-        left -= min(left, len(open_))
-    return shares
+    """Return how many of each stratum are drawn: in turn, one of each that has more."""
+    turns = sorted((turn, place) for place, size in enumerate(sizes) for turn in range(size))
+    return np.bincount([place for _, place in turns[:n]], minlength=len(sizes)).tolist()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
+from itertools import compress
 from math import nan, sqrt
 
 import numpy as np
@@ -82,14 +83,13 @@ class SmallestSubset:
     """`judges` are columns in the order chosen, on all items; empty when no number of judges is
     shown to reach the threshold. `held_out` and `low` `(judges,)` are the mean over folds of the
     τ_b that 1, 2, … judges reach with the full panel on other prompts, and its lower confidence
-    bound; NaN where undefined. `tau_low` is the bound of the number that was chosen by it, and so
-    no 95 % bound any more. `cost_saved` is a share of the panel's cost."""
+    bound; NaN where undefined. The bound of the number that was chosen by it is no 95 % bound any
+    more. `cost_saved` is a share of the panel's cost."""
 
     judges: tuple[int, ...]
-    tau_low: float
     held_out: Array
     low: Array
-    cost_saved: float
+    cost_saved: float = nan
     reason: Reason | None = None
 
 
@@ -137,9 +137,9 @@ def smallest_subset(
     n_prompts = int(codes.max(initial=-1)) + 1
     unknown = np.full(n_judges, nan)
     if count_raters(array) < 2:
-        return SmallestSubset((), nan, unknown, unknown, nan, Reason.FEW_RATERS)
+        return SmallestSubset((), unknown, unknown, reason=Reason.FEW_RATERS)
     if n_prompts < LEAST_PROMPTS or len(array) < LEAST_ITEMS:
-        return SmallestSubset((), nan, unknown, unknown, nan, Reason.FEW_TO_CHOOSE)
+        return SmallestSubset((), unknown, unknown, reason=Reason.FEW_TO_CHOOSE)
 
     fold = np.random.default_rng(seed).permutation(n_prompts)[codes] % N_FOLDS
     reached = np.array(
@@ -151,9 +151,9 @@ def smallest_subset(
     while size > 1 and low[size - 2] >= threshold:
         size -= 1
     if size == n_judges:
-        return SmallestSubset((), nan, held_out, low, nan, Reason.NOT_REACHED)
+        return SmallestSubset((), held_out, low, reason=Reason.NOT_REACHED)
     judges = tuple(_greedy(array)[:size])
-    return SmallestSubset(judges, float(low[size - 1]), held_out, low, 1 - size / n_judges)
+    return SmallestSubset(judges, held_out, low, 1 - size / n_judges)
 
 
 def _lower_bound(of_folds: Array, confidence: float) -> float:
@@ -171,16 +171,12 @@ def _lower_bound(of_folds: Array, confidence: float) -> float:
 def _greedy(array: Array) -> list[int]:
     full = row_means(array)
     scores, rated = np.nan_to_num(array), (~np.isnan(array)).astype(np.float64)
-    total, count = np.zeros(len(array)), np.zeros(len(array))
-    left = list(range(array.shape[1]))
-    order = []
+    left, order = list(range(array.shape[1])), list[int]()
     while left:
-        means = divide(total[:, None] + scores[:, left], count[:, None] + rated[:, left])
+        total = scores[:, order].sum(axis=1, keepdims=True) + scores[:, left]
+        means = divide(total, rated[:, order].sum(axis=1, keepdims=True) + rated[:, left])
         taus = _taus(without_rounding(means, scores), full)
-        best = left.pop(int(np.argmax(np.nan_to_num(taus, nan=-np.inf))))
-        total += scores[:, best]
-        count += rated[:, best]
-        order.append(best)
+        order.append(left.pop(int(np.argmax(np.nan_to_num(taus, nan=-np.inf)))))
     return order
 
 
@@ -251,14 +247,16 @@ def ensemble_distance(
     if len(target) != len(array):
         raise ValueError(f"{len(target)} people's ratings for {len(array)} items")
     there = ~np.isnan(array).any(axis=1) & ~np.isnan(target)
-    labels = range(len(array)) if clusters is None else clusters
-    kept = [label for label, is_there in zip(labels, there, strict=True) if is_there]
+    kept = list(compress(range(len(array)) if clusters is None else clusters, there))
     scores, target = array[there], target[there]
     prompts = [items for _, items in items_by_label(kept, len(kept))]
     over = "items" if clusters is None else "prompts"
-    if not same_scale or array.shape[1] < 2 or len(prompts) < _LEAST_PROMPTS:
-        reason = Reason.FEW_RATERS if array.shape[1] < 2 else Reason.FEW_TO_CHOOSE_THE_BEST
-        reason = reason if same_scale else Reason.OTHER_SCALE
+    reason = None if same_scale else Reason.OTHER_SCALE
+    if reason is None and array.shape[1] < 2:
+        reason = Reason.FEW_RATERS
+    if reason is None and len(prompts) < _LEAST_PROMPTS:
+        reason = Reason.FEW_TO_CHOOSE_THE_BEST
+    if reason is not None:
         undefined = Estimate(nan, over=over, n=len(prompts), reason=reason)
         return EnsembleDistance(nan, nan, undefined, None, len(kept))
     of_judges = (scores - target[:, None]) ** 2

@@ -13,7 +13,7 @@ from persona_panel.statistics.alignment_rules import (
     AlignmentMethod,
     AlignmentRule,
     RatedItems,
-    learner,
+    learnt_rule,
     weights_by_errors,
 )
 
@@ -37,7 +37,7 @@ def rated(n: int = 40, judges: int = 4, seed: int = 0) -> RatedItems:
 def test_the_rising_function_is_that_of_scikit_learn() -> None:
     """On the mean of the judges, with ties, weights, values between and beyond the learnt ones."""
     items = rated()
-    rule = learner("isotonic", items)([0, 1, 2])
+    rule = learnt_rule("isotonic", items, [0, 1, 2])
     assert rule is not None
     of = items.folds < 3
     mean = items.ratings.mean(axis=1)
@@ -77,7 +77,7 @@ def test_the_subset_has_the_least_error() -> None:
     items = rated(200)
     noise = np.random.default_rng(2).normal(size=(200, 4)) * [2, 0.5, 2, 0.5]
     items.ratings[:] = items.people[:, None] + noise
-    rule = learner("subset", items)(range(5))
+    rule = learnt_rule("subset", items, range(5))
     assert rule is not None
     assert sorted(rule.weights.tolist()) == [0, 0, 0.5, 0.5]
 
@@ -95,7 +95,7 @@ def test_a_judge_with_contrary_errors_is_added_first() -> None:
     items = rated(50, 3)
     error = np.random.default_rng(0).normal(size=50)
     items.ratings[:] = items.people[:, None] + error[:, None] * [1, -1.1, 1.05]
-    rule = learner("subset", items)(range(5))
+    rule = learnt_rule("subset", items, range(5))
     assert rule is not None
     assert rule.weights.tolist() == [0.5, 0.5, 0]
 
@@ -103,11 +103,11 @@ def test_a_judge_with_contrary_errors_is_added_first() -> None:
 def test_good_judges_weigh_more() -> None:
     """Weights fall with the judges' noise, and do not depend on folds that are not learnt from."""
     items = rated(200)
-    rule = learner("weights", items)([0, 1])
+    rule = learnt_rule("weights", items, [0, 1])
     assert rule is not None
     assert np.all(np.diff(rule.weights) <= 0)
     items.people[items.folds > 1] = 0
-    again = learner("weights", items)([0, 1])
+    again = learnt_rule("weights", items, [0, 1])
     assert again is not None
     assert again.weights.tolist() == rule.weights.tolist()
 
@@ -116,7 +116,7 @@ def test_good_judges_weigh_more() -> None:
 def test_incomplete_items_compare_no_judges(method: AlignmentMethod) -> None:
     """A judge who is right only on items that others left out gains nothing by them."""
     items = rated()
-    learnt = learner(method, items)(range(5))
+    learnt = learnt_rule(method, items, range(5))
     more = RatedItems(
         np.vstack([items.ratings, [[np.nan, np.nan, np.nan, 1.0]] * 10]),
         np.append(items.people, np.ones(10)),
@@ -124,14 +124,14 @@ def test_incomplete_items_compare_no_judges(method: AlignmentMethod) -> None:
         np.append(items.folds, np.arange(10) % 5),
         5,
     )
-    again = learner(method, more)(range(5))
+    again = learnt_rule(method, more, range(5))
     assert learnt is not None
     assert again is not None
     assert again.weights == pytest.approx(learnt.weights)
     nothing = RatedItems(
         *(one[40:] for one in (more.ratings, more.people)), np.ones(10), more.folds[40:], 5
     )
-    assert learner(method, nothing)(range(5)) is None
+    assert learnt_rule(method, nothing, range(5)) is None
 
 
 def test_missing_ratings_are_not_imputed() -> None:
@@ -146,4 +146,4 @@ def test_missing_ratings_are_not_imputed() -> None:
 def test_a_method_that_does_not_exist_is_refused() -> None:
     """By a sentence that names those that do."""
     with pytest.raises(ValueError, match="isotonic, weights, subset, found 'median'"):
-        learner("median", rated())  # type: ignore[arg-type]
+        learnt_rule("median", rated(), range(5))  # type: ignore[arg-type]
