@@ -36,12 +36,13 @@ import numpy as np
 
 from benchmarks.harness import simulated_cells, simulation_parser
 from persona_panel.statistics.core.arrays import Array, Mask
-from persona_panel.statistics.group_differences import (
+from persona_panel.statistics.group_fidelity import (
+    VERDICTS,
     PairedGroupDifference,
     difference_by_model,
+    fidelity_contrast,
     group_difference,
 )
-from persona_panel.statistics.group_fidelity import VERDICTS, fidelity_contrast
 
 SIMULATIONS = 1000
 BOOTSTRAPS = 200

@@ -21,8 +21,12 @@ import numpy as np
 
 from benchmarks.fidelity import ALLOWED, LEVEL, SIMULATIONS, WRONG
 from benchmarks.harness import simulated_cells, simulation_parser
-from persona_panel.statistics.group_differences import difference_by_model, group_difference
-from persona_panel.statistics.group_fidelity import VERDICTS, fidelity_contrast
+from persona_panel.statistics.group_fidelity import (
+    VERDICTS,
+    difference_by_model,
+    fidelity_contrast,
+    group_difference,
+)
 
 TOPICS = {
     "5 x 30": [30] * 5,

@@ -31,8 +31,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from persona_panel.statistics.alignment import METHODS, learnt_alignment
-from persona_panel.statistics.alignment_rules import AlignmentRule
+from persona_panel.statistics.alignment import METHODS, AlignmentRule, learnt_alignment
 from persona_panel.statistics.core.arrays import Array, IntArray, row_means
 
 Kind = Literal[

@@ -20,16 +20,14 @@ import numpy as np
 
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.estimate import LEVEL
-from persona_panel.statistics.group_differences import (
-    axis_pair,
-    group_differences,
-    model_pair,
-)
 from persona_panel.statistics.personas import (
     PersonaCells,
+    axis_pair,
     contested_responses,
     departures_by_dimension,
     departures_by_system,
+    group_differences,
+    model_pair,
     response_departures,
     severities,
 )

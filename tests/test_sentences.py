@@ -20,8 +20,7 @@ from persona_panel.experiments.sweep.detectable import detectable_in
 from persona_panel.graphs.records import controls_among
 from persona_panel.results.conclusions.score import Judged
 from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.group_differences import ALL_SYSTEMS
-from persona_panel.statistics.personas import Departure
+from persona_panel.statistics.personas import ALL_SYSTEMS, Departure
 from tests.helpers.differing_sentences import DIFFERS
 from tests.helpers.random_runs import random_run
 from tests.helpers.sentences import LEVEL, RUN, SWEEP, Beside, read

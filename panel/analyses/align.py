@@ -31,8 +31,12 @@ if TYPE_CHECKING:
     from persona_panel.analyses.inputs import RatingsSource
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
-    from persona_panel.statistics.alignment import Alignment, LearntAlignment, MethodAlignment
-    from persona_panel.statistics.alignment_rules import AlignmentMethod
+    from persona_panel.statistics.alignment import (
+        Alignment,
+        AlignmentMethod,
+        LearntAlignment,
+        MethodAlignment,
+    )
     from persona_panel.statistics.core.table import Coverage
 
 METHOD_NAMES: Mapping[AlignmentMethod, str] = {
@@ -195,7 +199,7 @@ def align_result(
     """Return the result: the change of the error by method, other figures, how reliable people's
     mean is, and what was learnt. `reading`, `source` and `coverage` are as of `Result`."""
     from persona_panel.results.conclusions.labels import called_by, whole_label
-    from persona_panel.statistics.alignment_rules import compares_judges
+    from persona_panel.statistics.alignment import compares_judges
 
     names = [each.dimension for each in alignment_result.dimensions]
     called = called_by(alignment_result.panel.labels)

@@ -287,7 +287,7 @@ def _controls(controls: Sequence[FidelityContrast], several: bool) -> list[str]:
 
 
 def _by_item(rows: Sequence[FidelityContrast]) -> list[str]:
-    from persona_panel.statistics.group_differences import RELIABLE
+    from persona_panel.statistics.group_fidelity import RELIABLE
 
     result = [row.split_half for row in rows if not isnan(row.split_half)]
     if not result:

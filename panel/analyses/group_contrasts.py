@@ -39,14 +39,15 @@ from persona_panel.runs.run import Run
 from persona_panel.statistics.core.arrays import Array, IntArray, row_means
 from persona_panel.statistics.core.display import ALL, counted, general
 from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin
-from persona_panel.statistics.group_differences import (
+from persona_panel.statistics.group_fidelity import (
     LEAST_RATERS,
+    FidelityContrast,
     PairedGroupDifference,
     difference_by_model,
+    fidelity_contrast,
     group_difference,
     split_half,
 )
-from persona_panel.statistics.group_fidelity import FidelityContrast, fidelity_contrast
 
 _RATERS_NAMED = 8
 """How many raters or personas a note or a fault has by name."""

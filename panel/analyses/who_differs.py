@@ -50,8 +50,12 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.display import signed
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.registry import interval_of
-from persona_panel.statistics.group_differences import ALL_SYSTEMS, GroupDifference
-from persona_panel.statistics.personas import Departure, ResponseDepartures
+from persona_panel.statistics.personas import (
+    ALL_SYSTEMS,
+    Departure,
+    GroupDifference,
+    ResponseDepartures,
+)
 from persona_panel.statistics.reliability import krippendorff_alpha
 
 _SHOWN = 2

@@ -10,17 +10,13 @@ from persona_panel.statistics.agreement import (
     panel_quality_statistics as panel_quality_statistics,
 )
 from persona_panel.statistics.alignment import Alignment as Alignment
+from persona_panel.statistics.alignment import AlignmentMethod as AlignmentMethod
+from persona_panel.statistics.alignment import AlignmentRule as AlignmentRule
 from persona_panel.statistics.alignment import HeldOutFigure as HeldOutFigure
 from persona_panel.statistics.alignment import LearntAlignment as LearntAlignment
 from persona_panel.statistics.alignment import MethodAlignment as MethodAlignment
 from persona_panel.statistics.alignment import align as align
 from persona_panel.statistics.alignment import learnt_alignment as learnt_alignment
-from persona_panel.statistics.alignment_rules import AlignmentMethod as AlignmentMethod
-from persona_panel.statistics.alignment_rules import AlignmentRule as AlignmentRule
-from persona_panel.statistics.alignment_rules import ChosenEnsemble as ChosenEnsemble
-from persona_panel.statistics.alignment_rules import (
-    ensembles_on_other_items as ensembles_on_other_items,
-)
 from persona_panel.statistics.annotators import AlignmentScore as AlignmentScore
 from persona_panel.statistics.annotators import (
     AnnotatorComparison as AnnotatorComparison,
@@ -114,17 +110,13 @@ from persona_panel.statistics.generalizability import detectable_difference as d
 from persona_panel.statistics.generalizability import error_shares as error_shares
 from persona_panel.statistics.generalizability import expected_width as expected_width
 from persona_panel.statistics.generalizability import variance_components as variance_components
-from persona_panel.statistics.group_differences import (
-    PairedGroupDifference as PairedGroupDifference,
-)
-from persona_panel.statistics.group_differences import (
-    difference_by_model as difference_by_model,
-)
-from persona_panel.statistics.group_differences import group_difference as group_difference
-from persona_panel.statistics.group_differences import split_half as split_half
 from persona_panel.statistics.group_fidelity import FidelityContrast as FidelityContrast
+from persona_panel.statistics.group_fidelity import PairedGroupDifference as PairedGroupDifference
+from persona_panel.statistics.group_fidelity import difference_by_model as difference_by_model
 from persona_panel.statistics.group_fidelity import fidelity_contrast as fidelity_contrast
+from persona_panel.statistics.group_fidelity import group_difference as group_difference
 from persona_panel.statistics.group_fidelity import ratio_interval as ratio_interval
+from persona_panel.statistics.group_fidelity import split_half as split_half
 from persona_panel.statistics.human_raters import AddedRaters as AddedRaters
 from persona_panel.statistics.human_raters import (
     DifferenceOverPrompts as DifferenceOverPrompts,
@@ -201,10 +193,14 @@ from persona_panel.statistics.sources import SourceMeans as SourceMeans
 from persona_panel.statistics.sources import preferences as preferences
 from persona_panel.statistics.sources import source_means as source_means
 from persona_panel.statistics.strata import Strata as Strata
+from persona_panel.statistics.subsets import ChosenEnsemble as ChosenEnsemble
 from persona_panel.statistics.subsets import EnsembleDistance as EnsembleDistance
 from persona_panel.statistics.subsets import LeaveOneOut as LeaveOneOut
 from persona_panel.statistics.subsets import SmallestSubset as SmallestSubset
 from persona_panel.statistics.subsets import ensemble_distance as ensemble_distance
+from persona_panel.statistics.subsets import (
+    ensembles_on_other_items as ensembles_on_other_items,
+)
 from persona_panel.statistics.subsets import leave_one_judge_out as leave_one_judge_out
 from persona_panel.statistics.subsets import smallest_subset as smallest_subset
 from persona_panel.statistics.votes import Votes as Votes

@@ -1,18 +1,23 @@
 """A panel brought closer to people by what they rated, and whether that holds on other prompts.
 
-Rules are learnt from all folds of prompts but one and applied to that one. A gain is a lower
-squared error than that of the judges' mean, with a mean τ_b with people within prompts above 0. The
-variance over prompts is multiplied by 1 + K/(K − 1) of K folds, which share what was learnt from.
+Rules by which judges' scores become one score are learnt from all folds of prompts but one and
+applied to that one. A gain is a lower squared error than that of the judges' mean, with a mean τ_b
+with people within prompts above 0. The variance over prompts is multiplied by 1 + K/(K − 1) of K
+folds, which share what was learnt from.
 
-Sources: S. Geisser (1975), "The predictive sample reuse method with applications" (folds);
-C. Nadeau & Y. Bengio (2003), "Inference for the generalization error" (variance); R. Berger (1982),
-"Multiparameter hypothesis testing and acceptance sampling" (two conditions at the full level).
+Sources: M. Ayer et al. (1955), "An empirical distribution function for sampling with incomplete
+information" (isotonic regression); L. Breiman (1996), "Stacked regressions", and J. M. Bates &
+C. W. J. Granger (1969), "The combination of forecasts" (weights); A. E. Hoerl & R. W. Kennard
+(1970), "Ridge regression" (the penalty); S. Geisser (1975), "The predictive sample reuse method
+with applications" (folds); C. Nadeau & Y. Bengio (2003), "Inference for the generalization error"
+(variance); R. Berger (1982), "Multiparameter hypothesis testing and acceptance sampling" (two
+conditions at the full level).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from math import isnan, nan, sqrt
 from typing import Literal, get_args
@@ -20,14 +25,6 @@ from typing import Literal, get_args
 import numpy as np
 from numpy.typing import ArrayLike
 
-from persona_panel.statistics.alignment_rules import (
-    AlignmentMethod,
-    AlignmentRule,
-    RatedItems,
-    compares_judges,
-    complete_items,
-    learnt_rule,
-)
 from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
@@ -38,11 +35,13 @@ from persona_panel.statistics.core.arrays import (
     as_ratings,
     check_choice,
     difference_of,
+    divide,
     encode_labels,
     means_by,
     row_means,
     rows_of,
     value_of,
+    without_rounding,
 )
 from persona_panel.statistics.core.correlation import correlation
 from persona_panel.statistics.core.display import ALL, COMPOSITE
@@ -53,6 +52,159 @@ from persona_panel.statistics.core.significance import holm
 from persona_panel.statistics.core.table import Ratings, on_composite
 from persona_panel.statistics.human_raters import mean_reliability
 from persona_panel.statistics.rater_pairs import tau_b_matrix
+
+AlignmentMethod = Literal["isotonic", "weights", "subset"]
+PENALTIES = (0.01, 0.1, 1.0, 10.0)
+"""Tried penalties of unequal weights, in units of the judges' mean squared error."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class AlignmentRule:
+    """A rule by which judges' scores of an item become one score.
+
+    Attributes:
+        weights: `(judges,)`, 0 or more, with the sum 1; of an item that some judges did not rate,
+            those of the others are divided by their sum.
+        scores, values: of a monotone rule `(knots,)`, both rising: what `scores` of the panel
+            become, linear between them and constant beyond. Empty where the weighted mean stays as
+            it is.
+    """
+
+    weights: Array
+    scores: Array = field(default_factory=lambda: np.empty(0))
+    values: Array = field(default_factory=lambda: np.empty(0))
+
+    def apply(self, ratings: ArrayLike) -> Array:
+        """Return the scores of items `(items,)` from judges' ratings `(items, judges)`; NaN where
+        no judge with a weight rated.
+
+        >>> rule = AlignmentRule(np.array([0.75, 0.25]))
+        >>> rule.apply([[1, 5], [np.nan, 5]]).tolist()
+        [2.0, 5.0]
+        """
+        array = as_ratings(ratings)
+        sums = np.nan_to_num(array) @ self.weights
+        mean = without_rounding(divide(sums, ~np.isnan(array) @ self.weights), array)
+        if not len(self.scores):
+            return mean
+        return np.where(np.isnan(mean), mean, np.interp(mean, self.scores, self.values))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class RatedItems:
+    """Items that people rated, dealt into folds: judges' `ratings` `(items, judges)`, NaN where
+    missing, people's mean, how much an item counts, and the fold of each, 0 to `n_folds` - 1,
+    `(items,)`."""
+
+    ratings: Array
+    people: Array
+    weights: Array
+    folds: IntArray
+    n_folds: int
+
+
+def complete_items(ratings: Array) -> Mask:
+    """Return a mask of the items that every judge rated `(items,)`."""
+    return np.asarray(~np.isnan(ratings).any(axis=1))
+
+
+def learnt_rule(
+    method: AlignmentMethod, items: RatedItems, folds: Sequence[int]
+) -> AlignmentRule | None:
+    """Return the rule of a method that is learnt from some of the folds of these items; None where
+    they have nothing to learn from.
+
+    Raises:
+        ValueError: there is no such method.
+    """
+    check_choice("method", method, AlignmentMethod)
+    return _isotonic(items, folds) if method == "isotonic" else _by_errors(method, items, folds)
+
+
+def compares_judges(method: AlignmentMethod) -> bool:
+    """Return whether a method weighs judges: it needs two of them, and complete items."""
+    return method != "isotonic"
+
+
+def _isotonic(items: RatedItems, folds: Sequence[int]) -> AlignmentRule | None:
+    n_judges = items.ratings.shape[1]
+    equal = AlignmentRule(np.full(n_judges, 1 / n_judges))
+    mean = equal.apply(items.ratings)
+    of = np.isin(items.folds, folds) & ~np.isnan(mean)
+    if not of.any():
+        return None
+    scores, place = np.unique(mean[of], return_inverse=True)
+    weights = np.bincount(place, items.weights[of])
+    values = np.bincount(place, items.weights[of] * items.people[of]) / weights
+    # Loaded here: a run's summary and page, which need none of it, would load it, too.
+    from scipy.optimize import isotonic_regression
+
+    fitted = isotonic_regression(values, weights=weights).x
+    return AlignmentRule(equal.weights, scores, fitted)
+
+
+def _by_errors(
+    method: AlignmentMethod, items: RatedItems, folds: Sequence[int]
+) -> AlignmentRule | None:
+    """Return the candidate weights (by penalty, or number of judges) best on held-out folds."""
+    complete = complete_items(items.ratings)
+    products, sizes = {}, {}
+    for fold in folds:
+        of = (items.folds == fold) & complete
+        errors, weights = items.ratings[of] - items.people[of, None], items.weights[of]
+        products[fold], sizes[fold] = (errors * weights[:, None]).T @ errors, weights.sum()
+    there = [fold for fold in folds if sizes[fold] > 0]
+    if not there:
+        return None
+
+    def candidates(within: Sequence[int]) -> list[Array]:
+        mean = sum(products[fold] for fold in within) / sum(sizes[fold] for fold in within)
+        return weights_by_errors(mean, PENALTIES) if method == "weights" else _greedy(mean)
+
+    weights_of_all = candidates(there)
+    total: Array = np.zeros(len(weights_of_all))
+    for held in there if len(there) > 1 else ():
+        learnt = candidates([fold for fold in there if fold != held])
+        total += [weights @ products[held] @ weights for weights in learnt]
+    return AlignmentRule(weights_of_all[int(np.argmin(total))])
+
+
+def weights_by_errors(errors: Array, penalties: Sequence[float]) -> list[Array]:
+    """Return, for each penalty, the weights `(judges,)`, 0 or more with the sum 1, that minimize
+    w'Ew plus the penalty times the squared distance from equal weights. `errors` `(judges, judges)`
+    are mean products of judges' errors, penalties are above 0, in units of the judges' mean squared
+    error."""
+    from scipy.optimize import nnls
+
+    n = len(errors)
+    size = float(np.trace(errors)) / n
+    if not size > 0:
+        return [np.full(n, 1 / n) for _ in penalties]
+    values, vectors = np.linalg.eigh(errors / size)
+    by_penalty = []
+    for penalty in penalties:
+        # Rounding may leave a value below 0.
+        roots = np.sqrt(np.maximum(values, 0) + penalty)
+        # At the least w'Aw with the sum 1, Aw is a constant for the judges with a weight and above
+        # it for others: the same as at the least v'Av - 2 sum(v), whose v is w times a constant.
+        least, _ = nnls(roots[:, None] * vectors.T, (vectors / roots).sum(axis=0))
+        by_penalty.append(least / least.sum())
+    return by_penalty
+
+
+def _greedy(errors: Array) -> list[Array]:
+    n = len(errors)
+    left, weights, chosen = np.arange(n), np.zeros(n), list[Array]()
+    # What each judge shares with those who were chosen.
+    shared, own = np.zeros(n), np.diag(errors)
+    for size in range(1, n + 1):
+        best = left[np.argmin(2 * shared[left] + own[left])]
+        left = left[left != best]
+        shared = shared + errors[best]
+        weights[best] = 1
+        chosen.append(weights / size)
+    return chosen
+
 
 METHODS: tuple[AlignmentMethod, ...] = get_args(AlignmentMethod)
 N_FOLDS = 5

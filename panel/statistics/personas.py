@@ -1,13 +1,14 @@
-"""Personas beside the panel: how far they depart from it, and the responses on which they disagree.
+"""Personas beside the panel, axes and models of judges beside each other, on the same responses.
 
-A rating is compared with those that the same model gave to the same response for other personas.
-Inside a response, with severity taken out, the variance between personas beyond what models of one
-persona differ by is (SS_personas − (personas − 1) · MS_residual) / k: S. R. Searle, G. Casella &
-C. E. McCulloch (1992), *Variance Components*, sections 4.4 and 5.5 (Henderson's third method). The
-test over dimensions: G. E. P. Box (1954), "Some theorems on quadratic forms applied in the study of
-analysis of variance problems", and B. H. McArdle & M. J. Anderson (2001), "Fitting multivariate
-models to community data"; it is made with the response's own noise and with that of all responses,
-and the larger p-value counts.
+A rating is compared with those that the same model gave to the same response for other personas;
+axes inside a model, models inside a persona. A difference is averaged over that, over the responses
+to a prompt and over prompts. Inside a response, with severity taken out, the variance between
+personas beyond what models of one persona differ by is (SS_personas − (personas − 1) · MS_residual)
+/ k: S. R. Searle, G. Casella & C. E. McCulloch (1992), *Variance Components*, sections 4.4 and 5.5
+(Henderson's third method). The test over dimensions: G. E. P. Box (1954), "Some theorems on
+quadratic forms applied in the study of analysis of variance problems", and B. H. McArdle & M. J.
+Anderson (2001), "Fitting multivariate models to community data"; it is made with the response's own
+noise and with that of all responses, and the larger p-value counts.
 """
 
 from __future__ import annotations
@@ -24,15 +25,16 @@ from persona_panel.statistics.core.arrays import (
     Array,
     Labels,
     Mask,
+    Random,
     Reason,
     divide,
     encode_labels,
     mean_there,
     means_by,
 )
-from persona_panel.statistics.core.estimate import LEVEL, Estimate
+from persona_panel.statistics.core.estimate import LEVEL, OVER, Difference, Estimate
 from persona_panel.statistics.core.means import critical_t
-from persona_panel.statistics.core.ranking import sampled_mean
+from persona_panel.statistics.core.ranking import mean_and_levels, sampled_mean
 from persona_panel.statistics.core.significance import holm, holm_adjusted
 
 
@@ -398,3 +400,118 @@ def _kept(n: int) -> float:
 def _basis(design: Array) -> Array:
     vectors, sizes, _ = np.linalg.svd(design, full_matrices=False)
     return vectors[:, sizes > ROUNDING * max(1.0, float(sizes.max(initial=0)))]
+
+
+ALL_SYSTEMS = "all"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PairedResponses:
+    """The difference of groups `a` and `b` on each response `(responses,)`, NaN where one of them
+    did not rate it; `moved` is, for each factor that judges are sampled by, how far each of its
+    levels moves it `(responses, levels)`."""
+
+    a: str
+    b: str
+    difference: Array
+    moved: tuple[Array, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class GroupDifference(Difference):
+    """The difference a − b of two groups of judges, over the prompts that both rated, in points; of
+    an interaction, that on the system less that on the mean of the others in the prompt. It is on a
+    `dimension` and a `system`; `composite` and `all` for the whole. Of strata of texts or
+    dimensions it is `a` less the mean of the others, and `b` and `dimension` are empty."""
+
+    dimension: str = ""
+    system: str = ""
+
+
+def axis_pair(values: Array, a: str, b: str, axes: Sequence[str]) -> PairedResponses:
+    """Compare personas of axis `a` with those of `b` on values `(responses, personas, columns)`;
+    see `PersonaCells`. `axes` has the axis of each persona."""
+    sides = [values[:, [axis == name for axis in axes]] for name in (a, b)]
+    means = [mean_there(side, 1) for side in sides]
+    # Of shape (responses, columns).
+    by_column = means[0] - means[1]
+    shared = ~np.isnan(by_column)
+    n_columns = shared.sum(axis=1, keepdims=True)
+    difference = mean_there(by_column, 1)
+    moved = []
+    for sign, side, mean in ((1, sides[0], means[0]), (-1, sides[1], means[1])):
+        there = ~np.isnan(side) & shared[:, None]
+        counts = there.sum(axis=1, keepdims=True)
+        share = np.where(there, divide(side - mean[:, None], counts), 0.0).sum(axis=2)
+        moved.append(sign * np.nan_to_num(divide(share, n_columns)))
+    moved.append(_share(by_column, difference))
+    return PairedResponses(a, b, difference, tuple(moved))
+
+
+def model_pair(values: Array, a: str, b: str, models: Sequence[str]) -> PairedResponses:
+    """Compare model `a` with model `b`, persona by persona; args as for `axis_pair`, and the model
+    of each column."""
+    by_persona = values[:, :, models.index(a)] - values[:, :, models.index(b)]
+    difference = mean_there(by_persona, 1)
+    return PairedResponses(a, b, difference, (_share(by_persona, difference),))
+
+
+def group_differences(
+    pairs: Sequence[tuple[str, PairedResponses]],
+    systems: Sequence[str],
+    prompts: Labels,
+    *,
+    random: Random = "prompts",
+    interaction: bool = False,
+) -> list[GroupDifference]:
+    """Return the differences of these pairs, each with its dimension, over all systems and on each
+    of several.
+
+    Args:
+        systems, prompts: of each response.
+        random: what intervals and p-values take as a sample.
+        interaction: instead, for each system, how far the difference on it is from that on the mean
+            of the others in the prompt: whether the two see systems differently.
+    """
+    n = len(systems)
+    names, system = encode_labels(systems, n)
+    prompt_names, prompt = encode_labels(prompts, n)
+
+    def table(values: Array) -> Array:
+        """Return means of values `(responses, …)` by prompt and system."""
+        means = means_by(values, prompt * len(names) + system, len(prompt_names) * len(names))
+        return means.reshape(len(prompt_names), len(names), *values.shape[1:])
+
+    each: list[int | None] = [*range(len(names))] if len(names) > 1 else []
+    differences = []
+    for dimension, pair in pairs:
+        whole = table(pair.difference)
+        moved = [np.nan_to_num(table(of)) for of in pair.moved] if random != "prompts" else None
+        for column in each if interaction else [None, *each]:
+            weights = _prompt_weights((~np.isnan(whole)).astype(float), column, interaction)
+            scores = np.sum(weights * np.nan_to_num(whole), axis=1)
+            known = np.nan_to_num(weights)[:, :, None]
+            levels = None if moved is None else [np.sum(known * of, axis=1) for of in moved]
+            differences.append(
+                mean_and_levels(scores, levels).as_a(
+                    GroupDifference, over=OVER[random], a=pair.a, b=pair.b, dimension=dimension,
+                    system=ALL_SYSTEMS if column is None else str(names[column]),
+                )
+            )  # fmt: skip
+    return holm_adjusted(differences)
+
+
+def _share(parts: Array, mean: Array) -> Array:
+    """Return how far each part `(responses, parts)` moves the mean over parts with a value."""
+    counts = (~np.isnan(parts)).sum(axis=1, keepdims=True)
+    return np.nan_to_num(divide(parts - mean[:, None], counts))
+
+
+def _prompt_weights(there: Array, system: int | None, interaction: bool) -> Array:
+    """Return the weight of each system in each prompt, NaN without a value; None: all alike."""
+    own = there if system is None else there * np.eye(there.shape[1])[system]
+    weights = divide(own, own.sum(axis=1, keepdims=True))
+    if not interaction:
+        return weights
+    others = there - own
+    return weights - divide(others, others.sum(axis=1, keepdims=True))

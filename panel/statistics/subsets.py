@@ -1,4 +1,5 @@
-"""The judges that a panel needs: without each, the smallest subset, the best judge beside all."""
+"""The judges that a panel needs: without each, the smallest subset, the best judge beside all,
+and the better half beside the worse."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from itertools import compress
 from math import nan, sqrt
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -28,7 +30,7 @@ from persona_panel.statistics.core.arrays import (
     row_means,
     without_rounding,
 )
-from persona_panel.statistics.core.correlation import taus
+from persona_panel.statistics.core.correlation import correlation, taus
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.ranking import sampled_mean
 
@@ -273,3 +275,75 @@ def ensemble_distance(
         best,
         sum(map(len, others)),
     )
+
+
+Half = Literal["strong", "weak"]
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenEnsemble:
+    """One half of the judges: the `strong` ones, those nearest to people on other items, or the
+    `weak`.
+
+    Attributes:
+        tau_c: of their mean scores with the people's, each item scored by the judges who were
+            chosen without it.
+        members: the mean τ_c of a single judge of the half, measured likewise for each place in the
+            half; NaN where one is undefined.
+    """
+
+    half: Half
+    tau_c: Statistic
+    members: float
+
+
+def ensembles_on_other_items(
+    judges: ArrayLike, target: ArrayLike, prompts: Labels, *, folds: int = 5, seed: int = 0
+) -> list[ChosenEnsemble]:
+    """Choose the better half of the judges and the other half by τ_c on other prompts.
+
+    How to read it: where `tau_c` is above `members`, putting the half's judges together pays. Of an
+    odd number of judges the middle one is in neither half.
+
+    Args:
+        judges: `(items, judges)` scores, NaN where missing.
+        target: `(items,)`, the people's mean.
+        prompts: a label an item; a prompt is in one fold.
+        folds, seed: into how many parts prompts are dealt, at most their number, and the seed of
+            that.
+
+    Raises:
+        ValueError: fewer than two judges, prompts or folds, or shapes that do not fit.
+
+    >>> people = np.arange(8.0)
+    >>> judges = np.stack([people, people, -people, -people], axis=1)
+    >>> result = ensembles_on_other_items(judges, people, "aabbccdd")
+    >>> [(each.half, each.tau_c.value) for each in result]
+    [('strong', 1.0), ('weak', -1.0)]
+    """
+    scores, people = as_ratings(judges), as_scores(target)
+    names, codes = encode_labels(prompts, len(scores))
+    folds = min(folds, len(names))
+    if scores.shape[1] < 2 or folds < 2 or len(people) != len(scores):
+        raise ValueError(
+            f"two judges, two prompts and a score of people an item are needed, found "
+            f"{scores.shape[1]}, {len(names)} and {len(people)} for {len(scores)}"
+        )
+    n = scores.shape[1] // 2
+    fold_of = np.random.default_rng(seed).permutation(np.arange(len(names)) % folds)[codes]
+    # By their places among the judges, the best first.
+    ranked = np.full(scores.shape, np.nan)
+    for fold in range(folds):
+        own = fold_of == fold
+        taus = [correlation(judge, people[~own], "tau_c") for judge in scores[~own].T]
+        order = np.argsort([-tau.value if tau.reason is None else np.inf for tau in taus])
+        ranked[own] = scores[own][:, order]
+    halves: dict[Half, Array] = {"strong": ranked[:, :n], "weak": ranked[:, -n:]}
+    return [
+        ChosenEnsemble(
+            half,
+            correlation(row_means(part), people, "tau_c"),
+            float(np.mean([correlation(column, people, "tau_c").value for column in part.T])),
+        )
+        for half, part in halves.items()
+    ]

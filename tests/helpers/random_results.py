@@ -13,12 +13,12 @@ from persona_panel.analyses.select import select_result
 from persona_panel.results.result import Result
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.group_differences import (
+from persona_panel.statistics.group_fidelity import (
     difference_by_model,
+    fidelity_contrast,
     group_difference,
     split_half,
 )
-from persona_panel.statistics.group_fidelity import fidelity_contrast
 from persona_panel.statistics.selection import select_items
 
 SYSTEMS = ("ash", "birch", "cedar")

@@ -13,8 +13,7 @@ from persona_panel.analyses.breakdown.groups import (
     persona_departures,
 )
 from persona_panel.analyses.breakdown.strata import SystemsBy, systems_by
-from persona_panel.statistics.group_differences import GroupDifference
-from persona_panel.statistics.personas import Departure, ResponseDepartures
+from persona_panel.statistics.personas import Departure, GroupDifference, ResponseDepartures
 from persona_panel.statistics.sources import AuthorShare
 
 __all__ = [

@@ -16,19 +16,17 @@ from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_terms, on_one_scale
 from persona_panel.statistics.core.arrays import Array, Random
 from persona_panel.statistics.core.display import COMPOSITE
-from persona_panel.statistics.group_differences import (
-    GroupDifference,
-    PairedResponses,
-    axis_pair,
-    group_differences,
-    model_pair,
-)
 from persona_panel.statistics.personas import (
     Departure,
+    GroupDifference,
+    PairedResponses,
     PersonaCells,
     ResponseDepartures,
+    axis_pair,
     departures_by_dimension,
     departures_by_system,
+    group_differences,
+    model_pair,
     response_departures,
     severities,
 )

@@ -43,8 +43,12 @@ from persona_panel.statistics.core.ranking import (
     rank_systems,
 )
 from persona_panel.statistics.core.significance import holm_adjusted
-from persona_panel.statistics.group_differences import ALL_SYSTEMS, GroupDifference
-from persona_panel.statistics.personas import Departure, departures_by_system
+from persona_panel.statistics.personas import (
+    ALL_SYSTEMS,
+    Departure,
+    GroupDifference,
+    departures_by_system,
+)
 from persona_panel.statistics.sources import AuthorShare, author_shares
 from persona_panel.statistics.strata import StratumFigure, stratum_differences
 

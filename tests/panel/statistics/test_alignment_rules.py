@@ -9,7 +9,7 @@ import pytest
 from scipy.optimize import minimize
 from sklearn.isotonic import IsotonicRegression
 
-from persona_panel.statistics.alignment_rules import (
+from persona_panel.statistics.alignment import (
     AlignmentMethod,
     AlignmentRule,
     RatedItems,

@@ -9,15 +9,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from persona_panel.statistics.group_differences import (
+from persona_panel.statistics.group_fidelity import (
     VariancePart,
     difference_by_model,
-    group_difference,
-    split_half,
-)
-from persona_panel.statistics.group_fidelity import (
     fidelity_contrast,
+    group_difference,
     ratio_interval,
+    split_half,
     verdict_on,
 )
 

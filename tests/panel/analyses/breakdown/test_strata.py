@@ -26,7 +26,7 @@ from persona_panel.graphs.aggregate import aggregate
 from persona_panel.runs.collected import judgment_of_row
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.significance import holm
-from persona_panel.statistics.group_differences import GroupDifference
+from persona_panel.statistics.personas import GroupDifference
 from persona_panel.testing import ScriptedModel
 
 PERSONAS = [

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from persona_panel.statistics.core.arrays import Reason
-from persona_panel.statistics.group_differences import (
+from persona_panel.statistics.personas import (
     PairedResponses,
     axis_pair,
     group_differences,
