@@ -271,7 +271,7 @@ def load_ratings(
     else:
         ratings = _of_file(source, min_raters, mapping, decimal or DECIMAL.get())
     if ratings.origin is not None:
-        origin = replace(ratings.origin, allow_unmatched=allow_unmatched, scale_option=scale_option)
+        origin = replace(ratings.origin, allow_unmatched=allow_unmatched)
         ratings = replace(ratings, origin=origin)
     return ratings if scale is None else with_scales(ratings, scale, name_of(source), scale_option)
 

@@ -23,6 +23,7 @@ from persona_panel.statistics.core.arrays import (
     has_ratings,
 )
 from persona_panel.statistics.core.display import ALL
+from persona_panel.statistics.core.jackknife import Interval
 from persona_panel.statistics.core.means import OverPrompts
 from persona_panel.statistics.core.registry import (
     Block,
@@ -30,7 +31,6 @@ from persona_panel.statistics.core.registry import (
     Registry,
     StatisticTable,
     mean_over_prompts,
-    no_interval,
 )
 from persona_panel.statistics.core.table import Ratings, Row, kept_without, on_composite
 from persona_panel.statistics.strata import (
@@ -131,7 +131,7 @@ class AgreementBlock(Block):
     def _without_interval(self, result: Statistic) -> Statistic:
         if result.reason is not None or not self.options.intervals:
             return result
-        return replace(result, ci=no_interval(Reason.NO_RANKINGS_BY_PROMPT, self.options))
+        return replace(result, ci=Interval(reason=Reason.NO_RANKINGS_BY_PROMPT))
 
 
 agreement_statistics: Registry[AgreementBlock] = Registry(

@@ -176,7 +176,7 @@ def annotator_test(
         _clustered_mean((behind - ahead)[shared[:, human], human], codes[shared[:, human]])
         for human in tested
     ]
-    p_values = [mean.p_below(epsilon) for mean in means]
+    p_values = [_p_below(*mean, epsilon) for mean in means]
     adjusted = benjamini_yekutieli(p_values)
     for human, mean, p, p_adjusted in zip(tested, means, p_values, adjusted, strict=True):
         people[human] = replace(
@@ -185,7 +185,7 @@ def annotator_test(
             human_advantage=float(np.nanmean(behind[:, human])),
             p_value=p,
             p_adjusted=float(p_adjusted),
-            items_needed=mean.items_needed(epsilon, level),
+            items_needed=_items_needed(*mean, people[human].n_items, epsilon, level),
             is_tested=True,
         )
     needed = sorted(each.items_needed for each in people if each.items_needed is not None)
@@ -238,41 +238,32 @@ def _why_untested(humans: Array, shared: Array, people: Sequence[AnnotatorCompar
     return Reason.FEW_ITEMS_A_PERSON if few else Reason.FEW_PROMPTS_A_PERSON
 
 
-@dataclass(frozen=True, slots=True)
-class _ClusteredMean:
-    """The mean over items, with its standard error from leaving out one cluster at a time."""
-
-    mean: float
-    error: float
-    n_items: int
-    n_clusters: int
-
-    def p_below(self, bound: float) -> float:
-        """Return the one-sided p-value of the mean being `bound` or more."""
-        away = self.mean - bound
-        # All differences are the same: the mean is known as far as they go.
-        if self.error <= _SAME:
-            return 0.0 if away < -_SAME else 1.0
-        return float(scipy.special.stdtr(self.n_clusters - 1, away / self.error))
-
-    def items_needed(self, bound: float, level: float) -> int | None:
-        """Return how many new items show the mean to be below `bound`, one-sided at `level`."""
-        if self.mean >= bound:
-            return None
-        spread = self.error * math.sqrt(self.n_clusters)
-        needed = assured(self.mean, spread, self.n_clusters, bound, 2 * level).needed
-        if needed is None:
-            return None
-        return math.ceil(needed * self.n_items / self.n_clusters)
-
-
-def _clustered_mean(values: Array, codes: IntArray) -> _ClusteredMean:
-    codes = np.unique(codes, return_inverse=True)[1]
+def _clustered_mean(values: Array, codes: IntArray) -> tuple[float, float, int]:
+    """Return the mean over items, its standard error from leaving out one cluster at a time, and
+    the number of clusters."""
     sums, counts = np.bincount(codes, values), np.bincount(codes)
-    n = len(sums)
+    sums, counts = sums[counts > 0], counts[counts > 0]
     without = (sums.sum() - sums) / (counts.sum() - counts)
     variance = left_out_variance(without, counts / counts.sum())
-    return _ClusteredMean(float(values.mean()), math.sqrt(variance), len(values), n)
+    return float(values.mean()), math.sqrt(variance), len(sums)
+
+
+def _p_below(mean: float, error: float, n_clusters: int, bound: float) -> float:
+    """Return the one-sided p-value of the mean being `bound` or more."""
+    away = mean - bound
+    # All differences are the same: the mean is known as far as they go.
+    if error <= _SAME:
+        return 0.0 if away < -_SAME else 1.0
+    return float(scipy.special.stdtr(n_clusters - 1, away / error))
+
+
+def _items_needed(
+    mean: float, error: float, n_clusters: int, n_items: int, bound: float, level: float
+) -> int | None:
+    """Return how many new items show the mean to be below `bound`, one-sided at `level`."""
+    spread = error * math.sqrt(n_clusters)
+    needed = assured(mean, spread, n_clusters, bound, 2 * level).needed if mean < bound else None
+    return None if needed is None else math.ceil(needed * n_items / n_clusters)
 
 
 SHARED = 50

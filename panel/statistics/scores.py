@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from math import inf, nan
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -27,6 +27,7 @@ from persona_panel.statistics.core.arrays import (
     Statistic,
     as_ratings,
     count_by_item,
+    defined_mean,
     divide,
     encode_labels,
     has_ratings,
@@ -182,7 +183,7 @@ def pairwise_error(
         loss = stake * (1 - agreement) / 2
         within.append((name, _mean(loss, len(items), Reason.NO_COMPARISONS)))
         # A random judge is wrong in half of the comparisons.
-        chance_within.append(_mean_or_nan(stake / 2))
+        chance_within.append(defined_mean(stake / 2))
         losses.append(loss)
     return _loss(within, losses, chance_within)
 
@@ -245,7 +246,7 @@ def custom_loss(
     for name, items in items_by_label(labels, len(theirs)):
         items = items[~np.isnan(loss[items])]
         within.append((name, _mean(loss[items], len(items), Reason.NO_SHARED_ITEMS)))
-        chance_within.append(_mean_or_nan(chance[items]))
+        chance_within.append(defined_mean(chance[items]))
         losses.append(loss[items])
     return _loss(within, losses, chance_within)
 
@@ -292,19 +293,15 @@ def _unit(ratings: ArrayLike) -> Array:
 
 
 def _mean(losses: Array, n_items: int, reason: Reason) -> Statistic:
-    return Statistic.of(_mean_or_nan(losses), n_items, 2, reason)
-
-
-def _mean_or_nan(values: Array) -> float:
-    return float(values.mean()) if len(values) else nan
+    return Statistic.of(defined_mean(losses), n_items, 2, reason)
 
 
 def _loss(
     within: list[tuple[object, Statistic]], losses: list[Array], chances: list[float]
 ) -> Loss:
     terms = np.concatenate([np.empty(0), *losses])
-    defined = np.array([chance for chance in chances if not np.isnan(chance)])
-    return Loss(over_prompts(within), _mean_or_nan(terms), len(terms), _mean_or_nan(defined))
+    baseline = defined_mean(np.array(chances))
+    return Loss(over_prompts(within), defined_mean(terms), len(terms), baseline)
 
 
 def score_entropy(ratings: ArrayLike) -> Statistic:

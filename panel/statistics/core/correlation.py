@@ -160,17 +160,6 @@ def _tau_c(x: Array, y: Array) -> Resampled:
     return statistic
 
 
-def _spearman(x: Array, y: Array) -> Resampled:
-    # Mid-ranks up to a constant, which r does not see.
-    return _of_values(
-        x, y, lambda count, side: (np.cumsum(count, axis=1) - count / 2)[:, side.codes]
-    )
-
-
-def _pearson(x: Array, y: Array) -> Resampled:
-    return _of_values(x, y, lambda _, side: _centred(side.values[side.codes])[None])
-
-
 def _of_values(
     x: Array, y: Array, values_of: Callable[[Array, DistinctValues], Array]
 ) -> Resampled:
@@ -203,8 +192,13 @@ def _weighted_pearson(x: Array, y: Array, weights: Array) -> Array:
 _RESAMPLED: dict[CorrelationKind, Callable[[Array, Array], Resampled]] = {
     "tau_b": _tau_b,
     "tau_c": _tau_c,
-    "spearman": _spearman,
-    "pearson": _pearson,
+    # Mid-ranks up to a constant, which r does not see.
+    "spearman": lambda x, y: _of_values(
+        x, y, lambda count, side: (np.cumsum(count, axis=1) - count / 2)[:, side.codes]
+    ),
+    "pearson": lambda x, y: _of_values(
+        x, y, lambda _, side: _centred(side.values[side.codes])[None]
+    ),
 }
 
 

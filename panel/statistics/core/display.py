@@ -188,14 +188,6 @@ class FrameColumn(NamedTuple):
     values: Sequence[Any]
 
 
-@overload
-def frame_of(columns: Iterable[FrameColumn], library: Literal["pandas"]) -> pandas.DataFrame: ...
-@overload
-def frame_of(columns: Iterable[FrameColumn], library: Literal["polars"]) -> polars.DataFrame: ...
-@overload
-def frame_of(columns: Iterable[FrameColumn], library: Literal["pyarrow"]) -> pyarrow.Table: ...
-@overload
-def frame_of(columns: Iterable[FrameColumn], library: FrameLibrary) -> Any: ...
 def frame_of(columns: Iterable[FrameColumn], library: FrameLibrary) -> Any:
     """Return the columns as a data frame; a missing value is NaN in pandas' columns of numbers, and
     null wherever there is null.

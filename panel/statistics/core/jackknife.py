@@ -113,12 +113,11 @@ class Interval:
     cluster.
     """
 
-    low: float
-    high: float
-    standard_error: float
-    degrees_of_freedom: float
-    confidence: float
-    n_clusters: int
+    low: float = nan
+    high: float = nan
+    standard_error: float = nan
+    degrees_of_freedom: float = nan
+    n_clusters: int = 0
     reason: Reason | None = None
     values: Array = field(default_factory=lambda: np.empty(0), compare=False, repr=False)
 
@@ -170,7 +169,7 @@ def jackknife(
     needs, values = _NEEDS[kind], np.empty(0)
 
     def none(reason: Reason, entering: int = n_clusters) -> Interval:
-        return Interval(nan, nan, nan, nan, confidence, entering, reason, values)
+        return Interval(n_clusters=entering, reason=reason, values=values)
 
     if n_clusters < needs.clusters or n_items < needs.items:
         return none(needs.reason)
@@ -232,7 +231,7 @@ def jackknife(
     else:
         low, high = _ends(centre, reach_of(errors, confidence), kind)
     ends = float(max(min(low, value), limits[0])), float(min(max(high, value), limits[1]))
-    return Interval(*ends, float(error), float(df), confidence, n_entering, None, values)
+    return Interval(*ends, float(error), float(df), n_entering, None, values)
 
 
 def _of(statistic: Resampled, weights: Array) -> Array:
@@ -270,13 +269,12 @@ def left_out_variance(left_out: Array, shares: Array) -> float:
 def correlation_at(interval: Interval, confidence: float) -> Interval:
     """Return a correlation's interval by `jackknife` (kind `correlation`, without judges) at
     another confidence."""
-    check_confidence(confidence)
     if interval.reason is not None:
-        return replace(interval, confidence=confidence)
+        return interval
     value = float(interval.values[0])
     reach = reach_of([(interval.standard_error, interval.degrees_of_freedom)], confidence)
     low, high = _ends(value, reach, "correlation")
-    return replace(interval, low=min(low, value), high=max(high, value), confidence=confidence)
+    return replace(interval, low=min(low, value), high=max(high, value))
 
 
 def standard_errors(

@@ -62,11 +62,6 @@ def mean_over_prompts(
     return mean.with_weights(resampled, kind=kind, limits=limits)
 
 
-def no_interval(reason: Reason, options: AnalysisOptions) -> Interval:
-    """Return an undefined interval with its reason."""
-    return Interval(nan, nan, nan, nan, options.confidence, 0, reason)
-
-
 def interval_of(
     statistic: Statistic,
     clusters: Labels,

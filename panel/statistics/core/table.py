@@ -61,7 +61,6 @@ class RatingsOrigin:
         reading: what was read, and in which form, in one line.
         remarks: sentences on what may be wrong in it.
         lines: on which line each rating is, by item, rater and dimension (`all` without one).
-        scale_option: the option of the command that says what the scale of these ratings is.
         allow_unmatched: whether fewer than 80 % of its items may be a panel's.
         match: how many of its items a panel has; None where it was compared with none.
         from_stream: it was a stream, which cannot be read a second time.
@@ -72,7 +71,6 @@ class RatingsOrigin:
     reading: str
     remarks: tuple[str, ...] = ()
     lines: Mapping[tuple[str, str, str], int] = field(default_factory=dict)
-    scale_option: str = "--human-scale"
     allow_unmatched: bool = False
     match: ItemMatch | None = None
     from_stream: bool = False

@@ -545,11 +545,11 @@ def test_a_resampling_function_of_something_else_is_named(
             "outside the limits",
         ),
         (
-            Statistic(0.5, 24, 4, ci=Interval(0.6, 0.7, 0.1, 7.0, 0.95, 8)),
+            Statistic(0.5, 24, 4, ci=Interval(0.6, 0.7, 0.1, 7.0, 8)),
             "does not hold it",
         ),
         (
-            Statistic(0.5, 24, 4, ci=Interval(0.7, 0.3, 0.1, 7.0, 0.95, 8)),
+            Statistic(0.5, 24, 4, ci=Interval(0.7, 0.3, 0.1, 7.0, 8)),
             "does not hold it",
         ),
     ],
