@@ -13,6 +13,7 @@ from persona_panel.statistics.core.arrays import (
     AnalysisOptions,
     Array,
     Statistic,
+    count_raters,
     row_means,
 )
 from persona_panel.statistics.core.correlation import ranks_within
@@ -90,10 +91,7 @@ class ComparisonBlock(Block):
 
     def of_both(self, result: Statistic) -> Statistic:
         """Return a statistic of two means, with all raters counted who rated anything."""
-        n_raters = sum(
-            int(np.sum(~np.isnan(ratings).all(axis=0))) for ratings in (self.judges, self.humans)
-        )
-        return replace(result, n_raters=n_raters)
+        return replace(result, n_raters=count_raters(self.judges) + count_raters(self.humans))
 
 
 comparison_statistics: Registry[ComparisonBlock] = Registry(

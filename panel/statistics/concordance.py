@@ -24,6 +24,7 @@ from persona_panel.statistics.core.arrays import (
     Reason,
     Statistic,
     as_ratings,
+    count_raters,
     defined_mean,
     divide,
     encode_labels,
@@ -35,6 +36,7 @@ from persona_panel.statistics.core.correlation import (
     ranks_within,
     shuffled_sums,
 )
+from persona_panel.statistics.core.jackknife import resampled_mean
 from persona_panel.statistics.core.means import OverPrompts, over_prompts
 from persona_panel.statistics.rater_pairs import CELLS_AT_ONCE, same_rankings
 
@@ -418,12 +420,10 @@ def perfect_agreement(ratings: ArrayLike, min_raters: int = 2) -> PerfectAgreeme
     highest = np.where(rated, array, -np.inf).max(axis=1, initial=-np.inf)
     subset = eligible & (lowest == highest)
     n_items, n_raters = int(eligible.sum()), int(rated[eligible].any(axis=0).sum())
-    if n_items:
-        share = Statistic(float(subset.sum() / n_items), n_items, n_raters)
-    elif rated.any(axis=0).sum() < 2:
-        share = Statistic.undefined(Reason.FEW_RATERS)
-    else:
-        share = Statistic.undefined(Reason.NO_SHARED_ITEMS)
+    few = Reason.FEW_RATERS if count_raters(array) < 2 else Reason.NO_SHARED_ITEMS
+    share = Statistic.of(float(divide(subset.sum(), n_items)), n_items, n_raters, few)
+    agreed = resampled_mean(np.where(eligible, subset, np.nan))
+    share = share.with_weights(agreed, None, "share", (0.0, 1.0))
     return PerfectAgreement(share, subset, np.where(subset, lowest, np.nan))
 
 

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
-from math import nan, sqrt
-from typing import Literal, TypeVar
+from math import nan, prod, sqrt
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 import scipy
@@ -247,7 +247,7 @@ def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DS
     terms = _terms(components, measured, levels)
     sizes = _single(levels)
     error = {
-        kind: float(sum(term.over(sizes)[0] for term in terms if term.relative or kind == "any"))
+        kind: float(sum(term.over(sizes) for term in terms if term.relative or kind == "any"))
         for kind in ("any", "relative")
     }
     own = components.variances.get(measured, nan)
@@ -271,7 +271,7 @@ def error_shares(components: VarianceComponents, measured: str, levels: Levels) 
     {'residual': 0.75, 'rater': 0.25}
     """
     sizes = _single(levels)
-    parts = {term.name: float(term.over(sizes)[0]) for term in _terms(components, measured, levels)}
+    parts = {term.name: float(term.over(sizes)) for term in _terms(components, measured, levels)}
     total = sum(parts.values())
     ordered = sorted(parts, key=lambda name: -parts[name])
     return {name: parts[name] / total for name in ordered} if total > 0 else {}
@@ -331,7 +331,7 @@ def expected_width(
     terms = _terms(components, measured, levels)
     if difference and components.levels[measured] < 2:
         return nan
-    return 2 * float(_reaches(terms, sizes, difference, (1 + confidence) / 2)[0])
+    return 2 * float(_reaches(terms, sizes, difference, (1 + confidence) / 2))
 
 
 def detectable_difference(
@@ -359,7 +359,7 @@ def detectable_difference(
     terms = _terms(components, measured, levels)
     if components.levels[measured] < 2:
         return nan
-    return float(_reaches(terms, sizes, True, (1 + confidence) / 2, power)[0])
+    return float(_reaches(terms, sizes, True, (1 + confidence) / 2, power))
 
 
 def cheapest_design(
@@ -424,17 +424,16 @@ class _Term:
     facets: tuple[str, ...]
     relative: bool
 
-    def over(self, sizes: Mapping[str, Array]) -> Array:
-        n = np.prod([sizes[facet] for facet in self.facets if facet in sizes], axis=0)
-        return self.variance / (n * np.ones(_n_designs(sizes)))
+    def over(self, sizes: _Sizes) -> Any:
+        return self.variance / prod(sizes[facet] for facet in self.facets if facet in sizes)
 
 
-def _single(levels: Levels) -> dict[str, Array]:
-    return {facet: np.array([float(n)]) for facet, n in levels.items()}
+_Sizes = Mapping[str, Any]
+"""The number of conditions of each facet, of one design or of each of several `(designs,)`."""
 
 
-def _n_designs(sizes: Mapping[str, Array]) -> int:
-    return max((len(each) for each in sizes.values()), default=1)
+def _single(levels: Levels) -> _Sizes:
+    return {facet: np.float64(n) for facet, n in levels.items()}
 
 
 def _terms(components: VarianceComponents, measured: str, levels: Levels) -> list[_Term]:
@@ -468,24 +467,22 @@ def _share(own: float, error: float) -> float:
     return own / (own + error) if own + error > 0 else nan
 
 
-def _reaches(
-    terms: Sequence[_Term], sizes: Mapping[str, Array], difference: bool, *quantiles: float
-) -> Array:
+def _reaches(terms: Sequence[_Term], sizes: _Sizes, difference: bool, *quantiles: float) -> Array:
     parts = [term for term in terms if term.relative or not difference]
     known = {facet for term in terms if term.name != RESIDUAL for facet in term.facets}
     if not {PROMPT} <= known & set(sizes):
         raise ValueError("an interval over prompts takes several of the factor 'prompt'")
     of_judges = [facet for facet in sizes if facet in known - {PROMPT}]
     sampled = [PROMPT, *of_judges]
-    judges = np.prod([np.ones(_n_designs(sizes)), *(sizes[facet] for facet in of_judges)], axis=0)
-    variances, dfs = [], []
-    for facet in sampled:
-        of_facet = [term.over(sizes) for term in parts if facet in term.facets]
-        variances.append(np.sum(of_facet, axis=0) * (2 if difference else 1))
-        dfs.append(sizes[facet] - 1)
+    judges = prod(sizes[facet] for facet in of_judges)
+    variances = [
+        (2 if difference else 1) * sum(term.over(sizes) for term in parts if facet in term.facets)
+        for facet in sampled
+    ]
+    dfs = [sizes[facet] - 1 for facet in sampled]
     with np.errstate(divide="ignore", invalid="ignore"):
-        total = np.sum(variances, axis=0)
-        df = total**2 / np.sum([v**2 / n for v, n in zip(variances, dfs, strict=True)], axis=0)
+        total = sum(variances)
+        df = total**2 / sum(v**2 / n for v, n in zip(variances, dfs, strict=True))
         alone, together = (
             np.sqrt(variance)
             * np.sum([scipy.special.stdtrit(of, quantile) for quantile in quantiles], axis=0)

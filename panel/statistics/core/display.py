@@ -17,6 +17,7 @@ from typing import (
     Generic,
     Literal,
     NamedTuple,
+    Protocol,
     Self,
     TypeVar,
     get_args,
@@ -252,16 +253,11 @@ def field_columns(rows: Iterable[object], kind: ColumnKind, *names: str) -> list
     return columns
 
 
-class FrameMaker(Generic[T]):
+class FrameMaker(Protocol):
     """A method that makes a data frame of its object: `run.to_frame()`, `run.to_frame("polars")`.
 
     Called with the library, pandas unless named; errors are those of `frame_of`.
     """
-
-    def __init__(self, columns: Callable[[T], Iterable[FrameColumn]], owner: T) -> None:
-        self._columns = columns
-        self._owner = owner
-        self.__doc__ = columns.__doc__
 
     @overload
     def __call__(self, library: Literal["pandas"] = ...) -> pandas.DataFrame: ...
@@ -269,8 +265,6 @@ class FrameMaker(Generic[T]):
     def __call__(self, library: Literal["polars"]) -> polars.DataFrame: ...
     @overload
     def __call__(self, library: Literal["pyarrow"]) -> pyarrow.Table: ...
-    def __call__(self, library: FrameLibrary = "pandas") -> Any:
-        return frame_of(self._columns(self._owner), library)
 
 
 class FrameMethod(Generic[T]):
@@ -283,9 +277,16 @@ class FrameMethod(Generic[T]):
     @overload
     def __get__(self, owner: None, kind: type) -> Self: ...
     @overload
-    def __get__(self, owner: T, kind: type) -> FrameMaker[T]: ...
-    def __get__(self, owner: T | None, kind: type) -> Self | FrameMaker[T]:
-        return self if owner is None else FrameMaker(self._columns, owner)
+    def __get__(self, owner: T, kind: type) -> FrameMaker: ...
+    def __get__(self, owner: T | None, kind: type) -> Self | FrameMaker:
+        if owner is None:
+            return self
+
+        def to_frame(library: FrameLibrary = "pandas") -> Any:
+            return frame_of(self._columns(owner), library)
+
+        to_frame.__doc__ = self.__doc__
+        return to_frame
 
 
 def rating_columns(ratings: Ratings) -> list[FrameColumn]:
@@ -304,16 +305,19 @@ def rating_columns(ratings: Ratings) -> list[FrameColumn]:
         scores.append(score if categories is None else None)
         labels.append(None if categories is None else categories[int(score)])
 
-    def of(known: Sequence[str | None] | None, places: Iterable[int]) -> list[str | None]:
-        return [None if known is None else known[place] for place in places]
-
+    of_rating = {
+        "item": (ratings.items, items),
+        "prompt": (ratings.prompts, items),
+        "source": (ratings.sources, items),
+        "rater": (ratings.raters, raters),
+        "group": (ratings.groups, raters),
+        "persona": (ratings.personas, raters),
+    }
     return [
-        FrameColumn("item", "text", of(ratings.items, items)),
-        FrameColumn("prompt", "text", of(ratings.prompts, items)),
-        FrameColumn("source", "text", of(ratings.sources, items)),
-        FrameColumn("rater", "text", of(ratings.raters, raters)),
-        FrameColumn("group", "text", of(ratings.groups, raters)),
-        FrameColumn("persona", "text", of(ratings.personas, raters)),
+        *(
+            FrameColumn(name, "text", [None if known is None else known[at] for at in places])
+            for name, (known, places) in of_rating.items()
+        ),
         FrameColumn("dimension", "text", names),
         FrameColumn("score", "number", scores),
         FrameColumn("label", "text", labels),

@@ -1,10 +1,6 @@
 """Confidence intervals from leaving out one cluster at a time (a prompt, or an item without
 prompts) and, where judges are a sample too, one persona, model or judge at a time.
 
-How often they cover is measured by `benchmarks/coverage.py`: docs/explanation/statistics.md. Means
-have `core.means.scaled_interval`; corrected means, held-out gains, strengths, differences of groups
-and effective votes, where this does not fit, intervals of their own.
-
 Sources: J. W. Tukey (1958), "Bias and confidence in not-quite large samples" (the jackknife with
 t); R. A. Fisher (1921), "On the 'probable error' of a coefficient of correlation" (z); E. B. Wilson
 (1927), "Probable inference", and E. L. Korn & B. I. Graubard (1998), "Confidence intervals for

@@ -139,12 +139,9 @@ def benjamini_yekutieli(p_values: ArrayLike) -> Array:
     [0.055, 0.0733, 0.0733]
     """
 
-    def adjust(p: Array) -> Array:
-        places = np.arange(1, len(p) + 1)
-        steps = p * len(p) * np.sum(1 / places) / places
-        return np.minimum.accumulate(steps[::-1])[::-1]
-
-    return adjusted_stepwise(p_values, adjust)
+    return adjusted_stepwise(
+        p_values, lambda p: scipy.stats.false_discovery_control(p, method="by")
+    )
 
 
 def binomial_interval(
@@ -266,9 +263,11 @@ def sign_flip_p_values(
     filled = filled[:, order]
     least = np.abs(filled.sum(axis=0)) - ROUNDING
     # Among all patterns are the data themselves; to drawn ones they are added.
-    added = 0 if len(values) <= ENUMERATED else 1
+    exact = len(values) <= ENUMERATED
+    added = 0 if exact else 1
     alone, together, total = np.full(len(order), added), np.full(len(order), added), added
-    for signs in _patterns(len(values), n_permutations, seed):
+    n_patterns = 2 ** len(values) if exact else n_permutations
+    for signs in _patterns(len(values), n_patterns, None if exact else seed):
         flipped = np.abs(signs @ filled)
         alone += (flipped >= least).sum(axis=0)
         together += (np.maximum.accumulate(flipped, axis=1) >= least).sum(axis=0)
@@ -279,14 +278,12 @@ def sign_flip_p_values(
     return raw, adjusted
 
 
-def _patterns(n: int, n_drawn: int, seed: int) -> Iterator[Array]:
-    """Yield patterns of n signs `(some, n)`: all of them, of many items so many drawn ones."""
-    rng, exact = np.random.default_rng(seed), n <= ENUMERATED
-    total = 2**n if exact else n_drawn
-    for start in range(0, total, _BLOCK):
-        size = min(_BLOCK, total - start)
-        if exact:
-            bits = (np.arange(start, start + size)[:, None] >> np.arange(n)) & 1
-            yield np.where(bits, -1.0, 1.0)
+def _patterns(n: int, n_patterns: int, seed: int | None) -> Iterator[Array]:
+    """Yield patterns of n signs `(some, n)`: the first of all or, with a seed, drawn ones."""
+    rng = np.random.default_rng(seed)
+    for start in range(0, n_patterns, _BLOCK):
+        numbers = np.arange(start, min(start + _BLOCK, n_patterns))
+        if seed is None:
+            yield np.where((numbers[:, None] >> np.arange(n)) & 1, -1.0, 1.0)
         else:
-            yield rng.choice(np.array([-1.0, 1.0]), size=(size, n))
+            yield rng.choice(np.array([-1.0, 1.0]), size=(len(numbers), n))

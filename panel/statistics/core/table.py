@@ -109,11 +109,9 @@ class Coverage:
         there = ("scored", "abstained")
         missing = {name: n for name, n in sorted(statuses.items()) if n and name not in there}
         scored, abstained = (statuses.get(name, 0) for name in there)
-        expected, failed = (
-            scored + abstained + sum(missing.values()),
-            sorted(revisions_failed.items()),
-        )
-        return cls(expected, scored, abstained, missing, partial, dict(failed), reasons_missing)
+        expected = scored + abstained + sum(missing.values())
+        failed = dict(sorted(revisions_failed.items()))
+        return cls(expected, scored, abstained, missing, partial, failed, reasons_missing)
 
     @property
     def complete(self) -> bool:

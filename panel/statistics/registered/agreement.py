@@ -126,10 +126,7 @@ def two_way_of_the_mean(block: AgreementBlock) -> Iterator[Statistic]:
 )
 def same_rating(block: AgreementBlock) -> Iterator[Statistic]:
     agreement = perfect_agreement(block.ratings)
-    rated_twice = np.sum(~np.isnan(block.ratings), axis=1) >= 2
-    agreed = np.where(rated_twice, agreement.subset.astype(np.float64), np.nan)
-    share = replace(agreement.share, note=f"{int(agreement.subset.sum())} items")
-    yield share.with_weights(resampled_mean(agreed), None, "share", (0.0, 1.0))
+    yield replace(agreement.share, note=f"{int(agreement.subset.sum())} items")
 
 
 agreement_statistics.register(

@@ -55,11 +55,7 @@ def _register_test_figure(name: str, heading: str, order: int, summary: str = ""
         if block.options.epsilon is None:
             return
         for judge, test in _tests(block):
-            of = {
-                "alt_test_winning_rate": test.winning_rate,
-                "alt_test_advantage": test.advantage,
-                "alt_test_items_needed": test.items_needed,
-            }[name]
+            of: Statistic = getattr(test, name.removeprefix("alt_test_"))
             note = _note(block, test) if name == "alt_test_winning_rate" else ""
             yield replace(of, note=note, by=None if judge is None else RATER, by_value=judge)
 
@@ -90,19 +86,14 @@ def _note(block: ComparisonBlock, test: AnnotatorTest) -> str:
     sentences = [f"epsilon {block.options.epsilon:g}"]
     if n_tested:
         sentences.append(f"wins over {n_wins} of {n_tested} people")
-    few = [
-        block.human_names[person.human] for person in test.humans if person.n_items < LEAST_ITEMS
-    ]
-    prompts = [
-        block.human_names[person.human]
-        for person in test.humans
-        if not person.is_tested and person.n_items >= LEAST_ITEMS
-    ]
-    for names, what in (
+    few = [person for person in test.humans if person.n_items < LEAST_ITEMS]
+    untested = [person for person in test.humans if not person.is_tested and person not in few]
+    for people, what in (
         (few, f"fewer than {LEAST_ITEMS} shared items"),
-        (prompts, f"fewer than {LEAST_CLUSTERS} prompts"),
+        (untested, f"fewer than {LEAST_CLUSTERS} prompts"),
     ):
-        if names:
+        if people:
+            names = [block.human_names[person.human] for person in people]
             sentences.append(left_out(names, len(test.humans), what))
     return "; ".join(sentences)
 

@@ -18,6 +18,7 @@ from persona_panel.statistics.core.arrays import (
     Resampled,
     Statistic,
     count_raters,
+    difference_of,
     has_two_ratings,
     row_means,
 )
@@ -217,12 +218,10 @@ def _register_squared_error(name: str, heading: str, order: int, *, less_constan
         def variance(weights: Array) -> Array:
             return mean_square(weights) - mean(weights) ** 2
 
-        def difference(weights: Array) -> Array:
-            return errors(weights) - variance(weights)
-
         result = Statistic.of_weights(
-            difference if less_constant else errors, there, 0, Reason.NO_RATINGS,
-            "difference" if less_constant else "mean", (-inf if less_constant else 0, inf),
+            difference_of(errors, variance) if less_constant else errors, there, 0,
+            Reason.NO_RATINGS, "difference" if less_constant else "mean",
+            (-inf if less_constant else 0, inf),
         )  # fmt: skip
         constant = float(variance(np.ones((1, len(there))))[0])
         note = f"smaller is better, {constant:.3g} by a constant judge"

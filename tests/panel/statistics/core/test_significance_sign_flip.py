@@ -55,6 +55,13 @@ def test_drawn_patterns_come_near_the_exact_p() -> None:
     assert ours == again
 
 
+def test_of_fourteen_items_all_patterns_are_tried() -> None:
+    """Of equal differences two of the 2¹⁴ patterns are as extreme; of one item more, drawn patterns
+    hardly meet one, and the data themselves are added to them."""
+    assert sign_flip_p_values(np.ones((14, 1)))[0] == 2 / 2**14
+    assert sign_flip_p_values(np.ones((15, 1)), n_permutations=99)[0] == 1 / 100
+
+
 def test_p_is_never_zero() -> None:
     """Thirty equal differences: no pattern drawn is as extreme, and p is 1 / (n + 1)."""
     p_values, _ = sign_flip_p_values(np.ones((30, 1)), n_permutations=999)
