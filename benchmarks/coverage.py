@@ -97,7 +97,7 @@ def _agree(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: bool
         ratings=ratings.scores[:, :, 0], sign=1, prompts=prompts, clusters=prompts, options=options,
         controls=np.empty((len(prompts), 0)), raters=ratings.raters, judge_factors=judges.factors,
     )  # fmt: skip
-    return of_rows(agreement_statistics.rows(block, "all", "quality"))
+    return of_rows(next(agreement_statistics.rows_of_all([(block, "all", "quality")])))
 
 
 def _correlate(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: bool) -> Found:

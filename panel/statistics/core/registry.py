@@ -407,7 +407,7 @@ class Registry(Generic[BlockT]):
         on_step: OnStep | None = None,
         only: Collection[str] | None = None,
     ) -> Iterator[list[Row]]:
-        """Yield the rows of each block, which stands with its group and dimension; see `rows`."""
+        """Yield the rows of each block, which stands with its group and dimension."""
         total = len(self._named(only)) * len(blocks)
         for done, (block, group, dimension) in enumerate(blocks):
             rows: list[Row] = []
@@ -420,12 +420,6 @@ class Registry(Generic[BlockT]):
             yield rows
         if on_step is not None and not total:
             on_step(1.0)
-
-    def rows(self, block: BlockT, group: str, dimension: str) -> list[Row]:
-        """Return the rows of every statistic that applies to a block."""
-        return [
-            row for statistic_rows in self._rows(block, group, dimension) for row in statistic_rows
-        ]
 
     def results(self, block: BlockT) -> Iterator[tuple[str, Statistic]]:
         """Yield every applicable statistic's name and result for the block as a whole, where it can

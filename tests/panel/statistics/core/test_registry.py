@@ -193,7 +193,7 @@ def test_a_statistic_that_fails_does_so_alone() -> None:
         ratings=np.ones((20, 2)), sign=1, prompts=None, clusters=[*range(20)], options=QUICK,
         controls=np.empty((20, 0)), raters=("a", "b"),
     )  # fmt: skip
-    first, second, last = registry.rows(block, "all", "all")
+    first, second, last = next(registry.rows_of_all([(block, "all", "all")]))
     assert isnan(first.value)
     assert (first.reason, first.note) == (Reason.ERROR, "ZeroDivisionError: division by zero")
     assert second.reason is Reason.ERROR
@@ -216,7 +216,9 @@ def test_what_a_statistic_needs(prompts: list[Hashable] | None) -> None:
         ratings=np.ones((3, 2)), sign=1, prompts=prompts, clusters=[0, 1, 2], options=QUICK,
         controls=np.empty((3, 0)), raters=("a", "b"),
     )  # fmt: skip
-    assert [row.value for row in registry.rows(block, "all", "all")] == ([2.0] if prompts else [])
+    assert [row.value for row in next(registry.rows_of_all([(block, "all", "all")]))] == (
+        [2.0] if prompts else []
+    )
 
 
 def test_a_block_knows_the_scale_of_its_ratings() -> None:
