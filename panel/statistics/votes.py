@@ -126,16 +126,14 @@ def effective_judges_interval(
     >>> 1 <= result.low < result.high <= 4
     True
     """
-    errors = _Errors.of(ratings, reference, None)
+    errors = _Errors.of(ratings, reference)
     n_judges = errors.mean().n_raters
     interval = jackknife(
         errors.correlation,
         len(as_ratings(ratings)),
         clusters,
         kind="correlation",
-        judges=[
-            [_Errors.of(left, reference, None).correlation for left in levels] for levels in judges
-        ],
+        judges=[[_Errors.of(left, reference).correlation for left in levels] for levels in judges],
         counted=errors.rated.sum(axis=1) >= 2,
         confidence=confidence,
         seed=seed,
@@ -146,22 +144,6 @@ def effective_judges_interval(
         float(kish_number(n_judges, np.clip(end, 0, 1))) for end in (interval.high, interval.low)
     )
     return replace(interval, low=low, high=high)
-
-
-def resampled_set_correlation(
-    ratings: ArrayLike, sets: Sequence[Sequence[int]], reference: ArrayLike | None = None
-) -> Resampled:
-    """Return the mean correlation r̄ of two judges of the same set, beyond a reference if there is
-    one, as a function of resampling weights. `ratings` and `reference` are as for
-    `effective_judges`, `sets` the columns of each set of judges."""
-    errors = _Errors.of(ratings, reference, None)
-    within = {(a, b) for judges in sets for a in judges for b in judges if a < b}
-    return replace(
-        errors,
-        pairs=np.array(
-            [pair for pair in errors.pairs.tolist() if tuple(pair) in within], dtype=np.intp
-        ).reshape(-1, 2),
-    ).correlation
 
 
 def kish_number(n_judges: int, correlation: ArrayLike) -> Array:
@@ -182,8 +164,13 @@ class _Errors:
 
     @classmethod
     def of(
-        cls, ratings: ArrayLike, reference: ArrayLike | None, reliability: float | None
+        cls,
+        ratings: ArrayLike,
+        reference: ArrayLike | None,
+        reliability: float | None = None,
+        sets: Sets | None = None,
     ) -> _Errors:
+        """Return the errors beyond the reference; of `sets`, those of pairs of the same set."""
         array = as_ratings(ratings)
         if reliability is not None and not 0 < reliability <= 1:
             raise ValueError(f"a reliability lies above 0 and up to 1, found {reliability}")
@@ -202,14 +189,18 @@ class _Errors:
                 truth = as_scores(people)
         there = ~np.isnan(array) & ~np.isnan(truth)[:, None]
         rated = there.astype(np.float64)
-        shared = rated.T @ rated >= 2
-        pairs = np.argwhere(np.triu(shared, 1))
+        shared = np.triu(rated.T @ rated >= 2, 1)
+        if sets is not None:
+            together = np.zeros_like(shared)
+            for judges in sets:
+                together[np.ix_(judges, judges)] = True
+            shared &= together
         return cls(
             _about_mean(array, there),
             rated,
             _about_mean(truth[:, None], ~np.isnan(truth)[:, None])[:, 0],
             known,
-            pairs,
+            np.argwhere(shared),
         )
 
     def correlation(self, weights: Array) -> Array:
@@ -389,7 +380,7 @@ def effective_votes(
     over = "items" if clusters is None else "prompts"
     votes, wide = [], []
     for name, sets in several.items():
-        correlation = resampled_set_correlation(array, sets, reference)
+        correlation = _Errors.of(array, reference, sets=sets).correlation
         interval = jackknife(correlation, n_items, clusters, kind="correlation", counted=counted)
         if not len(interval.values):
             # Too few prompts for an interval: there is the number alone.
