@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import shutil
 import signal
 import socket
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from persona_panel.results.formats.html import TEMPLATES, part
 from persona_panel.view.server import ViewServer
 from tests.helpers.command import COMMAND, Command
 from tests.helpers.viewed import JUDGMENTS, Viewed, scored, viewing
@@ -259,3 +261,10 @@ def test_the_runs_were_whole(runs: Path) -> None:
     """What the tests above read: all judgments."""
     lines = (runs / "one" / "judgments.jsonl").read_bytes().count(b"\n")
     assert lines == JUDGMENTS
+
+
+def test_every_colour_of_the_styles_is_defined() -> None:
+    """A property whose variable is not defined is none: a bar, say, without a filling."""
+    styles = part(*TEMPLATES, "page.css") + part("persona_panel.view", "templates", "view.css")
+    used, defined = (set(re.findall(of, styles)) for of in (r"var\((--[\w-]+)\)", r"(--[\w-]+):"))
+    assert used == defined
