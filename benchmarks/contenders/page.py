@@ -16,6 +16,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import scipy.special  # noqa: F401
 
+import persona_panel.cli.score  # noqa: F401
 from persona_panel.analyses.run_summary import run_summary
 from persona_panel.runs.load import load_run
 

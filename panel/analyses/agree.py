@@ -156,8 +156,9 @@ def agree_result(
     """Return the result of rows of `persona_panel.statistics.agree` of these ratings; `by` is
     `dimension`, `group`, or what strata are, `source` what the ratings are called."""
     from persona_panel.analyses.agree_conclusion import agree_conclusion
-    from persona_panel.analyses.inputs import reading_of, rescaling_of
+    from persona_panel.analyses.inputs import reading_of
     from persona_panel.results.conclusions.labels import rater_word
+    from persona_panel.results.conclusions.wording import rescaling_of
     from persona_panel.results.statistic_tables import StatisticTables
     from persona_panel.statistics.core.display import COMPOSITE
 

@@ -152,10 +152,10 @@ def align(
         input_name,
         opened_sides,
         reading_of,
-        rescaling_of,
     )
     from persona_panel.files.errors import Fault, InputError
     from persona_panel.files.selections import require_csv, write_aligned_scores
+    from persona_panel.results.conclusions.wording import rescaling_of
     from persona_panel.statistics import align as alignment
 
     wanted = tuple(dict.fromkeys(methods)) or tuple(METHOD_NAMES)

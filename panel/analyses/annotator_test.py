@@ -5,9 +5,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 
-from persona_panel.analyses.inputs import rescaling_of
 from persona_panel.results.conclusions.rows import by_dimension, figure, from_to, on_dimensions
-from persona_panel.results.conclusions.wording import NAMES_SHOWN, all_dimensions, counted, listed
+from persona_panel.results.conclusions.wording import (
+    NAMES_SHOWN,
+    all_dimensions,
+    counted,
+    listed,
+    rescaling_of,
+)
 from persona_panel.runs.scale_limits import POINTS, SHARES_OF_WIDTH
 from persona_panel.statistics.annotators import without_names
 from persona_panel.statistics.core.arrays import Reason, row_means

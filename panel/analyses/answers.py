@@ -254,8 +254,10 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str]:
     options = AnalysisOptions(n_permutations=0, intervals=False)
     own = [
         row.value
-        for row in agree(ratings_of(run).numeric(), options, only={"krippendorff_alpha"})
-        if row.group == group and row.dimension != COMPOSITE and not row.reason
+        for row in agree(
+            ratings_of(run).numeric(), options, only={"krippendorff_alpha"}, group=group
+        )
+        if row.dimension != COMPOSITE and not row.reason
     ]
     parts = [f"{_how_high(estimate)}: Krippendorff's α {_figure(estimate)}"]
     if systems and not isnan(reliability.value):

@@ -21,12 +21,10 @@ from persona_panel.analyses.bias import (
     biases_of_panel,
     unknown_families,
 )
-from persona_panel.analyses.inputs import rescaling_of
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.judgments import Compared, read_comparisons
 from persona_panel.files.limits import json_of
 from persona_panel.files.outputs import as_json, own_rows, replace_file, text_of
-from persona_panel.files.ratings import load_ratings
 from persona_panel.files.wording import shown
 from persona_panel.results.conclusions.labels import (
     in_short,
@@ -35,7 +33,7 @@ from persona_panel.results.conclusions.labels import (
     what_all_have,
 )
 from persona_panel.results.conclusions.rows import adjusted_ends, figure, sign_of
-from persona_panel.results.conclusions.wording import counted, listed
+from persona_panel.results.conclusions.wording import counted, listed, rescaling_of
 from persona_panel.results.result import Result
 from persona_panel.results.statistic_tables import StatisticTables
 from persona_panel.results.table import Table
@@ -71,6 +69,9 @@ class AuditedRun:
 def load_audited_run(folder: str | Path) -> AuditedRun:
     """Read a run's panel; judges without a persona that it is compared with are left out. Raises
     InputError with every fault of its files."""
+    # A run at its end has its ratings, and needs no more of this than its biases.
+    from persona_panel.files.ratings import load_ratings
+
     path = Path(folder)
     require_folder(path, str(folder))
     ratings = load_ratings(path)

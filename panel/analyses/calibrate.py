@@ -122,11 +122,11 @@ def calibrate(
         input_name,
         opened_sides,
         reading_of,
-        rescaling_of,
         run_of,
     )
     from persona_panel.files.ratings import check_calibration
     from persona_panel.files.selections import given_inclusion, inclusion_of
+    from persona_panel.results.conclusions.wording import rescaling_of
     from persona_panel.statistics import calibrate as calibration
 
     ours, theirs = opened_sides(

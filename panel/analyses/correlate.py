@@ -124,7 +124,7 @@ def correlate(
     from persona_panel.files.ratings import check_groups
     from persona_panel.statistics import AnalysisOptions, correlation_differences
     from persona_panel.statistics import correlate as correlation
-    from persona_panel.statistics.comparison import HUMANS
+    from persona_panel.statistics.core.table import HUMANS
 
     ours, theirs = opened_sides(
         panel, human, mapping=mapping, human_mapping=human_mapping, human_scale=human_scale,
@@ -161,7 +161,8 @@ def correlate_result(
             in.
     """
     from persona_panel.analyses.correlate_conclusion import correlate_conclusion
-    from persona_panel.analyses.inputs import reading_of, rescaling_of
+    from persona_panel.analyses.inputs import reading_of
+    from persona_panel.results.conclusions.wording import rescaling_of
     from persona_panel.results.statistic_tables import StatisticTables
     from persona_panel.statistics.strata import broken_down_by
 
@@ -207,8 +208,8 @@ def _for_people(
         whole_label,
     )
     from persona_panel.statistics import comparison_statistics
-    from persona_panel.statistics.comparison import HUMANS
     from persona_panel.statistics.core.display import ALL
+    from persona_panel.statistics.core.table import HUMANS
 
     *_, all_judges = panel.raters_by_group()
     whole, n = whole_label(panel, humans), n_claimed(rows, all_judges)
@@ -250,7 +251,7 @@ def _for_people(
 
 def _as_people(row: Row) -> Row:
     """Return a row with people called so, where its names call them humans."""
-    from persona_panel.statistics.comparison import HUMANS
+    from persona_panel.statistics.core.table import HUMANS
 
     group = _PEOPLE if row.group == HUMANS else row.group
     by = row.by and row.by.replace(f"{HUMANS}: ", f"{_PEOPLE}: ", 1)

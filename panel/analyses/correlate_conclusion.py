@@ -26,12 +26,11 @@ from persona_panel.results.conclusions.wording import (
     listed,
     would_show,
 )
-from persona_panel.statistics.comparison import HUMANS
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import COMPOSITE, number
 from persona_panel.statistics.core.estimate import LEVEL
 from persona_panel.statistics.core.means import assured, widened
-from persona_panel.statistics.core.table import NO_PERSONA_GROUP, Ratings, Row
+from persona_panel.statistics.core.table import HUMANS, NO_PERSONA_GROUP, Ratings, Row
 from persona_panel.statistics.strata import broken_down_by
 
 _SHOWN = 3

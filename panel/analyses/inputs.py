@@ -144,13 +144,3 @@ def reading_of(*ratings: Ratings | None) -> Iterator[str]:
     for rating in ratings:
         if rating is not None and rating.origin is not None:
             yield from origin_sentences(rating.origin)
-
-
-def rescaling_of(ratings: Ratings) -> Iterator[str]:
-    """Yield a sentence where figures put dimensions on different scales together, saying how."""
-    numeric = ratings.numeric()
-    if ratings.comparable_dimensions().scales != numeric.scales and len(numeric.dimensions) > 1:
-        yield (
-            "Dimensions are on different scales: where they are put together, as in the composite, "
-            "each rating counts as the share of its scale's width, from 0 to 1."
-        )

@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from math import isnan, nan
-from statistics import median
 from typing import TYPE_CHECKING, Any
 
 from persona_panel.analyses import parameters
@@ -313,6 +312,9 @@ def _conclusion(
 
 def _by_choice(computed: Multiverse, labels: Mapping[str, str]) -> Table:
     """Count the analyses with each choice, those that agree least first."""
+    # Slow to import.
+    from statistics import median
+
     of_choice: dict[tuple[str, str], list[Specification]] = {}
     for each in computed.analyses:
         for kind in _KINDS:

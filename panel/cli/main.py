@@ -27,6 +27,8 @@ class _Process(LazyGroup):
         # Statistics multiply thousands of small matrices: threads that wait for each other on
         # them cost twice the CPU. numpy reads it when it is loaded, which is later.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+        # To look for plug-ins, pydantic reads a file of every installed distribution.
+        os.environ.setdefault("PYDANTIC_DISABLE_PLUGINS", "__all__")
         with guarded() as fault, stopping.heeded():
             try:
                 return super().main(*args, **kwargs)

@@ -7,16 +7,18 @@ from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from math import isnan
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.outputs import cell_of, csv_for_user, require_ending, text_of, write_new
 from persona_panel.files.records import ColumnMapping, Fields, Report, label_of, read_records
 from persona_panel.files.tabulation import score_of, with_point
 from persona_panel.files.wording import shown
-from persona_panel.statistics.alignment import Alignment
 from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.selection import SelectedItem
+
+if TYPE_CHECKING:
+    from persona_panel.statistics.alignment import Alignment
+    from persona_panel.statistics.selection import SelectedItem
 
 PROBABILITY = "inclusion_probability"
 COLUMNS = ("item", "prompt", "source", PROBABILITY, "spread")

@@ -12,11 +12,10 @@ from math import isnan
 from typing import Any
 
 from persona_panel.results.table import Column, Key, Table, When, one_line
-from persona_panel.statistics.comparison import HUMANS
 from persona_panel.statistics.core.display import ALL, COMPOSITE, general
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.registry import RegisteredStatistic, Registry, StatisticTable
-from persona_panel.statistics.core.table import NO_PERSONA_GROUP, Row
+from persona_panel.statistics.core.table import HUMANS, NO_PERSONA_GROUP, Row
 from persona_panel.statistics.strata import LESS_OTHERS
 
 LINES_SHOWN = 12

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
+from math import nan
 from typing import Literal
 
 import numpy as np
@@ -26,6 +27,8 @@ from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.jackknife import Interval
 from persona_panel.statistics.core.means import OverPrompts
 from persona_panel.statistics.core.registry import (
+    ANY_LEVEL,
+    OF_SCORES,
     Block,
     OnStep,
     Registry,
@@ -33,6 +36,7 @@ from persona_panel.statistics.core.registry import (
     mean_over_prompts,
 )
 from persona_panel.statistics.core.table import Ratings, Row, kept_without, on_composite
+from persona_panel.statistics.reliability import icc, krippendorff_alpha
 from persona_panel.statistics.strata import (
     Strata,
     all_raters_of,
@@ -137,7 +141,27 @@ class AgreementBlock(Block):
 agreement_statistics: Registry[AgreementBlock] = Registry(
     "persona_panel.statistics.registered", FURTHER_AGREEMENT
 )
-"""The statistics of `agree`."""
+"""The statistics of `agree`. Those here a run's answers need, too, and so load no others."""
+
+agreement_statistics.register(
+    "krippendorff_alpha", "Krippendorff\nα", table=AGREEMENT, levels=ANY_LEVEL,
+    of=OF_SCORES, summary="Krippendorff α", order=10,
+)(
+    lambda block: [replace(krippendorff_alpha(block.ratings, block.level), note=block.level)]
+)  # fmt: skip
+
+
+@agreement_statistics.register(
+    "icc2k", "ICC(2,k),\nof the mean", table=AGREEMENT, of=OF_SCORES,
+    summary="ICC(2,k), of the mean", order=50,
+)  # fmt: skip
+def two_way_of_the_mean(block: AgreementBlock) -> Iterator[Statistic]:
+    """Yield Spearman-Brown's figure from ICC(2,1): undefined where that is not above 0, and never
+    below 0."""
+    statistic = icc(block.ratings, "icc2k")
+    if statistic.reason in (None, Reason.NOT_POSITIVE) and not statistic.value > 0:
+        statistic = replace(statistic, value=nan, reason=Reason.NOT_RELIABLE)
+    yield replace(statistic, limits=(0, 1))
 
 
 def agree(

@@ -25,7 +25,13 @@ from persona_panel.statistics.core.registry import (
     StatisticTable,
     labels_of,
 )
-from persona_panel.statistics.core.table import Ratings, Row, on_composite, ranges_differ
+from persona_panel.statistics.core.table import (
+    HUMANS,
+    Ratings,
+    Row,
+    on_composite,
+    ranges_differ,
+)
 from persona_panel.statistics.strata import (
     PROMPT,
     Strata,
@@ -34,9 +40,6 @@ from persona_panel.statistics.strata import (
     stratum_rows,
     without_permutations,
 )
-
-HUMANS = "humans"
-"""The group of rows that say what people achieve in the panel's place."""
 
 FURTHER_COMPARISONS = StatisticTable("Further comparisons with people")
 

@@ -98,7 +98,9 @@ def without_severity(values: Array) -> Array:
     from_panel = departures(values)
     known = (~np.isnan(from_panel)).any(axis=0)
     severity = np.full(from_panel.shape[1:], np.nan)
-    severity[known] = np.nanmedian(from_panel[:, known], axis=0)
+    # numpy's nanmedian goes through the columns one by one, which takes ten times as long.
+    median = np.nanmedian if np.isnan(from_panel).any() else np.median
+    severity[known] = median(from_panel[:, known], axis=0)
     return from_panel - severity[None]
 
 

@@ -13,7 +13,6 @@ from persona_panel.analyses.analysis import ANALYSES
 from persona_panel.analyses.answers import command_on, conclusion_of
 from persona_panel.analyses.contested import contested_result, most_contested
 from persona_panel.analyses.on_page import RunWithPeople
-from persona_panel.analyses.robustness import robustness_result
 from persona_panel.analyses.run_summary import SAYS_WHO_DIFFERS
 from persona_panel.analyses.who_differs import who_differs_result
 from persona_panel.reports.page.method import missing_tables
@@ -135,6 +134,8 @@ def sections_of(
         yield PageSection("Differences", title, replace(differs, tables=others), shown)
     # Of many judgments the analyses take longer than all else on the page.
     if "best" in of and run.coverage.expected <= SAYS_WHO_DIFFERS:
+        from persona_panel.analyses.robustness import robustness_result
+
         title, command = ANALYSES["robustness"].title, command_on(run, "robustness")
         robust = robustness_result(run, people)
         yield PageSection("Robustness", title, robust, command)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from math import ceil, floor, isnan, log10
 from typing import TYPE_CHECKING, TypeVar
 
@@ -13,7 +13,7 @@ from persona_panel.statistics.core.estimate import MOST, POWER
 if TYPE_CHECKING:
     from persona_panel.statistics.core.arrays import Random
     from persona_panel.statistics.core.means import Assurance
-    from persona_panel.statistics.core.table import Coverage, ItemMatch, RatingsOrigin
+    from persona_panel.statistics.core.table import Coverage, ItemMatch, Ratings, RatingsOrigin
 
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
@@ -223,6 +223,16 @@ def origin_sentences(origin: RatingsOrigin) -> list[str]:
     if origin.match is not None and origin.match.unmatched:
         sentences.append(match_sentence(origin.match))
     return [*sentences, *(f"Warning: {remark}" for remark in origin.remarks)]
+
+
+def rescaling_of(ratings: Ratings) -> Iterator[str]:
+    """Yield a sentence where figures put dimensions on different scales together, saying how."""
+    numeric = ratings.numeric()
+    if ratings.comparable_dimensions().scales != numeric.scales and len(numeric.dimensions) > 1:
+        yield (
+            "Dimensions are on different scales: where they are put together, as in the composite, "
+            "each rating counts as the share of its scale's width, from 0 to 1."
+        )
 
 
 def match_sentence(match: ItemMatch) -> str:

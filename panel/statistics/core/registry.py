@@ -14,7 +14,7 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from math import isnan, nan
-from pkgutil import walk_packages
+from pkgutil import ModuleInfo, walk_packages
 from typing import Generic, Literal, Self, TypeVar, get_args
 from warnings import warn
 
@@ -326,6 +326,7 @@ class Registry(Generic[BlockT]):
         self._folder = folder
         self._table = table
         self._statistics: dict[str, RegisteredStatistic[BlockT]] = {}
+        self._unread: Iterator[ModuleInfo] | None = None
 
     def register(
         self,
@@ -392,10 +393,7 @@ class Registry(Generic[BlockT]):
         return joined
 
     def __iter__(self) -> Iterator[RegisteredStatistic[BlockT]]:
-        """Yield every statistic, by its order, then by its name."""
-        _import_modules(self._folder)
-        _import_entry_points()
-        return iter(sorted(self._statistics.values(), key=lambda entry: (entry.order, entry.name)))
+        return iter(self._named(None))
 
     def in_summary(self) -> dict[str, str]:
         """Return the statistics of the short table, by name, with their headings there."""
@@ -432,7 +430,17 @@ class Registry(Generic[BlockT]):
                             yield statistic.name, result
 
     def _named(self, only: Collection[str] | None) -> list[RegisteredStatistic[BlockT]]:
-        return [statistic for statistic in self if only is None or statistic.name in only]
+        """Return the statistics of these names, or all, by their order, then by their names."""
+        if self._unread is None:
+            path = import_module(self._folder).__path__
+            self._unread = walk_packages(path, f"{self._folder}.")
+        while only is None or not self._statistics.keys() >= set(only):
+            if (module := next(self._unread, None)) is None:
+                _import_entry_points()
+                break
+            import_module(module.name)
+        those = [each for each in self._statistics.values() if only is None or each.name in only]
+        return sorted(those, key=lambda entry: (entry.order, entry.name))
 
     def _rows(
         self, block: BlockT, group: str, dimension: str, only: Collection[str] | None = None
@@ -460,12 +468,6 @@ class Registry(Generic[BlockT]):
                     statistic.name, [failed], group, dimension, block.clusters, block.options
                 )
             yield rows
-
-
-@cache
-def _import_modules(folder: str) -> None:
-    for module in walk_packages(import_module(folder).__path__, f"{folder}."):
-        import_module(module.name)
 
 
 @cache

@@ -119,6 +119,8 @@ class Coverage:
         return not (self.missing or self.partial or self.revisions_failed or self.reasons_missing)
 
 
+HUMANS = "humans"
+"""The group of rows that say what people achieve in the panel's place."""
 NO_PERSONA_GROUP = ", no persona"
 """The suffix, behind the panel's name, of the group of its judges without a persona."""
 

@@ -64,11 +64,6 @@ from persona_panel.statistics.votes import (
     why_no_gain,
 )
 
-agreement_statistics.register(
-    "krippendorff_alpha", "Krippendorff\nα", table=AGREEMENT, levels=ANY_LEVEL,
-    of=OF_SCORES, summary="Krippendorff α", order=10,
-)(lambda block: [_alpha(block.ratings, block.level)])  # fmt: skip
-
 
 def _alpha(
     ratings: Array, level: MeasurementLevel, by: str | None = None, by_value: str | None = None
@@ -106,19 +101,6 @@ agreement_statistics.register("icc2", "ICC(2,1)", table=AGREEMENT, order=40)(
 agreement_statistics.register("fleiss_kappa", "Fleiss κ", levels=ANY_LEVEL, order=180)(
     lambda block: [fleiss_kappa(block.ratings)]
 )
-
-
-@agreement_statistics.register(
-    "icc2k", "ICC(2,k),\nof the mean", table=AGREEMENT, of=OF_SCORES,
-    summary="ICC(2,k), of the mean", order=50,
-)  # fmt: skip
-def two_way_of_the_mean(block: AgreementBlock) -> Iterator[Statistic]:
-    """Yield Spearman-Brown's figure from ICC(2,1): undefined where that is not above 0, and never
-    below 0."""
-    statistic = icc(block.ratings, "icc2k")
-    if statistic.reason in (None, Reason.NOT_POSITIVE) and not statistic.value > 0:
-        statistic = replace(statistic, value=nan, reason=Reason.NOT_RELIABLE)
-    yield replace(statistic, limits=(0, 1))
 
 
 @agreement_statistics.register(
