@@ -42,8 +42,8 @@ import orjson
 
 from benchmarks.expected_scores import Judgment, answer_text, drawn_bytes, judgment_in
 from persona_panel.models.event_loops import new_loop
+from persona_panel.testing.scripted_model import Request
 from persona_panel.testing.server import BatchScript, ScriptedBatches
-from persona_panel.testing.wire import Request
 from tests.contracts.wires import anthropic, chat_completions, google_genai
 from tests.helpers.batch_wires import AnthropicBatchWire, BatchWire, GeminiBatchWire
 

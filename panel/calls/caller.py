@@ -42,7 +42,7 @@ from persona_panel.graphs import Judge, Response
 from persona_panel.graphs.context import Abort, Answered, Unanswered
 from persona_panel.models.client import NOTHING, CallError, noted_parameters
 from persona_panel.models.completions import BROKEN
-from persona_panel.models.taken_answers import TakenAnswer, look_for_strays, taking
+from persona_panel.models.stray_answers import TakenAnswer, look_for_strays, taking
 from persona_panel.rubrics import ModelRequest, ModelResponse, Position, Usage
 
 

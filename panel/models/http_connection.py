@@ -23,7 +23,7 @@ from persona_panel.files.secrets import SECRETS
 from persona_panel.models.http_responses import HttpResponse
 from persona_panel.models.http_transfer import NoHttpResponse, Transfer, no_descriptor
 from persona_panel.models.kept_sockets import KeptSockets
-from persona_panel.models.taken_answers import look_for_strays
+from persona_panel.models.stray_answers import look_for_strays
 
 _LONGEST_IDLE_S = 15
 """The seconds for which a connection is kept after its last answer: servers close them sooner or

@@ -17,12 +17,15 @@ from dataclasses import dataclass, field, replace
 from socket import socket
 from typing import Any, NamedTuple
 
-from persona_panel.models.stray_answers import asked, is_stray, unread_at, warn_of_strays
-from persona_panel.models.taken_answers import (
-    UNASKED,
+from persona_panel.models.stray_answers import (
+    ON_ITS_CONNECTION,
     AnswerTimes,
     TakenAnswers,
+    asked,
     being_taken,
+    is_stray,
+    unread_at,
+    warn_of_strays,
     watch,
 )
 
@@ -201,7 +204,7 @@ class KeptSockets:
         for each in self._at.values() if kept is None else (kept,):
             each.is_distrusted = True
         if kept is not None:
-            kept.taken.take_back(UNASKED)
+            kept.taken.take_back(ON_ITS_CONNECTION)
 
     def look_now_and_then(self) -> None:
         """Look for stray answers, unless that was done a moment ago."""

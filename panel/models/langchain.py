@@ -66,8 +66,7 @@ from persona_panel.models.langchain_errors import (
     request_for_logprobs,
     sending,
 )
-from persona_panel.models.stray_answers import StrayAnswers, refuse_stray_answers
-from persona_panel.models.taken_answers import look_for_strays
+from persona_panel.models.stray_answers import StrayAnswers, look_for_strays, refuse_stray_answers
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from persona_panel.rubrics.replies import well_formed
 

@@ -13,7 +13,7 @@ LangChain's own classes. Names of classes are the last resort.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -243,49 +243,31 @@ _CODES = ("code", "type", "status", "reason", "Code")
 """The fields in which providers' bodies have the names of an error; `Code` is Amazon's."""
 
 # A class is told by its package and name, so that none has to be imported to be looked for.
-_NOT_CONNECTED = frozenset(
-    {
-        ("aiohttp", "ClientConnectorError"),
-        ("aiohttp", "ConnectionTimeoutError"),
-        ("botocore", "ConnectTimeoutError"),
-        ("botocore", "EndpointConnectionError"),
-        ("botocore", "ProxyConnectionError"),
-        ("builtins", "ConnectionRefusedError"),
-        ("httpcore", "ConnectError"),
-        ("httpx", "ConnectError"),
-        ("httpx", "ConnectTimeout"),
-        ("httpx", "PoolTimeout"),
-        ("httpx2", "ConnectError"),
-        ("httpx2", "ConnectTimeout"),
-        ("httpx2", "PoolTimeout"),
-    }
-)
-_NO_CREDENTIALS = frozenset(
-    {
-        ("botocore", "LoginError"),
-        ("botocore", "NoAuthTokenError"),
-        ("botocore", "NoCredentialsError"),
-        ("botocore", "NoRegionError"),
-        ("botocore", "PartialCredentialsError"),
-        ("botocore", "ProfileNotFound"),
-        ("botocore", "SSOError"),
-        ("botocore", "TokenRetrievalError"),
-        ("google", "DefaultCredentialsError"),
-        ("google", "RefreshError"),
-    }
-)
-_BROKEN_OFF = frozenset(
-    {
-        ("aiohttp", "ClientError"),
-        ("botocore", "ConnectionError"),
-        ("botocore", "HTTPClientError"),
-        ("builtins", "OSError"),
-        ("google", "TransportError"),
-        ("httpx", "TransportError"),
-        ("httpx2", "TransportError"),
-        ("urllib3", "HTTPError"),
-    }
-)
+_OF_HTTPX = {"ConnectError", "ConnectTimeout", "PoolTimeout"}
+_NOT_CONNECTED = {
+    "aiohttp": {"ClientConnectorError", "ConnectionTimeoutError"},
+    "botocore": {"ConnectTimeoutError", "EndpointConnectionError", "ProxyConnectionError"},
+    "builtins": {"ConnectionRefusedError"},
+    "httpcore": {"ConnectError"},
+    "httpx": _OF_HTTPX,
+    "httpx2": _OF_HTTPX,
+}
+_NO_CREDENTIALS = {
+    "botocore": {
+        "LoginError", "NoAuthTokenError", "NoCredentialsError", "NoRegionError", "SSOError",
+        "PartialCredentialsError", "ProfileNotFound", "TokenRetrievalError",
+    },
+    "google": {"DefaultCredentialsError", "RefreshError"},
+}  # fmt: skip
+_BROKEN_OFF = {
+    "aiohttp": {"ClientError"},
+    "botocore": {"ConnectionError", "HTTPClientError"},
+    "builtins": {"OSError"},
+    "google": {"TransportError"},
+    "httpx": {"TransportError"},
+    "httpx2": {"TransportError"},
+    "urllib3": {"HTTPError"},
+}
 # Other packages' errors share no base class, but do share these words.
 _TRANSIENT_WORDS = ("timeout", "connection", "ratelimit", "overloaded", "unavailable", "internal")
 _PERMANENT_WORDS = ("authentication", "permission", "notfound", "unauthorized")
@@ -362,9 +344,9 @@ def _not_connected(error: Exception) -> str:
     return well_formed(scrub(" ".join(next(filter(None, reasons), "").split()))[:200])
 
 
-def _has_class(error: BaseException, classes: frozenset[tuple[str, str]]) -> bool:
+def _has_class(error: BaseException, classes: Mapping[str, Set[str]]) -> bool:
     return any(
-        (kind.__module__.partition(".")[0], kind.__name__) in classes
+        kind.__name__ in classes.get(kind.__module__.partition(".")[0], ())
         for cause in _causes(error)
         for kind in type(cause).__mro__
     )

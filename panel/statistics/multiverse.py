@@ -195,6 +195,7 @@ def multiverse(
         board = rank_systems(
             system_of[rows].tolist(), prompt_of[rows].tolist(), scores, np.empty((len(rows), 0)),
             [], judges=sample, abstentions=None if abstentions is None else abstentions[rows],
+            intervals=False,
         )  # fmt: skip
         return {e.system: -e.rank for e in board.systems if e.rank is not None}, board.differences
 

@@ -16,8 +16,16 @@ from typing import Any
 
 import orjson
 
-from persona_panel.testing.scripted_model import MODEL, Call, Script, always, ok
-from persona_panel.testing.wire import Reply, Request, listening
+from persona_panel.testing.scripted_model import (
+    MODEL,
+    Call,
+    Reply,
+    Request,
+    Script,
+    always,
+    listening,
+    ok,
+)
 
 AnswerRow = Callable[[Mapping[str, Any]], tuple[int, bytes]]
 """From a row's body to the status and the body of its answer."""

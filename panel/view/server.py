@@ -30,7 +30,6 @@ from persona_panel.files.pages import content_source, sentence, shown, templates
 from persona_panel.files.secrets import SECRETS
 from persona_panel.files.wording import command_line
 from persona_panel.results.formats.html import TEMPLATES, first_screen, part
-from persona_panel.results.result import Result
 from persona_panel.view.lines import (
     MANIFEST,
     PAGE,
@@ -49,14 +48,6 @@ _OWN = ("persona_panel.view", "templates")
 
 
 @dataclass(frozen=True, slots=True)
-class ServedPage:
-    """A document, and the policy on what it may do."""
-
-    html: bytes
-    policy: str
-
-
-@dataclass(frozen=True, slots=True)
 class LivePanel:
     """The panel of a run that goes on, or was stopped: `now` as `LiveRun.update` gives it."""
 
@@ -67,71 +58,12 @@ class LivePanel:
     command: str
 
 
-def list_page(
-    root: str, lines: Sequence[RunLine], panels: Sequence[LivePanel], version: str, base: str
-) -> ServedPage:
-    """Return the page of all runs; `version` is what events compare with, `base` the address below
-    which everything is."""
-    return _page(
-        "list",
-        f"Runs below {root}",
-        base,
-        root=root,
-        lines=lines,
-        panels=panels,
-        version=version,
-        example=command_line("score", ["RESPONSES"], {"--out": f"{root}/NAME"}),
-        has_agreement=any(line.agreement for line in lines),
-    )
-
-
-def run_page(line: RunLine, panel: LivePanel, base: str) -> ServedPage:
-    """Return the page of a run that goes on or was stopped."""
-    return _page("run", line.name, base, line=line, panel=panel)
-
-
-def comparison_page(result: Result, a: str, b: str, base: str) -> ServedPage:
-    """Return the page of the comparison of a run with another one."""
-    title = f"{b} compared with {a}"
-    return _page("comparison", title, base, body=first_screen(result, title))
-
-
-def message_page(title: str, text: str, base: str) -> ServedPage:
-    """Return a page that says something."""
-    return _page("message", title, base, text=text)
-
-
-def report_policy() -> str:
-    """Return the policy of a run's report: it may run its own script, has no origin, so that it
-    cannot read what else the server has, and loads nothing."""
-    return (
-        "sandbox allow-scripts allow-popups; default-src 'none'; script-src 'unsafe-inline'; "
-        "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
-
-
-def _page(
-    name: Literal["list", "run", "comparison", "message"], title: str, base: str, **values: Any
-) -> ServedPage:
-    style = part(*TEMPLATES, "page.css") + "\n" + part(*_OWN, "view.css")
-    script = part(*_OWN, "view.js")
-    html = (
-        _environment()
-        .get_template(f"{name}.html.jinja")
-        .render(title=title, base=base, style=style, script=script, **values)
-    )
-    policy = "; ".join(
-        [
-            "default-src 'none'",
-            f"script-src {content_source(script)}",
-            f"style-src {content_source(style)}",
-            "connect-src 'self'",
-            "form-action 'self'",
-            "base-uri 'none'",
-            "frame-ancestors 'none'",
-        ]
-    )
-    return ServedPage(SECRETS.scrub(html).encode("utf-8", "replace"), policy)
+_REPORT_POLICY = (
+    "sandbox allow-scripts allow-popups; default-src 'none'; script-src 'unsafe-inline'; "
+    "style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+)
+"""A run's report may run its own script, has no origin, so that it cannot read what else the server
+has, and loads nothing."""
 
 
 @cache
@@ -312,8 +244,17 @@ class _Handler(BaseHTTPRequestHandler):
     def _list(self) -> None:
         listed = self.server.runs.list()
         panels = [panel for line in listed.running if (panel := self.server.runs.panel(line))]
+        root = str(self.server.root)
         self._page(
-            list_page(str(self.server.root), listed.lines, panels, listed.version, self.server.base)
+            "list",
+            f"Runs below {root}",
+            root=root,
+            lines=listed.lines,
+            panels=panels,
+            # What events compare with.
+            version=listed.version,
+            example=command_line("score", ["RESPONSES"], {"--out": f"{root}/NAME"}),
+            has_agreement=any(line.agreement for line in listed.lines),
         )
 
     def _run(self, name: str) -> None:
@@ -326,7 +267,7 @@ class _Handler(BaseHTTPRequestHandler):
         elif (panel := self.server.runs.panel(line)) is None:
             self._say(HTTPStatus.NOT_FOUND, name, "Its files cannot be read at this moment.")
         else:
-            self._page(run_page(line, panel, self.server.base))
+            self._page("run", line.name, line=line, panel=panel)
 
     def _report(self, name: str) -> None:
         """The run's report.html, or, of a run that has none, the one that `report` would write."""
@@ -342,7 +283,7 @@ class _Handler(BaseHTTPRequestHandler):
         except PanelError as error:
             self._say(HTTPStatus.UNPROCESSABLE_ENTITY, name, _sentence_of(error))
             return
-        self._send(HTTPStatus.OK, SECRETS.scrub_bytes(body), report_policy())
+        self._send(HTTPStatus.OK, SECRETS.scrub_bytes(body), _REPORT_POLICY)
 
     @staticmethod
     def _kept_report(folder: Path) -> bytes | None:
@@ -385,7 +326,8 @@ class _Handler(BaseHTTPRequestHandler):
         except PanelError as error:
             self._say(HTTPStatus.UNPROCESSABLE_ENTITY, title, _sentence_of(error))
             return
-        self._page(comparison_page(result, names[0], names[1], self.server.base))
+        title = f"{names[1]} compared with {names[0]}"
+        self._page("comparison", title, body=first_screen(result, title))
 
     def _events(self, name: str | None) -> None:
         """Tell what goes on as it goes on: of one run, or of those in full on the list."""
@@ -424,11 +366,28 @@ class _Handler(BaseHTTPRequestHandler):
         event = orjson.dumps({"version": version, "runs": runs})
         return SECRETS.scrub_bytes(event)
 
-    def _page(self, page: ServedPage, status: HTTPStatus = HTTPStatus.OK) -> None:
-        self._send(status, page.html, page.policy)
+    def _page(
+        self,
+        name: Literal["list", "run", "comparison", "message"],
+        title: str,
+        status: HTTPStatus = HTTPStatus.OK,
+        **values: Any,
+    ) -> None:
+        style = part(*TEMPLATES, "page.css") + "\n" + part(*_OWN, "view.css")
+        script = part(*_OWN, "view.js")
+        template = _environment().get_template(f"{name}.html.jinja")
+        html = template.render(
+            title=title, base=self.server.base, style=style, script=script, **values
+        )
+        policy = (
+            f"default-src 'none'; script-src {content_source(script)}; "
+            f"style-src {content_source(style)}; connect-src 'self'; form-action 'self'; "
+            "base-uri 'none'; frame-ancestors 'none'"
+        )
+        self._send(status, SECRETS.scrub(html).encode("utf-8", "replace"), policy)
 
     def _say(self, status: HTTPStatus, title: str, text: str) -> None:
-        self._page(message_page(title, text, self.server.base), status)
+        self._page("message", title, status, text=text)
 
     def _plain(self, status: HTTPStatus, text: str) -> None:
         self._send(status, text.encode(), "default-src 'none'", "text/plain")

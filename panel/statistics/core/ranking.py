@@ -31,6 +31,7 @@ from persona_panel.statistics.core.arrays import (
     Mask,
     Random,
     Reason,
+    defined_mean,
     divide,
     encode_labels,
     mean_there,
@@ -408,6 +409,7 @@ def rank_systems(
     dimension_limits: Sequence[Limits] | None = None,
     abstentions: IntArray | None = None,
     compared: bool = True,
+    intervals: bool = True,
 ) -> Leaderboard:
     """Return the leaderboard: each system's mean over prompts, best first.
 
@@ -423,6 +425,7 @@ def rank_systems(
         abstentions: `(n, 2)`, how many judges found that a response declines to answer, and how
             many did or rated it; None: nobody did.
         compared: whether differences are tested; without, there are no ranges of ranks either.
+        intervals: whether means have intervals.
 
     A system of which more than half of the judgments are abstentions is not ranked, has no interval
     and is compared with no other. A prompt counts once for a system. Intervals are Student's;
@@ -480,6 +483,8 @@ def rank_systems(
     tables = [by_cell(dimensions[:, d]) for d in range(len(names))]
 
     def mean_of(values: Array, within: Limits, i: int) -> SampledMean:
+        if not intervals:
+            return SampledMean(defined_mean(values[:, i]), (), int((~np.isnan(values[:, i])).sum()))
         mean = sampled_mean(values[:, i], limits=within)
         if declining[i]:
             return SampledMean(mean.mean, (), mean.n_prompts, Reason.DECLINES)
@@ -488,7 +493,7 @@ def rank_systems(
     def with_judges(mean: SampledMean, i: int) -> SampledMean:
         if mean.reason is Reason.DECLINES:
             return mean
-        if influence is None or judges is None:
+        if influence is None or judges is None or not intervals:
             return SampledMean(mean.mean, (), mean.n_prompts)
         return sampled_mean(table[:, i], influence[:, i], judges.factors, limits)
 

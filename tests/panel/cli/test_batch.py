@@ -25,8 +25,8 @@ from persona_panel.runs.execution import Execution
 from persona_panel.runs.provider_batches import ByBatches
 from persona_panel.runs.request_files import RequestFiles
 from persona_panel.testing import ScriptedServer, serving
+from persona_panel.testing.scripted_model import Reply, Request
 from persona_panel.testing.server import BatchScript, ScriptedBatches
-from persona_panel.testing.wire import Reply, Request
 from tests.helpers.answers import answered
 from tests.helpers.invoked import invoked
 

@@ -7,7 +7,7 @@ import logging
 
 import pytest
 
-from persona_panel.testing.wire import Reply, Request, listening
+from persona_panel.testing.scripted_model import Reply, Request, listening
 
 
 async def echo(request: Request) -> Reply:
