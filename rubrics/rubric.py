@@ -259,7 +259,7 @@ class Abstention(BaseModel):
     guiding_question: str = Field(min_length=1, description="answered by yes or no")
 
 
-_PART = r"^\p{L}[\p{L}\p{M} ]{0,38}[\p{L}\p{M}]$"
+_PART = r"^\p{L}[\p{L}\p{M} ]*[\p{L}\p{M}]$"
 
 
 class ItemForm(BaseModel):
@@ -271,9 +271,9 @@ class ItemForm(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    prompt: str = Field(default="prompt", pattern=_PART)
-    context: str = Field(default="context", pattern=_PART)
-    response: str = Field(default="response", pattern=_PART)
+    prompt: str = Field(default="prompt", max_length=40, pattern=_PART)
+    context: str = Field(default="context", max_length=40, pattern=_PART)
+    response: str = Field(default="response", max_length=40, pattern=_PART)
     prompt_from: str | None = Field(default=None, min_length=1)
 
     @model_validator(mode="after")
