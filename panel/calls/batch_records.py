@@ -1,10 +1,5 @@
-"""The states of a batch, and its answers matched with its requests and counted: pure rules, no I/O.
-
-A provider's batch is submitted once. It is `prepared` before it is sent, under a token that the
-provider stores with it; `submitted` once its id is known; `settled` once its answers are in the
-cache and their usage is counted; `dropped` where it never reached the provider. Each change is a
-record of a journal (`persona_panel.calls.batch_rounds`); a process that is killed leaves one that
-says what is still to be done.
+"""The states of a batch, and its answers matched with its requests and counted: pure rules, no
+I/O. Each change of a state is a record of a journal (`persona_panel.calls.batch_rounds`).
 
 The results of an ended batch are fetched once more where they lack an answer that the provider
 counts, or hold one that cannot be read: a download may have been cut off. What they hold is paid

@@ -1,18 +1,8 @@
-"""Replies that have been paid for, kept so that none is paid for twice.
+"""Replies that have been paid for, kept so that none is paid for twice: what is kept under which
+key, and what a store must do. Which replies are worth keeping is the caller's.
 
-What is kept under which key is said here, and what a store must do; how one does it is its own
-business. Which replies are worth keeping is the caller's.
-
-A store is one file of `persona_panel.calls.stores`, found by its name. Another distribution adds
-one by an entry point, a module or any object with a function `open_store(location) -> ReplyStore`:
-
-    [project.entry-points."persona_panel.reply_stores"]
-    acme = "acme_panel.store"
-
-`$PERSONA_PANEL_CACHE` says which is used: `acme://anything` is opened by the store `acme`, and
-whatever is no such address is a folder. `persona_panel.testing.check_reply_store` tells a store's
-author whether it is one. A store of ours that needs a package is called as the extra that installs
-it.
+A store is a file of `persona_panel.calls.stores` or an entry point (docs/how-to/extend.md). One of
+ours that needs a package is called as the extra that installs it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,5 @@
-"""A model as the caller knows it: its state, its answers' length, and when to try again.
-
-How many tokens a model's answer may take, thinking included.
-
-A request's `max_tokens` is for the answer alone. A model that reasons spends the same allowance on
-thinking, so that its limit must leave room for that.
-
-A model as the caller knows it: how to reach it, its limits, and how it is doing.
-
-A rule over faults, answers and the times they came; it waits for nothing and calls nothing.
-Times are of the monotonic clock, which nobody sets back.
+"""A model as the caller knows it: how to reach it, its limits, how long its answers may be, and
+when to try again. Times are of the monotonic clock, which nobody sets back.
 """
 
 from __future__ import annotations

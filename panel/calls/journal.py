@@ -1,14 +1,9 @@
-"""Replies as stores keep them, their changes, and the journal by which changes reach a store.
+"""Replies as stores keep them, their changes, and the journal by which changes reach a store
+(docs/explanation/caching.md).
 
-A journal holds what was paid for and is not in the cache's database yet: a file to which entries
-are only ever added. A reply is safe from a kill as soon as it is written there, without waiting for
-a transaction. A process takes over what a killed one has left, once: a lock marks the journals of
-running processes. The cache decides when replies go into the database.
-
-Several processes may share a cache, and their changes reach the database in another order than they
-were made in, since each notes its own in a journal and moves them later. So a reply is dropped by
-its content, not by its key alone: a process that drops an answer late does not drop what others
-have put in its place meanwhile.
+Several processes may share a cache, and each notes its changes in a journal and moves them later,
+so that they reach the database in another order. So a reply is dropped by its content, not by its
+key alone: a process that drops an answer late does not drop what others have put in its place.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
 """The common base of stores that keep replies in a database, and write them there by way of a
-journal.
-
-A reply that is put is in a journal on this machine at once, so that a kill loses nothing and no
-call waits for a transaction; a thread moves it into the database soon after, many together. What
-a process left in its journal, the next store in the same folder takes over. Where the database
-is, and how it keeps pages, is a store's own business.
+journal (docs/explanation/caching.md): a thread moves many replies together. Where the database is,
+and how it keeps pages, is a store's own business.
 """
 
 from __future__ import annotations

@@ -1,18 +1,7 @@
 """The limits of a model, the calls in flight, and the state of a run's calls.
 
-`RateLimiter` holds a model's limits: how many calls may be in flight, how fast, and when to hold
-back. asyncio-throttle keeps the requests of each minute within their limit; tokens per minute, even
-spacing, concurrency and a provider's Retry-After are kept here. Where nobody has set the number of
-calls in flight, `AdaptiveConcurrency` finds it by trying: a pure rule over times and outcomes,
-which waits for nothing and calls nothing.
-
-`InFlightLimit` limits how many responses are worked on at a time, not counting those that only wait
-for a server that is down. Work on a response takes a slot; the calls made for it count themselves,
-and say when they wait. Where all of its calls wait, its slot is lent to the next response, so that
-one model's outage does not hold up the others.
-
-The state is read from the endpoints and their limiters when it is asked for; no call counts itself
-for it.
+asyncio-throttle keeps the requests of each minute within their limit; tokens per minute, even
+spacing, concurrency and a provider's Retry-After are kept here.
 """
 
 from __future__ import annotations

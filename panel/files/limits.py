@@ -1,12 +1,8 @@
 """Limits within which files are read: regular files alone, up to a size, a length of a line and a
-depth; text in UTF-8; packed data up to a ratio.
-
-All that comes from outside is unpacked here, or is held to `most_unpacked`: answers, entries of a
-cache, files.
+depth; text in UTF-8; packed data up to a ratio, wherever it comes from.
 
 The number of files and connections that this process may open is the user's limit (`ulimit -n`),
-and stays as it is: what this process starts would inherit a higher one, and hundreds of calls in
-flight are within what is usual.
+and stays as it is: what this process starts would inherit a higher one.
 """
 
 from __future__ import annotations

@@ -1,11 +1,8 @@
 """Files that an argument names: one file, those of a folder or a pattern, and runs' folders at
-addresses that fsspec knows (`s3://…`, `gs://…`), copied here.
-
-Files at addresses are copied once a process: an input is gone through several times.
+addresses that fsspec knows (`s3://…`, `gs://…`), copied here once a process.
 
 What is at an address can neither be appended to nor locked, and a run's files are read in pieces:
-so a run there is read and written in a copy on this machine, and what has changed is sent back,
-from here alone.
+so a run there is read and written in a copy on this machine, and what has changed is sent back.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
 """Files as they are written: JSON of any value, digests, cells of CSV that no spreadsheet
 calculates, files that only their owner reads, and never over a file that is read.
 
-A spreadsheet calculates a cell that begins with =, +, - or @, also behind a tab or a line break,
-and text from a file could have it fetch an address or start a program. Such a cell gets an
-apostrophe in front (OWASP's remedy for CSV injection), and so does one that has apostrophes before
-that sign already: so that taking one away gives back what was there.
-
-Only files and folders that are made here are made private; the permissions of what is there already
-are their owner's business.
+A cell that begins with =, +, - or @, also behind a tab, a line break or apostrophes, gets an
+apostrophe in front (OWASP's remedy for CSV injection): taking one away gives back what was there.
+Only files and folders that are made here are made private.
 """
 
 from __future__ import annotations

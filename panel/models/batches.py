@@ -1,13 +1,8 @@
-"""Batches: the interface of providers that take them, and those of OpenAI's protocol.
-
-A provider answers the requests of a batch hours later, at a lower price. Providers are the
-neighbouring modules; `persona_panel.calls` decides when a batch is sent, noted and looked at again.
-
-In OpenAI's protocol a batch is made of a file of requests, and brings files of answers.
+"""Batches: the interface of providers that take them, and those of OpenAI's protocol
+(https://platform.openai.com/docs/guides/batch).
 
 `POST {base_url}/files`, `POST {base_url}/batches`, `GET {base_url}/batches/ID`,
-`GET {base_url}/files/ID/content`: OpenAI, and servers that took over its protocol. A request's row
-is the body of a live call (https://platform.openai.com/docs/guides/batch); how an answer is read
+`GET {base_url}/files/ID/content`. A request's row is the body of a live call; how an answer is read
 and what errors mean is that of live calls, too.
 """
 

@@ -3,12 +3,8 @@ them, and the provider's own package for the rest.
 
 A row has the body of a live call, and its answer is read like a live one. So both go through the
 chat model itself, whose connection is replaced by an object that notes the body to be sent, or
-returns the answer that a batch has brought.
-
-A provider's package takes milliseconds to make the body of a request. So it makes one body of each
-form, with marks in the place of texts, and the others are made from that one with their own texts.
-A form is used only if it gives the same bytes as the package for a request that the package has
-made.
+returns the answer that a batch has brought. A package takes milliseconds to make a body: it makes
+one of each form, with marks in the place of texts, and the others are made from that one.
 """
 
 from __future__ import annotations

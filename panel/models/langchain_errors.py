@@ -1,13 +1,9 @@
 """The requests that LangChain's chat models send, and the meaning of their errors and
 log-probabilities.
 
-Requests are noticed at the HTTP client beneath a chat model. An error of a provider's package may
-come before a request is sent, as for a message that it cannot encode, or after, as for an answer
-that it cannot read. Only what was sent can have been paid for.
-
-Each package has its own errors, and LangChain wraps some of them. So an error is read together with
-its causes, by what the packages put in them: the HTTP status, the provider's body and headers,
-LangChain's own classes. Names of classes are the last resort.
+Requests are noticed at the HTTP client beneath a chat model: only what was sent can have been paid
+for. Each package has its own errors, and LangChain wraps some of them, so that an error is read
+together with its causes, by what the packages put in them. Names of classes are the last resort.
 """
 
 from __future__ import annotations

@@ -1,11 +1,7 @@
 """Any server that speaks OpenAI's chat completions: OpenAI, vLLM, Ollama, llama.cpp, …
 
-The panel asks through `OpenAIClient.complete`, which goes from a `ModelRequest` straight to the
-socket and back; LangChain reaches the same endpoint through `OpenAICompatible`, in a module of its
-own, as LangChain takes long to import. The shape of a request and an answer, and what this family
-of servers means by its errors, is in `persona_panel.models.completions`, the connections in
-`persona_panel.models.http_connection`; retrying, pacing and caching stand above, in
-`persona_panel.calls`.
+LangChain reaches the same endpoint through `OpenAICompatible`, in a module of its own, as LangChain
+takes long to import.
 """
 
 from __future__ import annotations

@@ -1,19 +1,10 @@
-"""Answers that no request asked for: told by what they say, and refused in other HTTP clients.
+"""Answers that no request asked for: told by what they say, refused in other HTTP clients, and
+those that one may have displaced, which are taken back (docs/explanation/http.md).
 
-On the wire nothing tells a stray answer from the one that is awaited. Pure rules over ids and
-models' names do; a doubt costs another attempt, and the same request is doubted once. Where one
-comes between two requests it can be told: over libcurl `persona_panel.models.http_transfer` does,
-and the clients in providers' packages are mended here. httpx looks for it in the system's buffer
-only, not in the one of h11 that holds what was read with the answer before; aiohttp keeps what
-comes while a connection is idle for its next use. What came while an answer was awaited was taken
-for it: that is seen when the answer itself comes.
-
-HTTP/1.1 has nothing that ties an answer to its request but their order on a connection, so that
-each later request there gets the answer to the one before. Each connection knows which requests
-took its answers since it was opened, and all of these are taken back then: nothing tells which are
-right. Whoever asks says so by `taking`, and is told by `TakenAnswer.keep` of what is taken back
-later. Connections are looked at while they are idle, and by `look_for_strays` before results are
-final.
+Over libcurl `persona_panel.models.http_transfer` refuses them. httpx looks for one in the system's
+buffer only, not in the one of h11 that holds what was read with the answer before; aiohttp keeps
+what comes while a connection is idle for its next use. Whoever asks says so by `taking`, and is
+told by `TakenAnswer.keep` of what is taken back later.
 """
 
 from __future__ import annotations

@@ -1,10 +1,6 @@
-"""A run's folder (run.json, responses.jsonl, judgments.jsonl, verdicts.csv, summary.json), what it
-holds of a run that is to go on, and the file of JSON lines that a command generates instead.
-
-run.json and responses.jsonl are written before anything is read, judgments.jsonl grows while the
-panel reads, and the others are written at the end: each under another name first, so that it is
-whole at any moment. A run into a folder that holds the same one, or its beginning, goes on with it;
-any other is refused, unless it is to replace what is there.
+"""A run's folder (docs/reference/run-folder.md), what it holds of a run that is to go on, and the
+file of JSON lines that a command generates instead. Each file is written under another name first,
+so that it is whole at any moment.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""The output of a run: into a folder or to an address, by files of JSON lines that grow and
-never lose what they held.
+"""The output of a run: into a folder or to an address, by files of JSON lines that grow and never
+lose what they held.
 
-A run that goes on from another one begins its lines anew: what was done before comes back from the
-cache. They gather in a hidden file beside the old one, and take its place as soon as they have
-every result that it has. So the file is whole at any moment, and a run that cannot bring those
-results back (its cache is gone, say) takes none away.
-
-Files at an address cannot be appended to or locked, so no run goes on in them. Until it is sent the
-folder stays on this machine, also after a kill: the same command goes on with it there.
+A run that goes on from another one begins its lines anew, in a hidden file beside the old one,
+which takes its place as soon as it has every result that the old one has. Files at an address
+cannot be appended to or locked: until it is sent the folder stays on this machine.
 """
 
 from __future__ import annotations

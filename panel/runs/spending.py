@@ -1,12 +1,9 @@
-"""The spending of all runs into a folder: spent.json, which caps count.
+"""The spending of all runs into a folder, which caps count: spent.json
+(docs/reference/run-folder.md).
 
-Written in one place over and over, in one write of a few hundred bytes, which a kill cannot part.
-
-Calls and usage, with what is `reserved`, are at every moment at least what was spent, also after a
-kill. With a cap a call is set aside before it is sent. Without one nothing hangs on the last few
-calls, and a write at each would be a fortieth of a run's CPU: some calls to come are reserved at
-once, and the record is written when they are used up. A run that ends takes back what it has
-reserved; what one that was killed has reserved stays, is counted by caps, and is said.
+Written in one place over and over, in one write of a few hundred bytes, which a kill cannot part. A
+write at each call would be a fortieth of a run's CPU: without a cap, some calls to come are
+reserved at once.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
 """Runs below a folder: which there are, who writes them now, and a line for each, read again only
 where its files have changed.
 
-A name is the path of a run's folder below the root; `.` is the root itself. No name leads out of
-the root but by a link to a run's folder that a user has put there, and a run's folder in which a
-file is a link is not read: it could be any file of this machine.
-
-A run holds a lock on judgments.jsonl as long as its process lives (`persona_panel.runs.output`).
-Taking it could refuse a run that starts at this moment, so it is looked up in Linux's list of
-locks. Where that cannot tell (another system, a shared disk, a container), a run goes on as long as
-its files change.
+A name is the path of a run's folder below the root; `.` is the root itself. A run's folder in which
+a file is a link is not read: it could be any file of this machine. A run holds a lock on
+judgments.jsonl as long as its process lives; taking it could refuse a run that starts at this
+moment, so it is looked up in Linux's list of locks. Where that cannot tell, a run goes on as long
+as its files change.
 """
 
 from __future__ import annotations

@@ -1,14 +1,11 @@
-"""The default store of replies, a folder kept by diskcache, and the claims of processes on replies.
-
-A page is a row, so that a response's judges are looked up at once, or several rows once it is long;
-a reply in it is JSON, compressed where it is long.
+"""The default store of replies, a folder kept by diskcache, and the claims of processes on
+replies (docs/explanation/caching.md).
 
 By claims, one process of a machine asks for a reply and the others wait. A claim is the lock of a
-single byte of a file. The operating system frees it as soon as its process ends, however it ends,
-so that no clock decides whether a process is alive. These locks belong to a process, so that a
-forked one does not keep them; the claims of two stores in one process have names here. The file
-has no content; its size says how many stores were ever opened, so that a process which has the
-folder to itself sees that by one system call.
+single byte of a file, which the operating system frees as soon as its process ends: no clock
+decides whether a process is alive. These locks belong to a process, so that a forked one does not
+keep them; the claims of two stores in one process have names here. The file's size says how many
+stores were ever opened: a process which has the folder to itself sees that by one system call.
 """
 
 from __future__ import annotations

@@ -1,13 +1,9 @@
-"""A store of replies that processes on several machines share: a Redis or Valkey server.
-
-`redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]`, `rediss://…` by TLS, `unix://[…@]/PATH[?db=DB]`.
+"""A store of replies that processes on several machines share: a Redis or Valkey server
+(docs/explanation/caching.md), at `redis://[[USER]:PASSWORD@]HOST[:PORT][/DB]`, `rediss://…` by TLS
+or `unix://[…@]/PATH[?db=DB]`.
 
 A page is a hash, `persona-panel:page:PAGE`, of stored replies by key. Who asks for a reply holds
-`persona-panel:lease:PAGE:KEY` meanwhile, with a token of its own, and renews it; it is given up in
-the transaction that stores the reply, and ends by itself where its process has died.
-
-What is put is in a journal on this machine until the server has it; one that can be asked whether
-a write is on its disk (WAITAOF: Redis 7.2, Valkey) is asked.
+`persona-panel:lease:PAGE:KEY` meanwhile, with a token of its own.
 """
 
 from __future__ import annotations

@@ -1,18 +1,11 @@
 """Engines: systems that start workers of a run and carry letters between them and the driver.
 
-An engine is a module of this package, found by its name, with two functions:
+An engine is a module of this package or an entry point (docs/how-to/extend.md), with two functions:
 
 - `check(address, options)` raises a ConfigurationError where an address (None: the cluster at hand)
   or options cannot be right, without a connection: a dry run calls it, too;
 - `opened(address, workers, options) -> AbstractContextManager[Engine]`
   (`persona_panel.runs.execution.Engine`): the connection to the cluster, and workers on it.
-
-Another distribution adds one by an entry point:
-
-    [project.entry-points."persona_panel.engines"]
-    acme = "acme_panel.engine"
-
-`persona-panel score … --engine acme:ADDRESS` then uses it.
 """
 
 from __future__ import annotations

@@ -1,13 +1,7 @@
 """Providers: from `provider:name` to a model that can be asked, or to what is missing for it.
 
-A provider is one file of this package, found by its name (`openai.py` is `openai:`), or a line of
-the table in `persona_panel.models.langchain_providers`. Another distribution adds one by an entry
-point, which is a module or any object with what `Provider` lists:
-
-    [project.entry-points."persona_panel.providers"]
-    acme = "acme_panel.provider"
-
-`persona_panel.testing.check_provider` tells its author whether it is one.
+A provider is one file of this package, found by its name (`openai.py` is `openai:`), a line of the
+table in `persona_panel.models.langchain_providers`, or an entry point (docs/how-to/extend.md).
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
-"""The cost of a run, estimated before anything is called, and refusals of models before the first
-call.
+"""The cost of a run, estimated before anything is called, as a result; and refusals of models
+before the first call.
 
 The cache is followed as far as it goes, by the very dialogues that a run holds. Where it ends, a
 run makes its first call; how many follow is counted as if every answer could be read.
-
-What a run would take, as a result: each model's part, and their sums.
 """
 
 from __future__ import annotations
