@@ -30,7 +30,7 @@ from persona_panel.cli.failures import (
 )
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.options import Command, decimal_option, full_option, option
-from persona_panel.files.secrets.visible import say, say_sentences, standard_output, visible
+from persona_panel.files.secrets import say, say_sentences, standard_output, visible
 from persona_panel.results.result import Result, ResultFormat, format_names, load_format
 
 if TYPE_CHECKING:

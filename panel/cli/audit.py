@@ -31,7 +31,7 @@ from persona_panel.cli.run_options import (
     call_options,
     run_options,
 )
-from persona_panel.files.secrets.visible import say, visible
+from persona_panel.files.secrets import say, visible
 
 
 @click.group(cls=PanelGroup, example="bias runs/first")

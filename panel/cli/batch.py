@@ -12,7 +12,7 @@ from persona_panel.cli.failures import refusals_without_calls
 from persona_panel.cli.help import PanelGroup
 from persona_panel.cli.run_options import refuse_batches_at, say_line
 from persona_panel.cli.signals import run_to_end
-from persona_panel.files.secrets.visible import say, visible
+from persona_panel.files.secrets import say, visible
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 

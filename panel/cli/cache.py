@@ -14,7 +14,7 @@ import click
 from persona_panel.cli.failures import INCOMPLETE, refusals_without_calls
 from persona_panel.cli.help import PanelGroup
 from persona_panel.cli.options import json_option
-from persona_panel.files.secrets.visible import say, say_json, visible
+from persona_panel.files.secrets import say, say_json, visible
 
 if TYPE_CHECKING:
     from persona_panel.calls.kept_replies import CacheCounts, KeptReplies

@@ -16,7 +16,7 @@ import click
 
 from persona_panel.files.addresses import is_address, is_meant_as_address
 from persona_panel.files.errors import Fault, InputError, PanelError, RunStopped, told_once
-from persona_panel.files.secrets.visible import say, say_sentences, visible
+from persona_panel.files.secrets import say, say_sentences, visible
 
 if TYPE_CHECKING:
     from persona_panel.files.named_files import RunCopy

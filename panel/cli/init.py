@@ -17,7 +17,7 @@ from persona_panel.analyses.parameters import columns_by_field
 from persona_panel.cli.failures import NextStep, refusals_without_calls
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.options import column_mapping
-from persona_panel.files.secrets.visible import say, visible
+from persona_panel.files.secrets import say, visible
 from persona_panel.files.wording import command_line
 from persona_panel.planning.settings import DEFAULT_MODEL, split_variant
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from persona_panel.cli.analysis_command import ResultOutput
 from persona_panel.cli.run_options import AnswerOptions, CallOptions
 from persona_panel.cli.signals import run_to_end
-from persona_panel.files.secrets.visible import say, standard_output, visible
+from persona_panel.files.secrets import say, standard_output, visible
 from persona_panel.results.result import load_format
 from persona_panel.rubrics import Usage
 

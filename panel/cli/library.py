@@ -15,7 +15,7 @@ from persona_panel.cli.failures import NextStep, refusals_without_calls
 from persona_panel.cli.help import PanelCommand, PanelGroup
 from persona_panel.cli.options import full_option, json_option
 from persona_panel.files.definitions import load_definition, resolve
-from persona_panel.files.secrets.visible import standard_output
+from persona_panel.files.secrets import standard_output
 from persona_panel.models.local_servers import (
     availability_result,
     local_servers,

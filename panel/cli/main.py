@@ -15,7 +15,7 @@ from persona_panel.cli import signals as stopping
 from persona_panel.cli.commands import SECTIONS, LazyGroup, new_words
 from persona_panel.cli.failures import LOST_OUTPUT
 from persona_panel.cli.signals import guarded
-from persona_panel.files.secrets.visible import VisibleStream, guard
+from persona_panel.files.secrets import VisibleStream, guard
 
 _NAME = "persona-panel"
 

@@ -257,7 +257,7 @@ def human_options(
 def say_reading(*origins: RatingsOrigin | None) -> None:
     """Print how files of ratings were read, and which of their items match nothing, on standard
     error and before any figure."""
-    from persona_panel.files.secrets.visible import say_sentences
+    from persona_panel.files.secrets import say_sentences
     from persona_panel.results.conclusions.wording import origin_sentences
 
     for origin in origins:

@@ -13,7 +13,7 @@ from persona_panel.cli.analysis_command import ResultOutput, result_options
 from persona_panel.cli.failures import COMPLETE, INCOMPLETE, NextStep, refusals_without_calls
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.options import column_mapping, json_option, whole_number, with_parameters
-from persona_panel.files.secrets.visible import say, standard_output, visible
+from persona_panel.files.secrets import say, standard_output, visible
 
 if TYPE_CHECKING:
     from persona_panel.results.result import Result

@@ -31,9 +31,8 @@ from persona_panel.graphs import Judgment
 from persona_panel.results.conclusions.wording import spent
 from persona_panel.results.console import legible, notices, shortened
 from persona_panel.rubrics import Status, Usage
-from persona_panel.runs.collected import interval_so_far
+from persona_panel.runs.collected import Paced, interval_so_far
 from persona_panel.statistics.core.display import NONE, clock, counted
-from persona_panel.view.paced import Paced
 
 if TYPE_CHECKING:
     from persona_panel.statistics.core.ranking import Leaderboard, SystemRank

@@ -10,7 +10,7 @@ import click
 from persona_panel.cli.failures import NextStep, refusals_without_calls
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.options import column_mapping
-from persona_panel.files.secrets.visible import say, say_sentences, visible
+from persona_panel.files.secrets import say, say_sentences, visible
 
 _NAMES = ("scrub", "debate-speeches", "argument-quality", "critical-questions")
 

@@ -23,7 +23,7 @@ from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.job import carried_out, dialogues_counted
 from persona_panel.cli.options import caps_of_a_command, column_mapping, whole_number
 from persona_panel.cli.run_options import CallOptions, call_options
-from persona_panel.files.secrets.visible import say, say_json
+from persona_panel.files.secrets import say, say_json
 
 if TYPE_CHECKING:
     from persona_panel.results.requirements.figures import Figure

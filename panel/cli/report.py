@@ -30,7 +30,7 @@ from persona_panel.files.errors import (
     RunFolderError,
     RunStopped,
 )
-from persona_panel.files.secrets.visible import say, visible
+from persona_panel.files.secrets import say, visible
 
 if TYPE_CHECKING:
     from persona_panel.analyses.group_contrasts import GroupContrasts

@@ -18,7 +18,7 @@ from persona_panel.cli.options import Command, caps, dry_run, limit_option, mode
 from persona_panel.cli.panel_options import patience_option
 from persona_panel.cli.signals import received, run_to_end
 from persona_panel.files.addresses import is_address, is_meant_as_address
-from persona_panel.files.secrets.visible import say, visible
+from persona_panel.files.secrets import say, visible
 
 if TYPE_CHECKING:
     from persona_panel.calls.budget import Caps

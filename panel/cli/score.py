@@ -29,7 +29,7 @@ from persona_panel.cli.panel_options import PanelOptions, panel_options
 from persona_panel.cli.report import place_of, report_at_the_end, report_option
 from persona_panel.cli.run_options import AnswerOptions, RunOptions, batch_options, run_options
 from persona_panel.clusters.engines import engine_names
-from persona_panel.files.secrets.visible import say
+from persona_panel.files.secrets import say
 
 if TYPE_CHECKING:
     from persona_panel.results.requirements.figures import Figure

@@ -32,7 +32,7 @@ from persona_panel.cli.options import (
     whole_number,
 )
 from persona_panel.cli.run_options import AnswerOptions, CallOptions, batch_options, call_options
-from persona_panel.files.secrets.visible import say, visible
+from persona_panel.files.secrets import say, visible
 
 if TYPE_CHECKING:
     from persona_panel.cli.progress import ScoreProgress

@@ -116,7 +116,7 @@ class KeptSockets:
         return self.times.has_strays
 
     def is_here(self) -> bool:
-        """See `persona_panel.models.taken_answers.Watcher`."""
+        """See `persona_panel.models.stray_answers.Watcher`."""
         return self._loop is asyncio.get_running_loop()
 
     def opened(self, descriptor: int, _purpose: int) -> int:

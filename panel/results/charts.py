@@ -24,7 +24,7 @@ from matplotlib.lines import Line2D
 from matplotlib.text import Text
 from rich.cells import cell_len
 
-from persona_panel.files.secrets.visible import visible
+from persona_panel.files.secrets import visible
 from persona_panel.results.console import beginning
 from persona_panel.results.page_columns import PageColumns
 from persona_panel.results.table import choices_by_kind

@@ -16,7 +16,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from persona_panel.files.secrets.visible import has_hidden, unguarded, visible
+from persona_panel.files.secrets import has_hidden, unguarded, visible
 from persona_panel.rubrics.segmentation import graphemes
 from persona_panel.statistics.core.display import NONE, interval_end
 

@@ -7,10 +7,12 @@ The ratings of a run while it goes on, and the ranking of the prompts that are j
 from __future__ import annotations
 
 import math
+import threading
+import time
 from collections import Counter
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Generic, TypeVar, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -447,3 +449,35 @@ def judge_facets(judges: Iterable[Judge]) -> dict[str, list[str]]:
         "persona": [judge.persona for judge in known],
         "model": [judge.model for judge in known],
     }
+
+
+T = TypeVar("T")
+
+LEAST_S, MOST_S = 2.0, 10.0
+_SHARE = 0.01
+
+
+class Paced(Generic[T]):
+    """A value that several threads ask for.
+
+    It is worked out when it is asked for: at most every two seconds, and so rarely that it takes a
+    hundredth of a core; but it is never older than ten seconds. What it took once, such as to load
+    modules or to read what has gathered, does not count before it takes as long again.
+    """
+
+    def __init__(self, work_out: Callable[[], T]) -> None:
+        self._work_out = work_out
+        self._lock = threading.Lock()
+        self._due = self._used = 0.0
+        self._value: T | None = None
+
+    def value(self) -> T:
+        """Return the value, worked out again where it is time."""
+        with self._lock:
+            if self._value is None or time.monotonic() >= self._due:
+                began = time.thread_time()
+                self._value = self._work_out()
+                before, self._used = self._used, time.thread_time() - began
+                wait_s = min(before, self._used) / _SHARE
+                self._due = time.monotonic() + min(max(LEAST_S, wait_s), MOST_S)
+            return self._value

@@ -30,6 +30,7 @@ from persona_panel.files.pages import content_source, sentence, shown, templates
 from persona_panel.files.secrets import SECRETS
 from persona_panel.files.wording import command_line
 from persona_panel.results.formats.html import TEMPLATES, first_screen, part
+from persona_panel.runs.collected import Paced
 from persona_panel.view.lines import (
     MANIFEST,
     PAGE,
@@ -42,7 +43,6 @@ from persona_panel.view.lines import (
     unquoted,
 )
 from persona_panel.view.live_run import MOST_REASONS, LiveRun
-from persona_panel.view.paced import Paced
 
 _OWN = ("persona_panel.view", "templates")
 

@@ -10,7 +10,7 @@ from typing import TextIO
 import orjson
 
 from persona_panel.files.outputs import as_json
-from persona_panel.files.secrets.visible import say_json
+from persona_panel.files.secrets import say_json
 from persona_panel.results.document import result_document
 from persona_panel.results.result import Result
 

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from textwrap import fill
 from xml.etree import ElementTree as Xml
 
-from persona_panel.files.secrets.visible import visible
+from persona_panel.files.secrets import visible
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.console import ReportTable, in_document
 from persona_panel.results.requirements.decision import (

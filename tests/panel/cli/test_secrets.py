@@ -168,7 +168,7 @@ def test_pythons_own_words_hold_no_key_and_no_control() -> None:
     """A traceback, of the main thread or another, and a warning in the log are cleaned, too."""
     code = f"""
 import logging, threading
-from persona_panel.files.secrets.visible import guard
+from persona_panel.files.secrets import guard
 from persona_panel.files.secrets import SECRETS
 guard()
 SECRETS.learn({KEY!r})

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from persona_panel.files.secrets.visible import say_sentences, visible
+from persona_panel.files.secrets import say_sentences, visible
 from persona_panel.testing import Answer, ok, serving, status
 
 Command = Callable[..., CompletedProcess[str]]

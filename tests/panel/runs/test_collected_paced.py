@@ -6,8 +6,8 @@ import time
 
 import pytest
 
-from persona_panel.view import paced
-from persona_panel.view.paced import Paced
+from persona_panel.runs import collected
+from persona_panel.runs.collected import Paced
 
 
 def test_it_is_worked_out_at_most_every_so_often(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -16,7 +16,7 @@ def test_it_is_worked_out_at_most_every_so_often(monkeypatch: pytest.MonkeyPatch
     calls: list[float] = []
     value = Paced(lambda: calls.append(now[0]) or len(calls))
     assert [value.value() for _ in range(5)] == [1] * 5
-    now[0] += paced.LEAST_S - 0.01
+    now[0] += collected.LEAST_S - 0.01
     assert value.value() == 1
     now[0] += 0.02
     assert value.value() == 2
@@ -38,10 +38,10 @@ def test_what_takes_long_is_worked_out_rarely_but_not_too_rarely(
 
         return Paced(work_out)
 
-    for seconds, wait_s in ((0.05, 5.0), (60.0, paced.MOST_S), (0.001, paced.LEAST_S)):
+    for seconds, wait_s in ((0.05, 5.0), (60.0, collected.MOST_S), (0.001, collected.LEAST_S)):
         value = work(seconds)
         value.value()
-        now[0] += paced.LEAST_S + 0.1
+        now[0] += collected.LEAST_S + 0.1
         first = value.value()
         now[0] += wait_s - 0.1
         assert value.value() == first
