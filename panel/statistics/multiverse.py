@@ -83,7 +83,7 @@ class Specification:
     Attributes:
         choices: its choices; `changed` are those that are not the main analysis'.
         ranks: of the systems that have a rank, best first; ties share the better rank.
-        differences: of every two of them, without intervals.
+        differences: of every two of them.
         lead: of the system that leads the main analysis, over the one from which it is the hardest
             to tell: the mean over prompts of the difference, by its standard deviation over prompts
             (Cohen's d of paired values), with the 95 % interval of the difference by the same and

@@ -109,21 +109,13 @@ class SampledMean:
         return max(two_sided_p(self.mean / error, df) for error, df in self.errors if error)
 
     def as_a(
-        self,
-        kind: type[EstimateT],
-        *,
-        over: str = "prompts",
-        cut: Limits | None = UNLIMITED,
-        **more: Any,
+        self, kind: type[EstimateT], *, over: str = "prompts", cut: Limits = UNLIMITED, **more: Any
     ) -> EstimateT:
-        """Return the mean as an estimate of this kind, with its 95 % interval, cut at `cut` (None:
-        without), and its p-value."""
-        low, high = math.nan, math.nan
-        if cut is not None:
-            low, high = self.interval()
-            low, high = max(low, cut[0]), min(high, cut[1])
+        """Return the mean as an estimate of this kind, with its 95 % interval, cut at `cut`, and
+        its p-value."""
+        low, high = self.interval()
         return kind(
-            self.mean, low, high, over=over, n=self.n_prompts,
+            self.mean, max(low, cut[0]), min(high, cut[1]), over=over, n=self.n_prompts,
             p=self.p_value, reason=self.reason, sampled=self, **more,
         )  # fmt: skip
 
@@ -433,7 +425,7 @@ def rank_systems(
         abstentions: `(n, 2)`, how many judges found that a response declines to answer, and how
             many did or rated it; None: nobody did.
         compared: whether differences are tested; without, there are no ranges of ranks either.
-        intervals: whether means and differences have intervals.
+        intervals: whether means have intervals.
 
     A system of which more than half of the judgments are abstentions is not ranked, has no interval
     and is compared with no other. A prompt counts once for a system. Intervals are Student's;
@@ -480,9 +472,8 @@ def rank_systems(
     differences = pairs_adjusted(
         [
             mean.as_a(
-                SystemDifference, cut=(-width, width) if intervals else None, over=OVER[random],
-                a=names_of[a], b=names_of[b],
-                effect_size=nan if mean.reason or not sd else mean.mean / sd,
+                SystemDifference, cut=(-width, width), over=OVER[random], a=names_of[a],
+                b=names_of[b], effect_size=nan if mean.reason or not sd else mean.mean / sd,
             )
             for a, b, mean, sd in _pair_means(paired, order if compared else [], answered, factors)
         ]
