@@ -117,7 +117,8 @@ def report_of(
             no dimension with the run, an item that people rated has no inclusion probability, or
             the responses have no column `by`.
     """
-    manifest, summary = _document(run.folder, "run.json"), _document(run.folder, "summary.json")
+    names = ("run.json", "summary.json")
+    manifest, summary = (object_if_there(run.folder / n) if run.folder else None for n in names)
     personas, titles = _personas(run, manifest), _titles(run)
     judges = judge_names(run.judges, personas)
     people = None
@@ -233,11 +234,6 @@ def _by(run: Run, by: str) -> PageSection:
 
     result = systems_by_result(systems_by(run, by), run, lines=_STRATA_LINES)
     return PageSection(f"By {by}", f"By {by}", result, command_on(run, "report"), full=False)
-
-
-def _document(folder: Path | None, name: str) -> Mapping[str, Any] | None:
-    """A JSON file of the folder, None where there is none."""
-    return None if folder is None else object_if_there(folder / name)
 
 
 def _personas(run: Run, manifest: Mapping[str, Any] | None) -> dict[str, tuple[str, str]]:
