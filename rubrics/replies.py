@@ -76,9 +76,30 @@ def ascii_figures(text: str) -> str:
     )
 
 
+FAULTS = (
+    "it is empty",
+    "there is no complete JSON object in it",
+    "these keys are missing: {keys}",
+    "it holds two answers that contradict each other",
+    "{name} has categories and no numbers",
+    "{name} is {value}, not a number from {min} to {max}",
+    "{name} is {value}, not a whole number from {min} to {max}",
+    "{name} has numbers and no categories",
+    "{name} is {value}, not one of {names}",
+    "{name} is {value}, not true or false",
+    "it says two things of {name}",
+    "it does not state a number",
+    "it states more than one number",
+    "it holds more than one number, and none on a line of its own",
+    "it holds more than one scratchpad",
+    "there is no response {labels}",
+)
+"""What is said of a judge's answer when it is asked for again: languages have words for each."""
+
+
 class Unreadable(ValueError):
-    """An answer does not say what was asked; the message says what is wrong with it: `fault`, in
-    which `values` are filled in, lists with commas."""
+    """An answer does not say what was asked; the message says what is wrong with it: `fault`, one
+    of `FAULTS` where a judge is asked again, in which `values` are filled in, lists with commas."""
 
     def __init__(self, fault: str, **values: object) -> None:
         self.fault, self.values = fault, values

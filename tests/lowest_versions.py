@@ -27,7 +27,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     CORE: (
         "tests/test_end_to_end.py",
         "tests/panel/cli/test_score.py",
-        "tests/panel/models/test_openai_compatible.py",
+        "tests/panel/models/test_openai_client.py",
         "tests/panel/models/test_langchain_errors.py",
         "tests/panel/runs/test_folder.py",
     ),

@@ -275,7 +275,7 @@ _PROCESSING_S = 600.0
 
 
 class BatchServer(Protocol):
-    """A model behind a server, as far as batches need it: `OpenAICompatible`."""
+    """A model behind a server, as far as batches need it: `OpenAIClient`."""
 
     @property
     def address(self) -> str: ...

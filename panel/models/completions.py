@@ -14,7 +14,7 @@ import time
 from collections.abc import Iterable, Mapping
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit
 
 import orjson
@@ -24,9 +24,6 @@ from persona_panel.models.client import FaultKind, completion_usage
 from persona_panel.models.http_responses import HttpResponse, content_of
 from persona_panel.rubrics import ModelRequest, ModelResponse, Position
 from persona_panel.rubrics.replies import well_formed
-
-if TYPE_CHECKING:
-    from langchain_core.messages import AIMessage
 
 _LONGEST_REASON = 1_000
 """Characters of a refusal or of a reason to finish: a run's summary keeps each one."""
@@ -105,30 +102,6 @@ def positions_of(logprobs: Any) -> tuple[Position, ...]:
         )
     except (AttributeError, LookupError, TypeError):
         return ()
-
-
-def as_message(reply: ModelResponse, completion: Mapping[str, Any]) -> AIMessage:
-    """Return the same answer as LangChain shows it."""
-    from langchain_core.messages import AIMessage
-    from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
-
-    usage = reply.usage
-    return AIMessage(
-        content=reply.text,
-        additional_kwargs={"refusal": reply.refusal} if reply.refusal else {},
-        usage_metadata=UsageMetadata(
-            input_tokens=usage.input,
-            output_tokens=usage.output,
-            total_tokens=usage.input + usage.output,
-            input_token_details=InputTokenDetails(cache_read=usage.cached),
-            output_token_details=OutputTokenDetails(reasoning=usage.reasoning),
-        ),
-        response_metadata={
-            "model_name": completion.get("model"),
-            "finish_reason": reply.finish_reason,
-            "logprobs": completion["choices"][0].get("logprobs"),
-        },
-    )
 
 
 def _text(message: Mapping[str, Any]) -> str:

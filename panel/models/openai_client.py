@@ -1,8 +1,4 @@
-"""Any server that speaks OpenAI's chat completions: OpenAI, vLLM, Ollama, llama.cpp, …
-
-LangChain reaches the same endpoint through `OpenAICompatible`, in a module of its own, as LangChain
-takes long to import.
-"""
+"""Any server that speaks OpenAI's chat completions: OpenAI, vLLM, Ollama, llama.cpp, …"""
 
 from __future__ import annotations
 

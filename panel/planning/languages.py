@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from persona_panel.files.wording import did_you_mean
 from persona_panel.personas import NO_PERSONA, PersonaSet
 from persona_panel.rubrics import Rubric
 from persona_panel.rubrics.instructions import ENGLISH, ENGLISH_CODE, Language
+from persona_panel.rubrics.replies import FAULTS
 
 _WORDS = frozenset({"label", "question", "definition", "guiding_question", "family", "low", "high"})
 _PARTS = frozenset({"prompt", "context", "response"})
@@ -83,7 +84,9 @@ def load_translation(language: str) -> Translation:
         InputError: the file is no translation; lists every fault.
     """
     if is_own_file(language):
-        return load_definition(Path(language), Translation)
+        path = Path(language)
+        changed = path.stat() if path.is_file() else None
+        return _of_file(path, changed and (changed.st_mtime_ns, changed.st_size))
     names = language_names()
     if language not in names[1:]:
         raise ConfigurationError(
@@ -92,6 +95,13 @@ def load_translation(language: str) -> Translation:
             "your own, such as `persona-panel library languages en` prints, translated"
         )
     return _of_the_library(language)
+
+
+@lru_cache(maxsize=1)
+def _of_file(path: Path, changed: tuple[int, int] | None) -> Translation:
+    """Read a user's own translation, which a panel needs for personas, rubric and instructions,
+    once; again where it has changed."""
+    return load_definition(path, Translation)
 
 
 @cache
@@ -147,8 +157,7 @@ def english_words() -> Translation:
     translation."""
     instructions = ENGLISH.instructions.model_dump() | {
         "parts": {name: name for name in sorted(_PARTS)},
-        # The English words for what is wrong stand where they are said.
-        "faults": {fault: fault for fault in load_translation("de").instructions.faults},
+        "faults": {fault: fault for fault in FAULTS},
     }
     rubrics: dict[str, Any] = {}
     for id, path in rubric_library.shipped().items():

@@ -39,7 +39,6 @@ from persona_panel.models.client import CallError, not_too_long
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.http_responses import content_of
 from persona_panel.models.langchain import as_reply
-from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.models.providers import client_for
 from persona_panel.planning.settings import PanelFile
 from persona_panel.results.requirements.requirement import WrongRequirement, parse_requirement
@@ -65,6 +64,7 @@ from persona_panel.testing.conformance import _require_on_scale
 from tests.contracts.wires import anthropic, google_genai
 from tests.fuzz import folders
 from tests.fuzz.raw_server import answering
+from tests.helpers.langchain_chats import OpenAICompatible
 
 CORPUS = Path(__file__).with_name("corpus")
 

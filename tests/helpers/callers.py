@@ -16,13 +16,13 @@ from persona_panel.calls.rate_limiter import RateLimiter
 from persona_panel.calls.stores.disk import DiskReplyStore
 from persona_panel.graphs.context import Unanswered
 from persona_panel.models.config import Price
-from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.rubrics import ModelRequest, ModelResponse
 from persona_panel.testing import (
     Script,
     ScriptedServer,
     serving,
 )
+from tests.helpers.langchain_chats import OpenAICompatible
 
 MODEL, PAGE = "openai:stub", "page"
 

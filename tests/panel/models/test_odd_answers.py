@@ -14,9 +14,9 @@ import pytest
 
 from persona_panel.models.client import MOST_CHARACTERS, CallError
 from persona_panel.models.http_responses import MOST_BYTES
-from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
 from persona_panel.testing import MODEL, Answer, always, raw, serving, status
+from tests.helpers.langchain_chats import OpenAICompatible
 
 ASK = ModelRequest(system="You judge.", blocks=("Read this. ", "Rate it."))
 

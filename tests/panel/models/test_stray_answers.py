@@ -17,11 +17,11 @@ from pydantic import SecretStr
 
 from persona_panel.models.client import CallError, ModelClient
 from persona_panel.models.langchain import LangChainClient
-from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.models.stray_answers import StrayAnswers
 from persona_panel.rubrics import ModelRequest
 from persona_panel.testing import Answer, raw, serving
 from tests.helpers.extras import needs_extra
+from tests.helpers.langchain_chats import OpenAICompatible
 from tests.helpers.stray_server import stray_server, text_for
 
 WORDS = [f"What of {n}?" for n in range(20)]

@@ -21,9 +21,9 @@ from pydantic import SecretStr
 
 from persona_panel.models import http_connection
 from persona_panel.models.client import CallError
-from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.rubrics import ModelRequest
 from persona_panel.testing import MODEL, always, ok, serving
+from tests.helpers.langchain_chats import OpenAICompatible
 
 ASK = ModelRequest(system="You judge.", blocks=("Read this. ", "Rate it."))
 ROOT = Path(__file__).parents[3]

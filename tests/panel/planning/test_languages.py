@@ -29,6 +29,7 @@ from persona_panel.planning.languages import (
 )
 from persona_panel.rubrics import CategoryScale, elicitation_names, load_elicitation
 from persona_panel.rubrics.instructions import ENGLISH
+from persona_panel.rubrics.replies import FAULTS
 from tests.helpers.all_requests import all_requests, words_of
 
 OTHERS = language_names()[1:]
@@ -158,9 +159,30 @@ def own_file(tmp_path: Path, **change: object) -> Path:
 
 
 def test_a_changed_file_is_read_again(tmp_path: Path) -> None:
-    """A file that is edited while Python runs is read as it is now."""
+    """A file that is edited while Python runs is read as it is now; one that is not is read once
+    for personas, rubric and instructions."""
     for name in ("Marked", "Changed"):
-        assert load_translation(str(own_file(tmp_path, name=name))).name == name
+        path = str(own_file(tmp_path, name=name))
+        assert load_translation(path).name == name
+        assert load_translation(path) is load_translation(path)
+
+
+@pytest.mark.parametrize("ending", ["yaml", "yml"])
+def test_a_path_of_either_ending_is_a_file_of_ones_own(tmp_path: Path, ending: str) -> None:
+    """Its code is its name without the ending."""
+    path = own_file(tmp_path).rename(tmp_path / f"mk.{ending}")
+    assert panel(str(path)).rubric.language == "mk"
+
+
+def test_faults_of_answers_are_those_that_are_said() -> None:
+    """Every fault with which an answer is asked for again is in the list that languages translate,
+    and no other; the rest are of answers that are given up."""
+    modules = list(Path(rubrics.__file__).parent.rglob("*.py"))
+    code = "\n".join(path.read_text("utf-8") for path in modules if path.name != "replies.py")
+    own = Path(rubrics.__file__).with_name("replies.py").read_text("utf-8")
+    code += own.partition("FAULTS = (")[0] + own.partition("class Unreadable")[2]
+    assert [fault for fault in FAULTS if f'"{fault}"' not in code] == []
+    assert list(english_words().instructions.faults) == list(FAULTS)
 
 
 def test_a_file_of_ones_own_is_a_language(tmp_path: Path) -> None:
@@ -215,6 +237,37 @@ def test_what_a_translation_lacks_is_named(
     with pytest.raises(ConfigurationError, match=re.escape(lacking)) as error:
         panel(str(own_file(tmp_path, **change)))
     assert "language: mk" in str(error.value)
+
+
+def test_places_that_are_lacking_are_named_in_the_order_of_the_file(tmp_path: Path) -> None:
+    """The label of a set comes before its personas; of many the first three, and how many more."""
+    n = len(resolve_personas("perspectives"))
+    with pytest.raises(ConfigurationError) as error:
+        panel(str(own_file(tmp_path, sets={}, personas={})))
+    first, second = (each.id for each in resolve_personas("perspectives")[:2])
+    said = f"sets.perspectives, personas.{first}, personas.{second} and {n - 2} more; add them"
+    assert said in str(error.value)
+    words = english_words().model_dump()["personas"]
+    for name in (first, second):
+        del words[name]
+    with pytest.raises(ConfigurationError) as error:
+        panel(str(own_file(tmp_path, personas=words, sets={})))
+    three = f"sets.perspectives, personas.{first}, personas.{second}; add them"
+    assert three in str(error.value)
+
+
+def test_texts_of_a_translation_are_those_with_words(tmp_path: Path) -> None:
+    """Marks without words, names in braces, and the patterns by which replies are read are none;
+    each text is as it stands, by its place."""
+    translation = english_words()
+    texts = texts_of(translation)
+    assert texts["instructions", "system"] == translation.instructions.system
+    assert texts["sets", "perspectives"] == translation.sets["perspectives"]
+    assert ("instructions", "comma") not in texts
+    assert not any(place[0] in ("name", "replies") for place in texts)
+    spaced = translation.model_copy(update={"sets": {"a": " A ", "b": " – ", "c": "{name}: "}})
+    assert texts_of(spaced)["sets", "a"] == " A "
+    assert {("sets", "b"), ("sets", "c")}.isdisjoint(texts_of(spaced))
 
 
 def test_words_in_another_language_are_refused() -> None:

@@ -25,7 +25,6 @@ from pydantic import SecretStr, ValidationError
 
 from persona_panel.models.client import CallError, ModelClient
 from persona_panel.models.http_transfer import NoHttpResponse
-from persona_panel.models.openai_compatible import OpenAICompatible
 from persona_panel.rubrics import ModelRequest, Position, Usage
 from persona_panel.testing import (
     Answer,
@@ -41,6 +40,7 @@ from persona_panel.testing import (
     status,
     truncated,
 )
+from tests.helpers.langchain_chats import OpenAICompatible
 from tests.server import echo_headers, empty, faulty, not_json
 
 ROOT = Path(__file__).parents[3]
@@ -743,7 +743,7 @@ def test_a_program_that_forgets_to_close_ends_in_silence() -> None:
     """With every warning an error, a script that never closes prints its answer only."""
     program = (
         "import asyncio, sys\n"
-        "from persona_panel.models.openai_compatible import OpenAICompatible\n"
+        "from tests.helpers.langchain_chats import OpenAICompatible\n"
         "model = OpenAICompatible(model='m', base_url=sys.argv[1])\n"
         "print(asyncio.run(model.ainvoke('hello')).content, model.invoke('hello').content)\n"
     )

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import BaseMessage, convert_to_openai_messages
+from langchain_core.messages import AIMessage, BaseMessage, convert_to_openai_messages
+from langchain_core.messages.ai import InputTokenDetails, OutputTokenDetails, UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 
-from persona_panel.models.completions import as_message, read_completion
+from persona_panel.models.completions import read_completion
 from persona_panel.models.embedded import EmbeddedClient
 from persona_panel.models.openai_client import OpenAIClient
+from persona_panel.rubrics import ModelResponse
 
 
 class OpenAICompatible(OpenAIClient, BaseChatModel):
@@ -90,3 +93,24 @@ class EmbeddedChat(EmbeddedClient, BaseChatModel):
         answer = self._complete((), body)
         reply = read_completion(answer, time.monotonic() - started)
         return ChatResult(generations=[ChatGeneration(message=as_message(reply, answer))])
+
+
+def as_message(reply: ModelResponse, completion: Mapping[str, Any]) -> AIMessage:
+    """Return the same answer as LangChain shows it."""
+    usage = reply.usage
+    return AIMessage(
+        content=reply.text,
+        additional_kwargs={"refusal": reply.refusal} if reply.refusal else {},
+        usage_metadata=UsageMetadata(
+            input_tokens=usage.input,
+            output_tokens=usage.output,
+            total_tokens=usage.input + usage.output,
+            input_token_details=InputTokenDetails(cache_read=usage.cached),
+            output_token_details=OutputTokenDetails(reasoning=usage.reasoning),
+        ),
+        response_metadata={
+            "model_name": completion.get("model"),
+            "finish_reason": reply.finish_reason,
+            "logprobs": completion["choices"][0].get("logprobs"),
+        },
+    )
