@@ -16,7 +16,8 @@ from persona_panel.analyses.ranked_systems import (
     reversed_by,
     untested,
 )
-from persona_panel.analyses.signs_of_bias import signs_of_bias
+from persona_panel.analyses.signs_of_bias import off_scale, signs_of_bias
+from persona_panel.calls.budget import CAP
 from persona_panel.files.errors import InputError
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.wording import command_line
@@ -34,6 +35,7 @@ from persona_panel.results.conclusions.score import (
 from persona_panel.results.conclusions.wording import (
     AVERAGED,
     counted,
+    dollars,
     in_brackets,
     listed,
     points,
@@ -41,15 +43,17 @@ from persona_panel.results.conclusions.wording import (
     would_show,
 )
 from persona_panel.runs.collected import ratings_of
+from persona_panel.runs.kept import command_again
 from persona_panel.runs.run import Run, judged_in
 from persona_panel.runs.run_remarks import demonstration_notice
 from persona_panel.runs.scale_limits import unit_of
 from persona_panel.statistics.calibration import LEAST_PROMPTS
 from persona_panel.statistics.core.arrays import AnalysisOptions
-from persona_panel.statistics.core.display import COMPOSITE, number, percent
+from persona_panel.statistics.core.display import COMPOSITE, number
 from persona_panel.statistics.core.estimate import (
     LEVEL,
     PASSED,
+    POWER,
     RELIABLE,
     TENTATIVE,
     Difference,
@@ -63,8 +67,6 @@ if TYPE_CHECKING:
     from persona_panel.analyses.on_page import RunWithPeople
     from persona_panel.runs.votes import DimensionVotes
 
-MUCH_OFF_SCALE = 0.5
-"""From which mean share of probability off the scale on a model's scores are warned of."""
 NOTHING = 0.5
 """Half a vote: personas that are shown to add less add nothing that a panel is built for."""
 TOGETHER = 2
@@ -130,7 +132,8 @@ _OPEN = {"personas": "what personas add", "people": "how the panel compares with
 def _with_open(settle: RunAnswer, *others: RunAnswer) -> RunAnswer:
     """Return the answer with the other questions that are open beside its verdict."""
     names = [_OPEN[each.question] for each in others if not each.is_known]
-    return replace(settle, limits=[f"Still open: {' and '.join(names)}."]) if names else settle
+    still = [f"Still open: {' and '.join(names)}."] if names else []
+    return replace(settle, limits=[*settle.limits, *still])
 
 
 def _reversal(pairs: Sequence[str]) -> str:
@@ -175,19 +178,20 @@ def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
             estimate, measure, why = decisive, "difference", ""
     if why:
         estimate = Estimate(nan, reason=why)
-    return RunAnswer("best", " ".join([*_stopped(run), sentence]), estimate, command, measure)
+    decisive = ranked.decisive
+    stopped = _stopped(run, significant=decisive is not None and is_ahead(decisive))
+    return RunAnswer("best", " ".join([*stopped, sentence]), estimate, command, measure)
 
 
-def _stopped(run: Run) -> Iterator[str]:
-    """Yield what significance in a run that was stopped before its end rests on."""
+def _stopped(run: Run, *, significant: bool) -> Iterator[str]:
+    """Yield how much of a run that was stopped is there, and what its significance rests on."""
     if run.whole.all():
         return
     coverage = run.coverage
     n_there = coverage.scored + coverage.abstained
-    yield (
-        f"Incomplete: {n_there:,} of {coverage.expected:,} judgments are there. Significance holds "
-        "only if the run was not stopped because of what it showed."
-    )
+    yield f"Incomplete: {n_there:,} of {coverage.expected:,} judgments are there."
+    if significant:
+        yield "Significance holds only if the run was not stopped because of what it showed."
 
 
 def _not_ranked(run: Run) -> Iterator[str]:
@@ -285,16 +289,6 @@ def _how_high(alpha: Estimate) -> str:
     if high < TENTATIVE:
         return f"Judges agree less than {asked}"
     return f"Whether judges reach {asked} is open"
-
-
-def off_scale(run: Run) -> Iterator[str]:
-    """Yield which models' scores rest on a small part of the probability of their answers."""
-    for model, share in run.off_scale.items():
-        if share > MUCH_OFF_SCALE:
-            yield (
-                f"{model}: {percent(share)} of the probability of its answers lay on no value of "
-                "the scale (mean over judgments); its scores rest on the rest."
-            )
 
 
 def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
@@ -439,20 +433,53 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
     that is hardest to tell from it with the probability `POWER`; see
     `persona_panel.statistics.core.ranking.prompts_assured`.
     """
-    command = command_line("plan", [], {"--from": folder_named(run)})
-    if (missing := next(_not_ranked(run), "")) and ranked.winner is not None:
-        why = "systems are not ranked"
-        return RunAnswer("settle", f"Their judgments. {missing}", Estimate(nan, reason=why))
     if ranked.winner is not None:
-        lead = None if ranked.basis else weakest_lead(run.missing_ratings(), run.leaderboard())
-        if lead is not None and not lead.holds:
-            why = "missing ratings could undo which system is best"
-            sentence = "The missing ratings: they could undo which system is best."
-            return RunAnswer(
-                "settle", sentence, Estimate(nan, reason=why), command_on(run, "score")
-            )
+        sentence, why = _not_settled(run, ranked), "judgments are missing"
+        if sentence:
+            answer = RunAnswer("settle", sentence, Estimate(nan, reason=why))
+            return _after_missing(run, answer, sentence)
         why = "which system is best is settled"
         return RunAnswer("settle", "Which system is best is settled.", Estimate(nan, reason=why))
+    answer = _by_more(run, ranked)
+    more = answer.sentence
+    then = "" if more.startswith("Not known") else f"Then {more[0].lower()}{more[1:]}"
+    return _after_missing(run, answer, then)
+
+
+def _not_settled(run: Run, ranked: Ranked) -> str:
+    """Return why judgments that are missing leave open whether the winner is the best system."""
+    if missing := next(_not_ranked(run), ""):
+        return missing
+    lead = None if ranked.basis else weakest_lead(run.missing_ratings(), run.leaderboard())
+    if lead is not None and not lead.holds:
+        return "Missing ratings could undo which system is best."
+    return "" if run.whole.all() else "The other responses could undo which system is best."
+
+
+def _after_missing(run: Run, answer: RunAnswer, then: str) -> RunAnswer:
+    """Return the answer behind the judgments that are missing and the command that makes them;
+    `then` is what it says behind those."""
+    coverage = run.coverage
+    if not (n := sum(coverage.missing.values())):
+        return answer
+    command, how = "", "Score the same responses again."
+    if run.folder is not None:
+        reason, _ = run.commonest_reason("skipped") or ("", 0)
+        capped = reason.startswith(CAP)
+        times = coverage.expected / (coverage.expected - n)
+        command = command_again(run.folder, times, capped=capped)
+        more = ", with a higher cap" if capped else ""
+        how = f"Score the same responses into {folder_named(run)} again{more}."
+        if command:
+            how = f"The same command makes them{more}: `{command}`."
+    first = f"First make the missing judgments ({n:,} of {coverage.expected:,}). {how}"
+    sentence = " ".join(filter(None, [first, then]))
+    return replace(answer, sentence=sentence, command=command, limits=[how])
+
+
+def _by_more(run: Run, ranked: Ranked) -> RunAnswer:
+    """Return what would settle which system is best, where no system is."""
+    command = command_line("plan", [], {"--from": folder_named(run)})
     if ranked.corrected:
         return _more_of_people(run, ranked)
     open_ = [
@@ -486,7 +513,14 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
         return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
     assurance = prompts_assured(sampled, LEVEL)
     sentence = would_show(assurance, f"show {which}")
-    return _by_new_prompts(assurance, f"{sentence[:-1]}{_costing(run, assurance.needed)}.", command)
+    more = ": the reverse may be true" if assurance.limit < POWER else ""
+    if assurance.needed is not None:
+        # What a design needs takes long to import.
+        from persona_panel.runs.design import cost_of_prompts
+
+        usd = cost_of_prompts(run, assurance.needed)
+        more = f"; they cost about {dollars(usd)}" if usd else ""
+    return _by_new_prompts(assurance, f"{sentence[:-1]}{more}.", command)
 
 
 def _ahead(difference: Difference) -> str:
@@ -524,19 +558,6 @@ def _more_of_people(run: Run, ranked: Ranked) -> RunAnswer:
     )
     value = Estimate(float(needed), n=decisive.n, unit="responses", exact=True)
     return RunAnswer("settle", sentence, value, command, "responses to rate")
-
-
-def _costing(run: Run, needed: int | None) -> str:
-    """Return what so many new prompts would cost, at the mean cost of a judgment."""
-    from persona_panel.results.conclusions.wording import dollars
-    from persona_panel.runs.design import judgment_cost
-
-    each = judgment_cost(run)
-    if needed is None or each is None or not each.usd:
-        return ""
-    systems = len({item.system for item in run.items})
-    usd = needed * systems * len(run.judges) * each.usd
-    return f"; they cost about {dollars(usd)}"
 
 
 def _main_ratings(run: Run) -> Ratings | None:

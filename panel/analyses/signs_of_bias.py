@@ -4,6 +4,7 @@ judges them, found by their words alone."""
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from functools import cache
 
 from persona_panel.analyses.once import once_per_run
@@ -14,7 +15,10 @@ from persona_panel.results.conclusions.wording import counted
 from persona_panel.rubrics.segmentation import words
 from persona_panel.runs.kept import has_other_texts
 from persona_panel.runs.run import Run
+from persona_panel.statistics.core.display import percent
 
+_MUCH_OFF_SCALE = 0.5
+"""From which mean share of probability off the scale on a model's scores are warned of."""
 _JUDGE = r"(?:judges?|graders?|raters?|markers?|evaluators?|assessors?|reviewers?|panel)"
 _GRADE = (
     r"(?:scor(?:e|es|ed|ing)|rat(?:ed|ing|ings)|rate (?:it|this|me|the \w+)|marks?|"
@@ -195,3 +199,13 @@ def _signs_of_bias(run: Run) -> tuple[str, ...]:
             f"see ({named}), in which words may hide: {some(hiding)}."
         )
     return tuple(signs)
+
+
+def off_scale(run: Run) -> Iterator[str]:
+    """Yield which models' scores rest on a small part of the probability of their answers."""
+    for model, share in run.off_scale.items():
+        if share > _MUCH_OFF_SCALE:
+            yield (
+                f"{model}: {percent(share)} of the probability of its answers lay on no value of "
+                "the scale (mean over judgments); its scores rest on the rest."
+            )

@@ -70,6 +70,8 @@ class Caps:
 
 
 NO_CAPS = Caps()
+CAP = "the cap of"
+"""How the reason begins why a cap kept a judgment from being made."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,7 +319,7 @@ class Budget:
         """
         reached, cap = None, self._caps.calls
         if cap is not None and self._calls_with_batches + calls > cap:
-            reached = f"the cap of {cap:,} calls is reached"
+            reached = f"{CAP} {cap:,} calls is reached"
         reached = reached or self._passed(self._in_flight + self._amount(model, most))
         if reached is None:
             self.hold_anyway(model, calls, most)
@@ -364,7 +366,7 @@ class Budget:
         if cap is None or self._calls_with_batches < cap:
             return None
         before = self._before.calls + self._unsure.calls + self._caps.elsewhere.calls
-        return f"the cap of {cap:,} calls is reached{self._of_which(f'{before:,}')}"
+        return f"{CAP} {cap:,} calls is reached{self._of_which(f'{before:,}')}"
 
     def _passed(self, more: Amount) -> str | None:
         caps = self._caps
@@ -372,10 +374,10 @@ class Budget:
         total = earlier + self._spent + self._in_batches + more
         if caps.tokens is not None and total.tokens > caps.tokens:
             before = self._of_which(f"{earlier.tokens:,}")
-            return f"the cap of {caps.tokens:,} tokens is reached{before}"
+            return f"{CAP} {caps.tokens:,} tokens is reached{before}"
         if caps.usd is not None and total.usd > caps.usd:
             before = self._of_which(f"${earlier.usd:,.2f}")
-            return f"the cap of ${caps.usd:,.2f} is reached{before}"
+            return f"{CAP} ${caps.usd:,.2f} is reached{before}"
         return None
 
     def _of_which(self, before: str) -> str:

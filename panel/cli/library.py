@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import date
 
 import click
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 from rich.text import Text
 
 import persona_panel.personas as persona_library
@@ -46,7 +47,7 @@ def personas(name: str | None) -> None:
     console = output()
     shipped = persona_library.shipped()
     if name is None:
-        table = Table("name", "label", "personas", "axes")
+        table = _names("label", "personas", "axes")
         for key, path in shipped.items():
             persona_set = load_definition(path, PersonaSet)
             axes = dict.fromkeys(persona.axis for persona in persona_set.personas)
@@ -72,7 +73,7 @@ def rubrics(name: str | None) -> None:
     console = output()
     shipped = rubric_library.shipped()
     if name is None:
-        table = Table("name", "label", "dimensions", "asks for abstention", "variants")
+        table = _names("label", "dimensions", "abstention", "variants")
         for key, path in shipped.items():
             rubric = load_definition(path, Rubric)
             asked = "yes" if rubric.abstention else "no"
@@ -118,7 +119,7 @@ def framings(name: str | None) -> None:
 
     console = output()
     if name is None:
-        table = Table("name", "label", "conditions", "placebo")
+        table = _names("label", "conditions", "placebo")
         for key, path in shipped_framings().items():
             framings = load_definition(path, Framings)
             table.add_row(
@@ -152,12 +153,17 @@ def languages(name: str | None) -> None:
             document = words.model_dump()
             to.write(yaml.safe_dump(document, allow_unicode=True, sort_keys=False, width=100))
         return
-    table = Table("name", "language", "rubrics", "persona sets", "translation")
+    table = _names("language", "rubrics", "persona sets", "translation")
     for code in language_names():
         words = english_words() if code == ENGLISH_CODE else load_translation(code)
         status = "" if code == ENGLISH_CODE else "not validated"
         table.add_row(code, words.name, str(len(words.rubrics)), str(len(words.sets)), status)
     output().print(table)
+
+
+def _names(*heads: str) -> Table:
+    """Return an empty table, of names that are whole."""
+    return Table(Column("name", no_wrap=True), *heads, box=SIMPLE_HEAD, collapse_padding=True)
 
 
 def _say(console: Console, text: str) -> None:

@@ -28,7 +28,7 @@ from urllib.parse import parse_qsl, quote, quote_plus, unquote, urlsplit
 
 import click
 
-_MASK = "[secret]"
+MASK = "[secret]"
 _CREDENTIAL = re.compile(
     r"""authorization["']?\s*[:=,]\s*["']?(?:\w+\s+)?[^\s"',}]+"""
     r"|bearer(?:\s|%20|[+:=])+\S+"
@@ -112,7 +112,7 @@ class Secrets:
                 text = text.replace(folder, address)
         if self._pattern is None or not self._may_be_in(text):
             return text
-        return self._pattern.sub(_MASK, text)
+        return self._pattern.sub(MASK, text)
 
     def _may_be_in(self, text: str) -> bool:
         # A loop, and no regular expression before there is need: every reply comes through here.
@@ -157,7 +157,7 @@ def scrub(text: str, secrets: Iterable[str] = ()) -> str:
     looks like a credential: the value of an Authorization header, `Bearer …`, `sk-…`.
     """
     SECRETS.learn(*secrets)
-    return _CREDENTIAL.sub(_MASK, SECRETS.scrub(text))
+    return _CREDENTIAL.sub(MASK, SECRETS.scrub(text))
 
 
 def credentials_in(address: str) -> Iterator[str]:
@@ -188,13 +188,13 @@ def mask_addresses(text: str) -> str:
     short ones, and of the keys of this process. A user name without a password stays: it may be a
     container's."""
     if "=" in text or ":/" in text:
-        text = _PARAMETER.sub(_masked_parameter, _PASSWORD.sub(rf"\1{_MASK}", text))
+        text = _PARAMETER.sub(_masked_parameter, _PASSWORD.sub(rf"\1{MASK}", text))
     return SECRETS.scrub(text)
 
 
 def _masked_parameter(match: re.Match[str]) -> str:
     is_credential = CREDENTIAL_NAME.search(unquote(match[1]))
-    return f"{match[1]}={_MASK}" if is_credential else match[0]
+    return f"{match[1]}={MASK}" if is_credential else match[0]
 
 
 def learn_proxies() -> None:

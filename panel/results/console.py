@@ -175,7 +175,12 @@ def show_table(
         for column in figures:
             column[0] = Text("\n".join(_folded(column[0].plain, _WIDEST_HEAD)))
     room = max(_LEAST, console.width - 2 * _GAP - _LEAST)
-    figures = [[_fitting(cell, room) for cell in column] for column in figures]
+    # Sentences leave names whole.
+    prose = max(_LEAST, console.width // 2, console.width - 2 * _GAP - natural)
+    figures = [
+        [_fitting(cell, prose if _is_prose(cell) else room) for cell in column]
+        for column in figures
+    ]
     widths = [_width(column) for column in figures]
     width = _label_width(natural, widths, console.width, narrowest)
     names = [Text("\n".join(_folded(head, width)))] + [
@@ -190,6 +195,12 @@ def show_table(
         _print_part(console, headings, part, [width, *widths[start : start + n]])
         start += n
     console.print()
+
+
+def _is_prose(cell: Text) -> bool:
+    if not isinstance(cell, FigureText):
+        return False
+    return all(isnan(each) for each in (cell.value, cell.low, cell.p_value))
 
 
 def _fitting(cell: Text, room: int) -> Text:

@@ -272,3 +272,12 @@ def judgment_cost(run: Run) -> JudgmentCost | None:
     # is recorded, and a judgment is a call.
     calls = max(1.0, (run.calls.made + run.calls.cached) / made)
     return JudgmentCost(calls, None if usd is None else usd / made)
+
+
+def cost_of_prompts(run: Run, n: int) -> float | None:
+    """Return what so many new prompts cost, in US dollars, at the average cost of a judgment; None
+    where that is not known."""
+    each = judgment_cost(run)
+    if each is None or each.usd is None:
+        return None
+    return n * len({item.system for item in run.items}) * len(run.judges) * each.usd

@@ -35,7 +35,7 @@ from persona_panel.calls.caller import Caller, CallerFactory
 from persona_panel.calls.rate_limiter import CallsState
 from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.named_files import files_of
-from persona_panel.files.secrets import mask_addresses, scrub
+from persona_panel.files.secrets import MASK, mask_addresses, scrub
 from persona_panel.files.wording import command_line
 from persona_panel.graphs import Judgment, Response, Verdict
 from persona_panel.models.config import parsed_option, with_headers
@@ -132,7 +132,6 @@ def refuse_open_batches(
 _PACKAGES = (
     "persona-panel", "langgraph", "langchain-core", "numpy", "scipy", "pydantic",
 )  # fmt: skip
-_MASK = "[secret]"
 _SECRET_NAME = re.compile(r"(?:^|[\W_])(?:api_?)?(?:key|token|secret|password)$", re.IGNORECASE)
 _SHORTEST_SECRET = 8
 """Shorter values of such variables are switches and numbers of bits."""
@@ -173,9 +172,9 @@ def masked_command(arguments: Sequence[str]) -> str:
     for argument in arguments[1:]:
         name, equals, _ = argument.partition("=")
         if named:
-            words.append(_MASK)
+            words.append(MASK)
         elif equals and _SECRET_NAME.search(name):
-            words.append(f"{name}={_MASK}")
+            words.append(f"{name}={MASK}")
         else:
             words.append(_without_headers(argument))
         named = not named and argument.startswith("-") and bool(_SECRET_NAME.search(argument))
@@ -192,7 +191,7 @@ def _without_headers(argument: str) -> str:
         name, value = parsed_option(argument.removeprefix(before))
     except ValueError:
         return argument
-    masked = with_headers({name: value}, lambda _: _MASK)
+    masked = with_headers({name: value}, lambda _: MASK)
     return argument if masked == {name: value} else f"{before}{name}={json.dumps(masked[name])}"
 
 

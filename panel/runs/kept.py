@@ -8,8 +8,11 @@ What the folder holds is read back from the file itself, line by line.
 from __future__ import annotations
 
 import json
+import re
+import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from persona_panel.files.errors import Fault, InputError, RunFolderError
 from persona_panel.files.limits import json_in, json_of, lines_of
+from persona_panel.files.named_files import shown_folder
 from persona_panel.files.outputs import (
     DIGEST_BYTES,
     LABELS,
@@ -28,11 +32,12 @@ from persona_panel.files.outputs import (
     without_texts,
 )
 from persona_panel.files.responses import NAMES, Batch, Item, line_of
-from persona_panel.files.secrets import SECRETS
+from persona_panel.files.secrets import MASK, SECRETS
 from persona_panel.files.wording import explain, printable, shown, unreadable
 from persona_panel.graphs import Response
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.models.config import Price
+from persona_panel.results.conclusions.wording import two_digits
 from persona_panel.rubrics import Rubric
 from persona_panel.statistics.core.arrays import DEFAULT_OPTIONS, Random
 
@@ -68,6 +73,23 @@ def object_if_there(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return document if isinstance(document, dict) else None
+
+
+def command_again(folder: Path, times: float, *, capped: bool) -> str:
+    """Return the command that began a run's folder, to be run again, with caps `times` as high
+    where one was reached; empty where the folder has none that runs as it stands there."""
+    starts = (object_if_there(folder / "run.json") or {}).get("starts") or [{}]
+    command = str(starts[-1].get("command", ""))
+    if not command.startswith("persona-panel score ") or MASK in command:
+        return ""
+    if " --out" not in command:
+        command += f" --out {shlex.quote(shown_folder(folder))}"
+
+    def higher(cap: re.Match[str]) -> str:
+        more = float(cap[2]) * times
+        return cap[1] + (str(two_digits(ceil(more))) if more >= 10 else f"{1.1 * more:.2g}")
+
+    return re.sub(r"( --max-\w+[ =])([\d.]+)", higher, command) if capped else command
 
 
 _REMEDY = (

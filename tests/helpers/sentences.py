@@ -21,11 +21,11 @@ DECIDING_FACTS = FACTS.replace("adjusted p", "p")
 UNIT = r"(?: points| percentage points| of the scale's width)?"
 POINTS = rf"(?P<d>{NUMBER}){UNIT}"
 MANY = (
-    r"(?:About (?P<needed>[\d,]+)|At least about [\d,]+|More than 10,000|No number of) new "
-    r"(?:prompt|item)s(?: rated by people)? would"
+    r"(?i:(?:About (?P<needed>[\d,]+)|At least about [\d,]+|More than 10,000|No number of) "
+    r"new|New) (?:prompt|item)s(?: rated by people)?(?:, however many,)? would"
 )
 """How many new prompts would show something."""
-SURE = r"with a probability of 80 %(?:: it is at most (?P<limit>\d+) %)? \(now (?P<now>[\d,]+)"
+SURE = r"with a probability of (?:80|at most (?P<limit>\d+)) % \(now (?P<now>[\d,]+)"
 COUNTS = r"\((?P<counts>[^()]*)\)"
 
 
@@ -304,6 +304,7 @@ _PERSONAS, _SETTLE = (
     r"Do personas add anything over a plain judge\? ",
     r"What would settle what is open\? ",
 )
+_TO_SETTLE = rf"(?:{_SETTLE}|Then )"
 _VOTES = r"the effective number of votes \(independent judges\) over as many calls to a plain judge"
 _NOTHING_SCORED = (
     r"(?:Nothing could be scored: .+ )?None of (?P<of>[\d,]+) judgments was scored "
@@ -373,7 +374,7 @@ RUN: dict[str, Check] = {
     r"May the panel stand in for people\? Not known: no people's ratings \(--human\)\.": (
         lambda found, beside: beside.estimate("people")["reason"] == "no people's ratings"
     ),
-    rf"{_SETTLE}The missing ratings: they could undo which system is best\.": (
+    rf"(?:{_SETTLE})?Missing ratings could undo which system is best\.": (
         lambda found, beside: (
             beside.summary["winner"] is not None
             and (
@@ -390,10 +391,17 @@ RUN: dict[str, Check] = {
             beside.estimate("settle")["reason"] == found["why"] and beside.summary["winner"] is None
         )
     ),
-    rf"{_SETTLE}{MANY} show (?P<a>\S+) ahead of (?P<b>\S+) {SURE}(?:; they cost about "
-    rf"\$[\d.,]+)?\)?(?:; they cost about \$[\d.,]+)?\.": (_would_show),
-    rf"{_SETTLE}No number of prompts would show (?P<a>\S+) ahead of (?P<b>\S+) at the observed "
-    rf"difference of {POINTS}: more judges are needed\.": (
+    rf"{_SETTLE}First make the missing judgments \((?P<left>[\d,]+) of (?P<all>[\d,]+)\)\.": (
+        lambda found, beside: (
+            value(found["left"]) == sum(beside.summary["coverage"]["missing"].values())
+            and value(found["all"]) == beside.summary["coverage"]["expected"]
+        )
+    ),
+    r"Score the same responses again\.": lambda found, beside: True,
+    rf"{_TO_SETTLE}{MANY} show (?P<a>\S+) ahead of (?P<b>\S+) {SURE}(?:; they cost about "
+    rf"\$[\d.,]+)?\)?(?:; they cost about \$[\d.,]+|: the reverse may be true)?\.": (_would_show),
+    rf"{_TO_SETTLE}[Nn]o number of prompts would show (?P<a>\S+) ahead of (?P<b>\S+) at the "
+    rf"observed difference of {POINTS}: more judges are needed\.": (
         lambda found, beside: (
             not shown(beside.difference(found["a"], found["b"]))
             and close(found["d"], abs(beside.difference(found["a"], found["b"])["difference"]))
@@ -424,7 +432,7 @@ RUN: dict[str, Check] = {
 _LIMITS = re.compile(
     r"(?<=\.) (?=Not ranked, |All judges |There is one |[\d,]+ of [\d,]+ judgments are missing|"
     r"Longer responses |Judges prefer |(?:R|The missing r)atings (?:are missing|can undo) |"
-    r"[\d,]+ responses? ha)"
+    r"[\d,]+ responses? ha|Score the same |Then |Missing ratings could )"
 )
 """Where, in an answer, a sentence on what limits it begins."""
 

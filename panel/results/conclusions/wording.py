@@ -181,13 +181,15 @@ def would_show(
     >>> would_show(Assurance(12, 138, 0.9), "show it")
     'About 140 new prompts would show it with a probability of 80 % (now 12).'
     >>> would_show(Assurance(12, None, 0.69), "show it", "item")
-    'No number of new items would show it with a probability of 80 %: it is at most 69 % (now 12).'
+    'New items, however many, would show it with a probability of at most 69 % (now 12).'
     """
     how = f"with a probability of {percent(POWER)}"
     now = f"(now {assured.n:,})"
     if assured.needed is None and not assured.limit >= POWER:
-        most = f": it is at most {percent(assured.limit)}" if assured.limit >= 0 else ""
-        return f"No number of new {of}s{rated} would {what} {how}{most} {now}."
+        if not assured.limit >= 0:
+            return f"No number of new {of}s{rated} would {what} {how} {now}."
+        how = f"with a probability of at most {percent(assured.limit)}"
+        return f"New {of}s{rated}, however many, would {what} {how} {now}."
     many = as_many(assured.needed, f"new {of}")
     many = f"{least}{many}{rated}"
     return f"{many[0].upper()}{many[1:]} would {what} {how} {now}."

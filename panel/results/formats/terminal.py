@@ -169,7 +169,8 @@ def _cut(
         return [replace(table, lines=table.lines[:n]), SmallPrint(f"{more}.")]
 
     n = min(least, len(table.lines) - 1)
-    if n < 1:
+    # A second row takes no more lines than that there is one.
+    if n < 1 or len(table.lines) == 2 <= least:
         return [table]
     # From below: a long table is not laid out again and again.
     while n + 1 < len(table.lines) and _height(first(n + 1), width) <= left:

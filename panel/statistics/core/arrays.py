@@ -306,9 +306,7 @@ class Reason(StrEnum):
     FEW_ITEMS = "fewer than two items"
     FEW_PROMPTS = "no prompt has a defined value"
     ONE_ITEM_A_PROMPT = "no prompt has two items"
-    FEW_CLUSTERS = (
-        "an interval needs at least two prompts, or two items where items have no prompts"
-    )
+    FEW_CLUSTERS = "an interval needs two prompts, or items"
     FEW_FOR_A_NUMBER = "an interval needs at least five prompts, if items have any, and 20 items"
     FEW_FOR_A_CORRELATION = (
         "an interval needs at least five prompts, if items have any, and 8 items"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import re
 import shutil
@@ -170,6 +171,51 @@ def test_a_run_that_was_stopped_says_what_its_significance_rests_on(
     assert caveat in result.text("json")
     assert caveat in report_of(run).html.partition('id="systems"')[0]
     assert "Incomplete" not in sentences(whole)["best"]
+    document = json.loads((folder / "run.json").read_text())
+    first = "First make the missing judgments (36 of 360). "
+    for command, how in (
+        ("persona-panel score a.csv --out run", "The same command makes them: `{}`."),
+        ("script.py", f"Score the same responses into {folder} again."),
+        ("persona-panel score a.csv --option 'token=[secret]' --out run",
+         f"Score the same responses into {folder} again."),
+    ):  # fmt: skip
+        document["starts"][-1]["command"] = command
+        (folder / "run.json").write_text(json.dumps(document))
+        stopped = load_run(folder)
+        settle = answers_of(stopped)[-1]
+        assert settle.sentence.startswith(first + how.format(command))
+        assert settle.command == (command if "{}" in how else "")
+        assert settle.verdict == "First make the missing judgments"
+        page = re.sub(r"<[^>]+>", "", report_of(stopped).html.partition('id="systems"')[0])
+        assert how.format(command).replace("`", "") in html.unescape(page).replace("`", "")
+        assert f"{QUESTIONS['settle']} {first}" in " ".join(score_result(stopped).text().split())
+
+
+def test_missing_judgments_come_before_more_prompts(
+    runs: dict[str, Answered], tmp_path: Path
+) -> None:
+    """Where a cap ended a run of equal systems, the last answer says first to make the rest, by the
+    same command with a cap that is as much higher, then what new prompts would show."""
+    whole, _ = runs["tie"]
+    assert whole.folder is not None
+    folder = tmp_path / "run"
+    shutil.copytree(whole.folder, folder)
+    lines = [json.loads(line) for line in (folder / "judgments.jsonl").read_text().splitlines()]
+    for line in lines[240:]:
+        line |= {"status": "skipped", "scores": {}, "error": "the cap of 240 calls is reached"}
+    (folder / "judgments.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    document = json.loads((folder / "run.json").read_text())
+    document["starts"][-1]["command"] = "persona-panel score a.csv --max-calls 240"
+    (folder / "run.json").write_text(json.dumps(document))
+    for name in ("summary.json", "verdicts.csv"):
+        (folder / name).unlink()
+    settle = answers_of(load_run(folder))[-1]
+    assert settle.command == f"persona-panel score a.csv --max-calls 360 --out {folder}"
+    assert re.match(
+        r"First make the missing judgments \(120 of 360\)\. The same command makes them, with a "
+        rf"higher cap: `{re.escape(settle.command)}`\. Then (?:about [\d,]+ )?new prompts",
+        settle.sentence,
+    )
 
 
 def test_why_alpha_of_the_composite_may_be_higher_than_of_every_dimension(
@@ -202,9 +248,9 @@ def test_few_prompts(runs: dict[str, Answered]) -> None:
     assert said["best"].startswith("No system is significantly ahead: ")
     assert said["trust"].startswith("How far judges agree is uncertain: Krippendorff's α ")
     new = (
-        r"(?:About [\d,]+|No number of) new prompts would show \S+ ahead of \S+ with a probability"
+        r"(?:About [\d,]+ new prompts|New prompts, however many,) would show \S+ ahead of \S+ with"
     )
-    assert re.match(rf"{new} of 80 %.* \(now 3\)", said["settle"])
+    assert re.match(rf"{new} a probability of .* % \(now 3\)", said["settle"])
 
 
 def test_people_who_rated_all_would_have_to_rate_new_prompts(tmp_path: Path) -> None:
@@ -377,7 +423,10 @@ def test_a_system_without_a_score_is_named(tmp_path: Path) -> None:
     missing = "Not ranked, as nothing of theirs was scored: cedar."
     assert said["best"].startswith("ash is significantly ahead: ")
     assert said["best"].endswith(missing)
-    assert said["settle"] == f"Their judgments. {missing}"
+    assert said["settle"] == (
+        f"First make the missing judgments (120 of 360). Score the same responses into "
+        f"{tmp_path / 'run'} again. {missing}"
+    )
 
 
 GAIN = "agreement with people (τ_b with the mean of their ratings, over all responses)"

@@ -66,7 +66,10 @@ def test_what_missing_ratings_could_undo_is_said_with_its_figures() -> None:
     ).replace("-", "−") in result.remarks
     assert MISSING in result.remarks
     _, trust, *_, settle = answers_of(run)
-    assert settle.sentence == "The missing ratings: they could undo which system is best."
+    assert settle.sentence == (
+        "First make the missing judgments (12 of 72). Score the same responses again. Missing "
+        "ratings could undo which system is best."
+    )
     assert f"{MISSING} Which system is best may depend on them." in trust.sentence
     assert trust.limits == [f"{MISSING} Which system is best may depend on them."]
 

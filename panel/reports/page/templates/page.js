@@ -48,6 +48,8 @@ data.responses.forEach(one => {
 });
 // A prompt by its first words, where they are known.
 const promptName = id => data.titles[id] || id;
+// Each name in its own direction.
+const named = (tag, name, response) => el(tag, name, null, foreign("bdi", "", response.system), ": ", foreign("bdi", "", promptName(response.prompt)));
 const scoresOf = cell => Array.isArray(cell) ? cell.map((value, place) => value === null ? "–"
   : data.dimensions[place].categories.length ? data.dimensions[place].categories[value] : String(value)).join(" · ") : "";
 
@@ -175,7 +177,7 @@ const fill = (box, response) => {
   return text;
 };
 const article = (response, ...children) => {
-  const heading = foreign("a", "to-response", response.system + ": " + promptName(response.prompt));
+  const heading = named("a", "to-response", response);
   heading.href = "#" + response.key;
   return el("article", "", null, el("h3", "", null, heading), ...children);
 };
@@ -218,7 +220,7 @@ const extend = upTo => {
       opened(response, on);
       if (on) history.replaceState(null, "", "#" + response.key);
     });
-    row.append(button, foreign("span", "note", response.system + ": " + promptName(response.prompt)), el("span", "", figure(response.composite)));
+    row.append(button, named("span", "note", response), el("span", "", figure(response.composite)));
     list.append(row);
   }
   more.hidden = listed >= found.length;

@@ -87,7 +87,9 @@ def test_a_difference_that_may_be_chance_is_no_lead() -> None:
     found = prompts_assured(difference(NONE).sampled, 0.05)
     assert found.limit < 0.8
     assert last == would_show(found, "show the difference")
-    assert last.startswith("No number of new prompts would show the difference with a probability")
+    assert last.startswith(
+        "New prompts, however many, would show the difference with a probability"
+    )
 
 
 def test_prompts_are_counted_for_the_composites_level() -> None:
