@@ -71,22 +71,17 @@ class Influence:
 
     def cell(self, mover: int, persuader: int) -> Statistic:
         """Return one entry of `net`, with its number of cases or the reason why it is undefined."""
-        return self._estimate(
-            self.nearer[mover, persuader], self.farther[mover, persuader], self.n[mover, persuader]
-        )
+        return self._share((mover, persuader))
 
     def pull(self, persuader: int) -> Statistic:
         """Return a whole column taken together: how far a persona drew all who had differed from
         it."""
-        return self._estimate(
-            self.nearer[:, persuader].sum(),
-            self.farther[:, persuader].sum(),
-            self.n[:, persuader].sum(),
-        )
+        return self._share((slice(None), persuader))
 
-    def _estimate(self, nearer: int, farther: int, n: int) -> Statistic:
+    def _share(self, cells: tuple[int | slice, int]) -> Statistic:
+        nearer, farther, n = (int(of[cells].sum()) for of in (self.nearer, self.farther, self.n))
         if n:
-            return Statistic(float(nearer - farther) / int(n), int(n), 2)
+            return Statistic((nearer - farther) / n, n, 2)
         return Statistic.undefined(Reason.NO_DIFFERENCE if self.n.any() else Reason.NO_MOVES)
 
 

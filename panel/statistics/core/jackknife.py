@@ -236,16 +236,12 @@ def _of(statistic: Resampled, weights: Array) -> Array:
     if isinstance(values, np.ndarray) and values.shape == (len(weights),):
         return values
     shape = f"an array of the shape {values.shape}" if isinstance(values, np.ndarray) else None
+    name = getattr(statistic, "__qualname__", type(statistic).__name__)
     raise ValueError(
-        f"the resampling function {_name_of(statistic)} returns {shape or type(values).__name__} "
-        f"for weights of the shape {weights.shape}; expected an array (resamples,), here "
-        f"({len(weights)},)"
+        f"the resampling function {statistic.__module__}.{name} returns "
+        f"{shape or type(values).__name__} for weights of the shape {weights.shape}; expected an "
+        f"array (resamples,), here ({len(weights)},)"
     )
-
-
-def _name_of(function: Resampled) -> str:
-    name = getattr(function, "__qualname__", type(function).__name__)
-    return f"{getattr(function, '__module__', '')}.{name}"
 
 
 def left_out_variance(left_out: Array, shares: Array) -> float:

@@ -51,6 +51,7 @@ from persona_panel.statistics.designs import (
 from persona_panel.statistics.generalizability import (
     BETWEEN,
     RESIDUAL,
+    VarianceComponents,
     d_study,
     variance_components,
 )
@@ -362,10 +363,7 @@ def of_designs(block: AgreementBlock) -> Iterator[Statistic]:
     """Yield the reliability by design where judges are crossed; for others, see `reliability`."""
     if _interchangeable(block):
         return
-    rows = {ITEM: np.arange(len(block.ratings))}
-    components = variance_components(
-        block.ratings.ravel(), crossed_factors(block.ratings.shape, rows, block.judge_facets)
-    )
+    components = _components(block)
     if components.reason is not None:
         yield replace(block.counted(nan, components.reason), by="design")
         return
@@ -389,10 +387,7 @@ def of_designs(block: AgreementBlock) -> Iterator[Statistic]:
 )
 def of_components(block: AgreementBlock) -> Iterator[Statistic]:
     """Yield the share of each component; only of interactions that the design identifies."""
-    rows = {ITEM: np.arange(len(block.ratings))}
-    components = variance_components(
-        block.ratings.ravel(), crossed_factors(block.ratings.shape, rows, block.judge_facets)
-    )
+    components = _components(block)
     for name, share in components.shares.items():
         if BETWEEN in name and (components.reason or name in components.unidentified):
             continue
@@ -400,6 +395,12 @@ def of_components(block: AgreementBlock) -> Iterator[Statistic]:
         value = block.counted(share, components.reason or Reason.ONE_LEVEL)
         note = "" if value.reason else note
         yield replace(value, note=note, by="component", by_value=name)
+
+
+def _components(block: AgreementBlock) -> VarianceComponents:
+    rows = {ITEM: np.arange(len(block.ratings))}
+    factors = crossed_factors(block.ratings.shape, rows, block.judge_facets)
+    return variance_components(block.ratings.ravel(), factors)
 
 
 _MIN_SHARE_RATED = 0.5

@@ -158,6 +158,7 @@ def test_labels_without_a_majority_are_shared_items() -> None:
         for name in names:
             found = {row.reason for row in rows if row.statistic == name}
             assert found == {reason}, name
+    assert only(rows, "label_kappa_pairs", "j", "use").reason is Reason.NO_SHARED_ITEMS
     three = [[0, 1, nan], [0, nan, 1], [nan, 0, 1]]
     rows = correlate(labelled(judges, "j"), labelled([[0, 1, 0], *three[1:]], "p"), QUICK)
     assert only(rows, "human_label_agreement", "humans", "use").reason is None

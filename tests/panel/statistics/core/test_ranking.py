@@ -61,6 +61,12 @@ def grid(table: Sequence[Sequence[float]], systems: str = "ABCDEFGH") -> list[Ro
     ]
 
 
+def test_two_prompts_have_an_effect_size() -> None:
+    """Gaps of 1 and 3: their mean 2 over their standard deviation √2."""
+    [one] = leaderboard(grid([[2, 1], [5, 2]])).differences
+    assert one.effect_size == pytest.approx(math.sqrt(2))
+
+
 # Means and ranks
 
 
