@@ -256,7 +256,7 @@ def keep_statistics(names: Collection[str]) -> None:
     for registry in (agreement_statistics, comparison_statistics):
         for one in list(registry):
             if one.name not in names:
-                del registry._found[one.name]
+                del registry._statistics[one.name]
 
 
 def _run(cell: Cell) -> list[dict[str, object]]:
