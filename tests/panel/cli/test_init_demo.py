@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +37,16 @@ def run_of(stdout: str) -> str:
 
 @needs_the_model
 @pytest.mark.timeout(900)
-@pytest.mark.slow("the embedded model judges 40 speeches twice")
-def test_it_is_score_with_arguments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.slow("the embedded model judges 40 speeches, twice where the README was not walked")
+def test_it_is_score_with_arguments(
+    tmp_path: Path, demo_cache: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The command that it prints first, with an empty cache and engines that have read other
     texts since, gives the same judgments and prints the same answer; that is a screen at most,
     and what follows is one command, which scores a larger batch that is there."""
     monkeypatch.chdir(tmp_path)
+    if demo_cache.exists():
+        shutil.copytree(demo_cache, tmp_path / "cache")
     done = invoked("demo", COLUMNS="80")
     assert done.returncode == 0, done.stderr
     assert len(done.stdout.splitlines()) <= 24

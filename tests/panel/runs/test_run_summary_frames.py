@@ -220,7 +220,8 @@ def test_a_type_checker_sees_what_a_users_code_gets(tmp_path: Path) -> None:
         "    RunPlots(run).histogram()\n"
     )
     done = subprocess.run(
-        [sys.executable, "-m", "mypy", "--strict", "--config-file", "", str(script)],
+        # As the project's own check: what that has read of the packages is not read again.
+        [sys.executable, "-m", "mypy", "--explicit-package-bases", str(script)],
         capture_output=True,
         text=True,
         check=False,
