@@ -11,6 +11,7 @@ its end does not take its modules apart, which takes three times the rest of a s
 from __future__ import annotations
 
 import atexit
+import functools
 import gc
 import importlib
 import json
@@ -39,14 +40,15 @@ IMPORTED = (
 """What the project requires."""
 PACKAGES = ("persona_panel",)
 LEFT_OUT = (
-    "persona_panel.calls.stores.redis", "persona_panel.cli.",
+    "persona_panel.calls.stores.redis",
     "persona_panel.clusters.engines.ray", "persona_panel.clusters.ray_",
     "persona_panel.analyses.figures.", "persona_panel.results.charts",
     "persona_panel.results.heatmap", "persona_panel.experiments.sweep.plots",
     "persona_panel.studio.http",
 )  # fmt: skip
-"""How the names of modules begin that each fork imports itself: those that import an extra, and
-those of commands, whose options name the extensions that are installed."""
+"""How the names of modules begin that each fork imports itself: those that import an extra."""
+COMMANDS = "persona_panel.cli."
+"""How those of commands begin, whose options name the extensions that are installed."""
 EXTRAS = {"matplotlib", "pandas", "polars", "ray", "redis"}
 """Not imported here: a test may hide them from a command."""
 
@@ -155,6 +157,10 @@ def become(request: Request, paths: list[str]) -> None:
             setattr(sys, f"__{name}__", stream)
     given = request.environment.get("PYTHONPATH")
     sys.path[:] = [*(given.split(os.pathsep) if given else []), *paths]
+    if given:
+        # There may be other extensions.
+        for name in [name for name in sys.modules if name.startswith(COMMANDS)]:
+            del sys.modules[name]
     importlib.invalidate_caches()
 
 
@@ -193,6 +199,11 @@ def import_packages() -> None:
         for module in pkgutil.walk_packages(package.__path__, f"{package.__name__}."):
             if not module.name.startswith(LEFT_OUT):
                 importlib.import_module(module.name)
+    for name in [name for name in sys.modules if name.startswith(PACKAGES)]:
+        for value in vars(sys.modules[name]).values():
+            # Which extensions are installed is found out by each fork.
+            if isinstance(value, functools._lru_cache_wrapper):
+                value.cache_clear()
     assert not EXTRAS & set(sys.modules), "a module that imports an extra belongs into LEFT_OUT"
 
 
