@@ -10,6 +10,7 @@ import pytest
 from persona_panel import ModelConfig
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.graphs.deliberation import Deliberation
+from persona_panel.planning.definitions import resolve_personas
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.planning.variation import BASE, varied_panels
 from persona_panel.rubrics.instructions import ENGLISH
@@ -58,6 +59,17 @@ def test_without_personas_a_judge_is_asked_as_often_as_all() -> None:
     assert [judge.persona for judge in plan.judges] == ["none"] * n
     assert [judge.replicate for judge in plan.judges] == [*range(1, n + 1)]
     assert plan.settings.plain_judge is False
+
+
+def test_one_judgment_is_not_counted_several_times() -> None:
+    """At temperature 0 the plain judge says the same each time: it is refused beside several
+    personas, and compared with one."""
+    cold = [model(temperature=0.0)]
+    with pytest.raises(ConfigurationError, match="leave out --vary personas=none"):
+        varied("personas", models=cold)
+    one = resolve_personas("political")[:1]
+    [plan] = varied("personas", models=cold, personas=one).values()
+    assert [judge.persona for judge in plan.judges] == ["none"]
 
 
 def test_none_leaves_out_what_need_not_be_set() -> None:
