@@ -12,7 +12,7 @@ import click
 import pytest
 
 import persona_panel
-from persona_panel.cli.commands import OLD_NAMES
+from persona_panel.cli.commands import OLD_NAMES, declared_analyses
 from persona_panel.cli.main import command
 from persona_panel.testing import serving
 from tests.documents import (
@@ -221,3 +221,12 @@ def _words(options: object) -> list[str]:
     if isinstance(options, list):
         return [word for one in options for word in _words(one)]
     return [options] if isinstance(options, str) else []
+
+
+def test_every_analysis_is_among_those_that_claim_or_claim_nothing() -> None:
+    """The page of methods has a line of each, with its test and its measured errors."""
+    page = (ROOT / "docs/explanation/statistics.md").read_text("utf-8")
+    claims = page[page.index("## Conclusions") : page.index("**Prompts needed**")]
+    names = [name for group in declared_analyses().values() for name in group]
+    assert len(names) > 10
+    assert [name for name in names if f"`{name}`" not in claims] == []

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from benchmarks.independent import (
     HEAD,
+    agreement,
     first_screen,
     intervals,
     judges,
@@ -20,14 +21,15 @@ from benchmarks.independent import (
 def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.independent")
-    parts = ("winner", "judges", "missing", "intervals", "screen", "sweeps", "planning", "rasch")
-    parser.add_argument("parts", nargs="*", default=parts)
+    parser.add_argument("parts", nargs="*")
     parser.add_argument("--runs", type=int, default=500)
     parser.add_argument("--data", type=Path, help="the folder with the public ratings")
     options = parser.parse_args()
     made = {
         "winner": lambda: winner.rows(options.runs),
         "judges": lambda: judges.rows(options.runs),
+        "alike": lambda: judges.alike_rows(options.runs),
+        "agreement": lambda: agreement.rows(2 * options.runs // 5),
         "missing": lambda: judges.missing_rows(options.runs // 4),
         "intervals": lambda: intervals.rows(options.runs, options.data),
         "screen": lambda: first_screen.rows(options.runs // 5),
@@ -36,7 +38,7 @@ def main() -> None:
         "rasch": lambda: rasch.rows(3 * options.runs // 5),
     }
     print(HEAD)
-    for part in options.parts:
+    for part in options.parts or made:
         for row in made[part]():
             print(row.text(), flush=True)
 

@@ -7,8 +7,9 @@ does not. `unpaired` is the same tests of each response's mean over whoever read
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,6 +19,7 @@ from benchmarks.independent import Row
 from benchmarks.independent.winner import board_of, claims_of, lead, tied
 from persona_panel.statistics.core.ranking import JudgeSample
 from persona_panel.statistics.missing import missing_ratings
+from persona_panel.statistics.votes import rating_alike
 
 Ratings = NDArray[np.float64]
 """`(prompts, systems, judges)`, NaN where a judge gave none."""
@@ -160,6 +162,51 @@ def missing_rows(runs: int) -> Iterator[Row]:
         yield Row(what, "missing at random", tuple(own[place] for own in chance), runs, powers)
     holds = tuple(own[2] for own in (*depends, *weak, *chance))
     yield Row("holds however the missing were", "equal systems, (not) at random", holds, runs)
+
+
+ALIKE = ((0, 0, 1, 2, 3), (0, 0, 0, 1, 2), (0, 0, 1, 1, 2, 2), (*range(5), *range(5)),
+         (0, 0, 0, 0, 0, 1, 2, 3, 4, 5))  # fmt: skip
+"""Of which of several kinds each judge is: those of a kind have its severity and favours."""
+APART = tuple(range(5)), tuple(range(10))
+
+
+def alike(kinds: Sequence[int], prompts: int, shared: float, runs: int) -> NDArray[np.float64]:
+    """Return in which share of runs intervals over prompts and judges hold a system's mean, and a
+    difference; in which judges of a kind are said to rate alike, and judges who are not of one.
+    `shared`: the share of the variance of noise that is the kind's."""
+    rng, total = np.random.default_rng([prompts, len(kinds), len(set(kinds))]), np.zeros(4)
+    of, n = list(kinds), len(set(kinds))
+    names = {"judge": [f"j{place}" for place in range(len(of))]}
+    over: dict[str, Any] = {"random": "prompts-and-judges", "limits": (1, 10)}
+    for _ in range(runs):
+        shape = prompts, 4
+        texts = rng.normal(size=(prompts, 1)) + 0.6 * rng.normal(size=shape)
+        own = 0.7 * rng.normal(size=n) + 0.4 * rng.normal(size=(4, n))
+        width, spread = (np.exp(0.35 * rng.normal(size=n)) for _ in range(2))
+        noise = np.sqrt(shared) * rng.normal(size=(*shape, n))[..., of]
+        noise += np.sqrt(1 - shared) * rng.normal(size=(*shape, len(of)))
+        read = width[of] * texts[:, :, None] + own[:, of] + 0.8 * (width * spread)[of] * noise
+        ratings = np.clip(np.round(1.4 * read + 5.5), 1, 10)
+        terms = ratings.reshape(-1, len(of))
+        board = board_of(means_of(ratings), JudgeSample(terms[:, :, None], names), **over)
+        [first] = [each for each in board.systems if each.system == "s00"]
+        [pair] = [each for each in board.differences if {each.a, each.b} == {"s00", "s01"}]
+        claims = {of[a] == of[b] for a, b, _ in rating_alike(terms)}
+        holds = first.with_judges.low <= 5.5 <= first.with_judges.high, pair.low <= 0 <= pair.high
+        total += *holds, True in claims, False in claims
+    return total / runs
+
+
+def alike_rows(runs: int) -> Iterator[Row]:
+    """Yield the coverage where judges are a sample and some rate alike, and how often it is said so
+    when it is, and when it is not."""
+    sizes = 5, 12, 30
+    found = [alike(kinds, n, share, runs) for kinds in ALIKE for n in sizes for share in (0.9, 1.0)]
+    none = [alike(kinds, n, 0.0, runs) for kinds in APART for n in sizes]
+    held = tuple(share for own in found for share in own[:2])
+    yield Row("over prompts and judges", "judges rate alike", held, runs)
+    powers = tuple((own[2], np.nan) for own in found)
+    yield Row("judges rate alike", "judges", tuple(own[3] for own in (*none, *found)), runs, powers)
 
 
 def missing(panel: Panel, runs: int) -> NDArray[np.float64]:

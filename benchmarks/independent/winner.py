@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import combinations, pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -86,8 +87,9 @@ class Case:
         return scores
 
 
-def board_of(scores: Table, judges: JudgeSample | None = None) -> Leaderboard:
-    """The product's ranking of systems `s00`, `s01`, … from scores `(prompts, systems)`."""
+def board_of(scores: Table, judges: JudgeSample | None = None, **options: Any) -> Leaderboard:
+    """The product's ranking of systems `s00`, `s01`, … from scores `(prompts, systems)`; `options`
+    as of `rank_systems`."""
     prompts, systems = scores.shape
     return rank_systems(
         [f"s{i:02}" for i in range(systems)] * prompts,
@@ -96,6 +98,7 @@ def board_of(scores: Table, judges: JudgeSample | None = None) -> Leaderboard:
         np.empty((scores.size, 0)),
         [],
         judges=judges,
+        **options,
     )
 
 

@@ -16,7 +16,6 @@ from persona_panel.results.table import Column, Table, one_line
 from persona_panel.statistics.core.display import (
     ALL,
     NONE,
-    interval_end,
     number,
     signed,
     small_number,
@@ -217,9 +216,8 @@ def _estimate(column: Column, cell: Estimate | None, *, beside: bool) -> FigureT
     if cell.has_interval and not (column.digits == 0 and cell.low == cell.high):
         # Of a value to three digits, two of an interval's ends are as many as can be distinguished.
         digits = min(column.digits, 2)
-        ends = f"[{interval_end(cell.low, digits)}, {interval_end(cell.high, digits)}]"
         before = "" if column.ends_only else " " if beside else "\n"
-        text.append(f"{before}{ends}", "" if beside else "dim")
+        text.append(f"{before}{cell.brackets(digits)}", "" if beside else "dim")
     return text
 
 

@@ -9,6 +9,7 @@ from math import isnan, nan, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from persona_panel.statistics.core.arrays import (
     ROUNDING,
@@ -30,10 +31,12 @@ from persona_panel.statistics.core.arrays import (
     why_few,
 )
 from persona_panel.statistics.core.correlation import CorrelationKind, correlation
-from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
 from persona_panel.statistics.core.jackknife import Interval, correlation_at, jackknife
 from persona_panel.statistics.human_raters import mean_reliability
 
+LEAST_ALIKE = 10
+"""Of fewer items no raters are said to rate alike."""
 UNEXPLAINED = 1e-12
 """A judge whose scores follow the reference up to this share of their variance has no
 error of their own to correlate; what is left is rounding."""
@@ -294,6 +297,34 @@ def all_alike(ratings: Array) -> bool:
     several = rated.sum(axis=1) > 1
     spans = np.nanmax(ratings[several], axis=1) - np.nanmin(ratings[several], axis=1)
     return bool(several.any() and not spans.any())
+
+
+def rating_alike(scores: Array) -> list[tuple[int, int, float]]:
+    """Return the pairs of raters who rate alike, with the correlation of their residuals.
+
+    How to read it: 1 − r of two raters is what they do not share; 1 less that of the pair over that
+    of one of them and a typical other is the correlation of their residuals. Returned are pairs
+    with more than a half, by the one-sided 95 % bound of r on Fisher's z scale, Bonferroni-adjusted
+    over pairs.
+
+    Args:
+        scores: `(items, raters)`; items that not all raters rated are left out. None are returned
+            of fewer than `LEAST_ALIKE` items or three raters.
+    """
+    rated = scores[~np.isnan(scores).any(axis=1)]
+    n, k = rated.shape
+    if n < LEAST_ALIKE or k < 3:
+        return []
+    with np.errstate(invalid="ignore"):
+        r = np.nan_to_num(np.corrcoef(rated.T)).clip(-1.0, 1.0 - ROUNDING)
+    reach = float(ndtri(1 - 2 * LEVEL / (k * (k - 1)))) / sqrt(n - 3)
+    alike = []
+    for a, b in combinations(range(k), 2):
+        others = np.sort(np.delete(r[[a, b]], [a, b], axis=1), axis=1)
+        apart = 1 - others[:, (k - 3) // 2].max()
+        if 1 - np.tanh(np.arctanh(r[a, b]) - reach) < apart / 2:
+            alike.append((a, b, float(1 - (1 - r[a, b]) / apart)))
+    return alike
 
 
 def why_no_gain(controls: Array) -> Reason | None:

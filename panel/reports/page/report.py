@@ -33,7 +33,6 @@ from persona_panel.results.result import Result
 from persona_panel.runs.kept import object_if_there
 from persona_panel.runs.run import Run
 from persona_panel.runs.run_remarks import unfenced_notice
-from persona_panel.statistics.core.display import interval_end
 from persona_panel.statistics.core.table import Coverage, Ratings
 
 if TYPE_CHECKING:
@@ -222,8 +221,7 @@ def _environment() -> Environment:
     made = templates(*_OWN, shown, TEMPLATES)
     made.filters["sentence"] = sentence
     made.globals |= {
-        "gauge": gauge, "interval_end": interval_end, "questions": QUESTIONS,
-        "definitions": DEFINITIONS,
+        "gauge": gauge, "questions": QUESTIONS, "definitions": DEFINITIONS,
     }  # fmt: skip
     return made
 

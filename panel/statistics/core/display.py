@@ -130,23 +130,30 @@ def signed(value: float | None, digits: int = 2) -> str:
     return f"+{text}" if value is not None and round(float(value), digits) > 0 else text
 
 
-def ends(low: float | None, high: float | None, digits: int = 2) -> str:
-    """Format the ends of an interval, a dash where there is none."""
+def ends(
+    low: float | None, high: float | None, digits: int = 2, limits: Iterable[float] = ()
+) -> str:
+    """Format the ends of an interval, a dash where there is none; `limits` as of `interval_end`."""
     if low is None or high is None or isnan(low) or isnan(high):
         return NONE
-    return f"{interval_end(low, digits)} to {interval_end(high, digits)}"
+    return f"{interval_end(low, digits, limits)} to {interval_end(high, digits, limits)}"
 
 
-def interval_end(value: float, digits: int = 2) -> str:
-    """Format an end of an interval as `number` does, with more digits where it would be shown as 0
-    and is not: on which side of 0 it lies is to be seen.
+def interval_end(value: float, digits: int = 2, limits: Iterable[float] = ()) -> str:
+    """Format an end of an interval as `number` does, with more digits where it would be shown as 0,
+    or as an end of the scale (`limits`), and is not.
 
-    >>> interval_end(-0.004), interval_end(0.0), interval_end(0.052)
-    ('−0.004', '0.00', '0.05')
+    >>> interval_end(-0.004), interval_end(0.0), interval_end(4.998, limits=(1, 5))
+    ('−0.004', '0.00', '4.998')
     """
-    if _ROUNDING < abs(value) < 0.5 * 10.0**-digits:
-        digits = -floor(log10(abs(value)))
-    return number(value, digits)
+    return number(value, digits_apart(value, digits, (0.0, *limits)))
+
+
+def digits_apart(value: float, digits: int, places: Iterable[float]) -> int:
+    """Return with how many digits a value is not shown as one of these places, at which it does not
+    lie; `digits` at least."""
+    gaps = [gap for of in places if _ROUNDING < (gap := abs(value - of)) < 0.5 * 10.0**-digits]
+    return max([digits, *(-floor(log10(gap)) for gap in gaps)])
 
 
 def p_value(p: float | None) -> str:

@@ -7,8 +7,8 @@ from dataclasses import dataclass, replace
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from persona_panel.statistics.core.display import digits_apart, interval_end, number, signed
 from persona_panel.statistics.core.display import ends as ends_text
-from persona_panel.statistics.core.display import number, signed
 
 if TYPE_CHECKING:
     from persona_panel.statistics.core.arrays import Random
@@ -112,6 +112,7 @@ class Estimate:
 
     def number(self, digits: int = 2, *, with_sign: bool = False) -> str:
         """Return the value alone as people read it, a dash where there is none."""
+        digits = digits_apart(self.value, digits, self.limits)
         return (signed if with_sign else number)(self.value, digits)
 
     def interval(self, digits: int = 2) -> str:
@@ -122,7 +123,11 @@ class Estimate:
         """
         if not self.has_interval:
             return ""
-        return f"{100 * self.level:g} % interval {ends_text(*self.ends, digits)}"
+        return f"{100 * self.level:g} % interval {ends_text(*self.ends, digits, self.limits)}"
+
+    def brackets(self, digits: int = 2) -> str:
+        """Return the ends of the interval in brackets."""
+        return f"[{', '.join(interval_end(end, digits, self.limits) for end in self.ends)}]"
 
     def p_text(self) -> str:
         """Return the deciding p-value in words; empty where there is none.

@@ -158,6 +158,16 @@ def printed(found: Leaderboard) -> str:
     return Result("score", (), tables).text()
 
 
+def test_judges_who_rate_alike_are_named_below_the_systems() -> None:
+    """Of six judges the second repeats the first; of five who do not, nobody is named."""
+    scores = np.random.default_rng(0).integers(1, 6, (20, 2, 6)).astype(float)
+    scores += np.arange(1, 6).repeat(8).reshape(20, 2, 1)
+    scores[:, :, 1] = scores[:, :, 0]
+    for kept, named in ((scores, True), (scores[:, :, 1:], False)):
+        below = " ".join(score_result(run_of(kept, ["ash", "birch"]))["systems"].remarks)
+        assert ("share with others: persona 0 and persona 1 (1.00)." in below) == named
+
+
 def test_long_names_leave_the_systems_in_one_table(monkeypatch: pytest.MonkeyPatch) -> None:
     """At 80 columns, with names of 21 letters, every name stands once in each table."""
     monkeypatch.setenv("COLUMNS", "80")

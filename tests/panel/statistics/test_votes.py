@@ -6,8 +6,10 @@ from math import isnan, nan, sqrt
 
 import numpy as np
 import pytest
+from scipy.linalg import hadamard
 
 from persona_panel.statistics import Reason, effective_votes, ensemble_distance
+from persona_panel.statistics.votes import rating_alike
 
 RNG = np.random.default_rng(7)
 ITEMS = RNG.normal(size=(40, 1))
@@ -123,6 +125,19 @@ def test_the_best_judge_is_chosen_on_other_prompts() -> None:
     assert found.difference.value == pytest.approx(3.75)
     assert found.difference.high == pytest.approx(3.75 + 2.7764 * 0.75, abs=1e-3)
     assert (found.difference.n, found.n_items) == (5, 5)
+
+
+def test_who_rates_alike_by_hand() -> None:
+    """Four raters of a truth t, each with noise as large: r is 0.5, of the first two, whose noises
+    n and (4 n + 3 m)/5 correlate by 0.8, 0.9. Its bound tanh(1.472 − 2.394/√(items − 3)) has to
+    be above 1 − 0.5/2: it is 0.67 with 16 items, 0.82 with 64."""
+    t, n, m, *others = hadamard(16)[1:6].astype(float)
+    rated = np.array([t + n, t + (4 * n + 3 * m) / 5, *(t + of for of in others)]).T
+    assert rating_alike(rated) == []
+    [(first, second, correlation)] = rating_alike(np.tile(rated, (4, 1)))
+    assert (first, second) == (0, 1)
+    assert correlation == pytest.approx(0.8)
+    assert rating_alike(rated[:9]) == rating_alike(rated[:, :2]) == []
 
 
 def test_responses_of_one_prompt_count_once() -> None:

@@ -72,3 +72,16 @@ def test_a_difference_is_turned() -> None:
     assert (found.p, found.n) == (0.2, 10)
     without = -Difference(0.5)
     assert isnan(without.low) and without.sampled is None
+
+
+def test_what_is_not_an_end_of_the_scale_is_not_shown_as_one() -> None:
+    """4.998 and 1.0003 of a scale from 1 to 5 have as many digits as set them apart from its ends;
+    5 and 3.0001 two, as all have where no scale is known."""
+    scale = (1.0, 5.0)
+    assert Estimate(4.998, 4.9, 4.9996, limits=scale).text() == (
+        "4.998 (95 % interval 4.90 to 4.9996)"
+    )
+    assert Estimate(5.0, 1.0003, 5.0, limits=scale).text() == "5.00 (95 % interval 1.0003 to 5.00)"
+    assert Estimate(3.0001, 1.0, 4.996, limits=scale).brackets() == "[1.00, 4.996]"
+    assert Estimate(4.998, 4.9, 4.9996).text() == "5.00 (95 % interval 4.90 to 5.00)"
+    assert Estimate(0.9996, limits=(0.0, 1.0)).number(1) == "0.9996"
