@@ -198,11 +198,33 @@ def test_figures_are_known_before_the_runs(runs: dict[str, Run]) -> None:
 
 def test_tokens_and_dollars_are_those_of_a_response(tmp_path: Path) -> None:
     """Of all tokens, and of 1,000 responses: two responses that took 1,000 tokens at 1 dollar a
-    million and 500 at 2 dollars take 750 each, and a dollar for a thousand."""
-    run = marked_run(tmp_path / "base", {"p": {"elm": "[6,6]", "ash": "[4,4]"}}, marked_model())
-    [model] = run.usage
-    run.usage[model] = Usage(input=1000, output=500)
-    assert isnan(ablation_result("base", {"base": run}, {})["panels"].rows[0]["usd"])
-    run.prices = {model: Price(input=1.0, output=2.0)}
-    [row] = ablation_result("base", {"base": run}, {})["panels"].rows
+    million and 500 at 2 dollars take 750 each, and a dollar for a thousand. A panel of twice as
+    many takes that more."""
+    texts, model = {"p": {"elm": "[6,6]", "ash": "[4,4]"}}, marked_model()
+    runs = {
+        name: marked_run(tmp_path / name, texts, model, *PANELS[name])
+        for name in ("base", "bob=cid")
+    }
+    for n, run in enumerate(runs.values(), 1):
+        run.usage[next(iter(run.usage))] = Usage(input=1000 * n, output=500 * n)
+    assert isnan(ablation_result("base", runs, {})["panels"].rows[0]["usd"])
+    for run in runs.values():
+        run.prices = dict.fromkeys(run.usage, Price(input=1.0, output=2.0))
+    result = ablation_result("base", runs, {})
+    costs = [(row["tokens"], row["usd"]) for row in result["panels"].rows]
+    assert costs == [pytest.approx((750, 1.0)), pytest.approx((1500, 2.0))]
+    [row] = result["differences"].rows
     assert (row["tokens"], row["usd"]) == pytest.approx((750, 1.0))
+
+
+def test_the_surest_change_is_named_first(runs: dict[str, Run]) -> None:
+    """Of changes that are shown, that with the smallest adjusted p, whatever the order of the
+    panels."""
+    names = ("bob=cid", "bob=eve")
+    for order in (names, names[::-1]):
+        result = of(runs, "base", *order)
+        p = {row["panel"]: row["agreement"].p_adjusted for row in result["differences"].rows}
+        assert all(each < 0.05 for each in p.values()) and len({*p.values()}) == 2
+        first, second = sorted(names, key=lambda name: p[name])
+        [said] = [each for each in result.conclusion if each.startswith("Agreement of judges")]
+        assert said.index(first) < said.index(second)
