@@ -32,11 +32,15 @@ def test_the_example_prints_what_it_says() -> None:
     assert found.failed == 0
 
 
-def test_it_does_not_import_pytest() -> None:
-    """Whoever tests with something else can use it."""
-    code = "import persona_panel.testing, sys; print('pytest' in sys.modules)"
+def test_a_name_imports_what_it_needs_and_none_imports_pytest() -> None:
+    """Whoever tests with something else can use all of it; a server does not wait for graphs."""
+    code = (
+        "from persona_panel.testing import serving; import sys; print('langgraph' in sys.modules)\n"
+        "from persona_panel.testing import *; print('langgraph' in sys.modules)\n"
+        "print(check_elicitation.__name__, 'pytest' in sys.modules)"
+    )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout == "False\n"
+    assert done.stdout == "False\nTrue\ncheck_elicitation False\n"
 
 
 def test_without_a_script_every_judge_scores() -> None:
