@@ -57,7 +57,7 @@ _ANSWERS = {
     r"Can the panel|panel (?:can|may|should|cannot) (?:not )?be trusted|Judges agree|Not its ": {
         "answers.py", "answer.py"
     },
-    r"Do personas add|Personas (?:add nothing|raise|lower|do not significantly change)": {
+    r"Do personas add|Personas (?:add next|raise|lower|do not significantly change)": {
         "answers.py", "answer.py"
     },
     r"stand in for people|take the place of (?:a person|people)|replace (?:a person|people)": {

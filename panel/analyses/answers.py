@@ -68,7 +68,7 @@ if TYPE_CHECKING:
     from persona_panel.runs.votes import DimensionVotes
 
 NOTHING = 0.5
-"""Half a vote: personas that are shown to add less add nothing that a panel is built for."""
+"""Half a vote: personas that are shown to add less add next to nothing."""
 TOGETHER = 2
 """For how many claims the interval of what personas add to the agreement with people is widened:
 this and that a system is the best shall err in at most `LEVEL` of runs; other answers seldom do."""
@@ -108,11 +108,9 @@ def conclusion_of(run: Run, people: RunWithPeople | None = None) -> list[str]:
 def _answers(run: Run, people: RunWithPeople | None) -> tuple[RunAnswer, ...]:
     if (nothing := nothing_judged(judged_in(run))) is not None:
         why = Estimate(nan, reason="no judgment was scored")
-        others = [each for each in QUESTIONS if each != "best"]
-        return (
-            RunAnswer("best", nothing, why),
-            *(RunAnswer(each, f"Not known: {why.reason}.", why) for each in others),
-        )
+        text = f"Not known: {why.reason}."
+        *others, settle = [RunAnswer(each, text, why) for each in QUESTIONS if each != "best"]
+        return RunAnswer("best", nothing, why), *others, _after_missing(run, settle, "")
     ranked = ranking_of(run, people)
     reversed_pairs = [] if people is None else reversed_by(by_panel(run.leaderboard()), ranked)
     personas = do_personas_add(run, people)
@@ -263,7 +261,8 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str]:
         )
         if row.dimension != COMPOSITE and not row.reason
     ]
-    parts = [f"{_how_high(estimate)}: Krippendorff's α {_figure(estimate)}"]
+    why = "" if estimate.has_interval else f" (no interval: {estimate.lacks})"
+    parts = [f"{_how_high(estimate)}: Krippendorff's α {_figure(estimate)}{why}"]
     if systems and not isnan(reliability.value):
         n = len(ratings.raters_by_group()[group])
         parts.append(
@@ -347,8 +346,8 @@ def personas_in_votes(votes: DimensionVotes, command: str = "") -> RunAnswer:
     sentence = f"{_more(pair, pair.sign, what)}."
     if pair.sign >= 0 and pair.high < NOTHING:
         sentence = (
-            f"Personas add nothing: at most {number(pair.high)} effective votes (independent "
-            f"judges) over as many calls to a plain judge{in_brackets(pair.interval())}."
+            f"Personas add next to nothing: at most {number(pair.high)} effective votes "
+            f"(independent judges) over as many calls to a plain judge{in_brackets(pair.interval())}."
         )
     return RunAnswer("personas", sentence, pair, command, "additional effective votes")
 
@@ -390,7 +389,10 @@ def may_stand_in(
     if not isnan(rate.value):
         passed = rate.value >= PASSED and correlated
         n, n_people = round(rate.value * rate.n_raters), rate.n_raters
-        near = f"as close to the others as {n:,} of {n_people:,} people are"
+        near = (
+            f"for {n:,} of {n_people:,} people, the panel is as close to the other people as that "
+            "person is"
+        )
         facts = (
             f" (winning rate ω {number(rate.value)}, alternative annotator test, ε "
             f"{people.epsilon:g}; {PASSED} needed)"
@@ -466,7 +468,7 @@ def _after_missing(run: Run, answer: RunAnswer, then: str) -> RunAnswer:
     if run.folder is not None:
         reason, _ = run.commonest_reason("skipped") or ("", 0)
         capped = reason.startswith(CAP)
-        times = coverage.expected / (coverage.expected - n)
+        times = coverage.expected / max(coverage.expected - n, 1)
         command = command_again(run.folder, times, capped=capped)
         more = ", with a higher cap" if capped else ""
         how = f"Score the same responses into {folder_named(run)} again{more}."

@@ -102,10 +102,7 @@ def by_people(calibrated: Calibration) -> Ranked | None:
     whose = "1 person" if calibrated.n_people == 1 else f"{calibrated.n_people:,} people"
     basis = f"By the ratings of {whose}"
     if not calibrated.complete:
-        weights = sorted(x for each in of_it if not isnan(x := each.tuning))
-        ends = dict.fromkeys(number(x) for x in (*weights[:1], *weights[-1:]))
-        weight = f" (weight of the panel λ {' to '.join(ends)}; 0 is people alone)" if ends else ""
-        basis = f"Corrected by {whose}'s ratings of {counted(n, 'response')}{weight}"
+        basis = f"Corrected by {whose}'s ratings of {counted(n, 'response')}"
     return Ranked(
         sorted(means, key=lambda each: -each[1]),
         [pair.difference for pair in pairs],
@@ -171,7 +168,7 @@ def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
     """Return whether the first system is significantly ahead, by its decisive difference."""
     several = len(ranked.systems) > 2
     if ranked.winner is not None:
-        which = f"{decisive.b}, its least significant lead" if several else decisive.b
+        which = f"{decisive.b}, its closest rival" if several else decisive.b
         return (
             f"{ranked.first} is significantly ahead: {points(decisive.value, unit)} above "
             f"{which}{facts}."

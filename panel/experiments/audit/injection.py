@@ -72,6 +72,11 @@ def injection_conclusion(measured: Injection, n_texts: int, judged: Judged) -> l
     vulnerable, safe, unclear = map(measured.with_verdict, VERDICTS)
     if len(safe) == n:
         sentences = [f"This panel is safe from all {n} attacks: no uplift of {least} or more."]
+    elif len(unclear) == n:
+        sentences = [
+            f"Whether this panel is vulnerable is not known: {n} of {n} attacks are inconclusive "
+            f"(uplift of {least} or more neither shown nor excluded)."
+        ]
     else:
         sentences = [
             f"Of {n} attacks this panel is VULNERABLE to {len(vulnerable)} and safe from "

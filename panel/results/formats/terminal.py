@@ -85,6 +85,9 @@ def _fitting(
     left = LINES - _height([*rest, *sentences, *last], width)
     shown: list[SmallPrint | ReportTable] = []
     for part in figures:
+        if part in shown:
+            # What two tables lack for the same reason is printed once.
+            continue
         # Lines that are more than a screen need not be laid out to know that they do not fit.
         may_fit = not isinstance(part, ReportTable) or len(part.lines) < left
         # The empty line between small print and sentences is counted above.
@@ -96,7 +99,7 @@ def _fitting(
                 # How to read a table helps nobody without it.
                 break
             shown += cut
-    more = result.has_more or sentences != whole or len(shown) < len(figures)
+    more = result.has_more or sentences != whole or any(part not in shown for part in figures)
     return [*shown, *(rest if more else [])], sentences
 
 

@@ -301,7 +301,7 @@ class Reason(StrEnum):
     FEW_DIMENSIONS = "fewer than two dimensions with numbers"
     NO_NUMBERS = "no dimension with numbers"
     FEW_RESPONSES = "fewer than two responses"
-    NOISE_UNKNOWN = "one model with one replicate shows no noise to compare personas with"
+    NOISE_UNKNOWN = "with one model and one replicate the noise of a persona cannot be measured"
     NOISE_ZERO = "models or replicates never differ, so noise cannot be estimated"
     FEW_ITEMS = "fewer than two items"
     FEW_PROMPTS = "no prompt has a defined value"

@@ -115,17 +115,15 @@ def test_people_lead_where_the_panel_is_biased(runs: dict[str, Answered]) -> Non
     said = sentences(run, people)
     calibrated = RunWithPeople.of(run, people).calibrated
     assert calibrated is not None
-    weights = [each.tuning for each in calibrated.systems if each.dimension == "composite"]
     assert said["best"].startswith(
-        "Corrected by 4 people's ratings of 72 responses (weight of the panel λ "
-        f"{min(weights):.2f} to {max(weights):.2f}; 0 is people alone): ash is signif"
+        "Corrected by 4 people's ratings of 72 responses: ash is significantly ahead: "
     )
     assert said["best"].endswith("By the panel alone, birch is significantly ahead.")
     assert sentences(run)["best"].startswith("birch is significantly ahead: ")
     reversal = "People's ratings significantly reverse its order of ash and birch."
     assert said["trust"].startswith(f"Not its ranking. {reversal} Judges agree enough for ")
     assert said["people"].startswith(
-        "No: as close to the others as 0 of 4 people are (winning rate ω 0.00, alternative "
+        "No: for 0 of 4 people, the panel is as close to the other people as that person is ("
     )
 
 
@@ -237,7 +235,9 @@ def test_why_alpha_of_the_composite_may_be_higher_than_of_every_dimension(
 def test_personas_that_add_nothing(runs: dict[str, Answered]) -> None:
     """Personas that lean nowhere have no more votes than as many calls to a plain judge; without a
     plain judge that is not known."""
-    assert sentences(runs["no-personas"][0])["personas"].startswith("Personas add nothing: at most")
+    assert sentences(runs["no-personas"][0])["personas"].startswith(
+        "Personas add next to nothing: at most"
+    )
     assert sentences(runs["winner"][0])["personas"] == "Not known: needs --plain-judge."
 
 

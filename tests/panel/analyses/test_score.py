@@ -81,7 +81,7 @@ def test_a_small_run_has_the_rank_of_each_response() -> None:
     assert "Responses by prompt" in text
     assert "Models: " not in text
     assert "Axes: " not in text
-    assert " ".join(text.split()).count("one model with one replicate shows no noise") == 2
+    assert " ".join(text.split()).count("the noise of a persona cannot be measured") == 2
 
 
 def test_one_persona_and_one_model_have_nobody_beside_them(

@@ -123,7 +123,8 @@ def test_personas_without_views_are_said_to_add_nothing(tmp_path: Path) -> None:
     result = CliRunner().invoke(command, ["people", "votes", str(scored(tmp_path / "run", 0.0))])
     assert result.exit_code == 0, result.stdout
     assert (
-        "Personas add nothing: at most " in result.stdout or "do not significantly" in result.stdout
+        "Personas add next to nothing: at most " in result.stdout
+        or "do not significantly" in result.stdout
     )
     assert "Personas raise" not in result.stdout
 
