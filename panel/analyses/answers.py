@@ -347,7 +347,8 @@ def personas_in_votes(votes: DimensionVotes, command: str = "") -> RunAnswer:
     if pair.sign >= 0 and pair.high < NOTHING:
         sentence = (
             f"Personas add next to nothing: at most {number(pair.high)} effective votes "
-            f"(independent judges) over as many calls to a plain judge{in_brackets(pair.interval())}."
+            "(independent judges) over as many calls to a plain judge"
+            f"{in_brackets(pair.interval())}."
         )
     return RunAnswer("personas", sentence, pair, command, "additional effective votes")
 

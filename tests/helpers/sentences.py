@@ -200,6 +200,7 @@ def _agreement(found: re.Match[str], beside: Beside) -> bool:
     low, high = alpha.get("low"), alpha.get("high")
     if low is None or high is None:
         is_so = found["how"] == "How far judges agree is uncertain" and found["low"] is None
+        is_so = is_so and found["why"] == alpha["reason"]
     else:
         is_so = _HOW_HIGH[found["how"]](low, high)
     return (
@@ -329,7 +330,8 @@ RUN: dict[str, Check] = {
     rf"{_TRUST}Agreement cannot be measured: .+\.": (
         lambda found, beside: beside.estimate("trust")["value"] is None
     ),
-    rf"{_TRUST}(?P<how>[^:]+): Krippendorff's α (?P<d>{NUMBER})(?: \({CI}\))?"
+    rf"{_TRUST}(?P<how>[^:]+): Krippendorff's α (?P<d>{NUMBER})"
+    rf"(?: \({CI}\)| \(no interval: (?P<why>[^)]+)\))?"
     rf"(?:; the mean of (?P<judges>\d+) judges? has a reliability of {NUMBER} \(ICC\(2,k\)\))?\."
     rf"(?: By dimension α is lower, (?P<least>{NUMBER}) to (?P<most>{NUMBER}), as averaging over "
     r"dimensions removes noise\.)?": (_agreement),

@@ -48,9 +48,8 @@ def test_only_p_values_below_5_percent_make_a_system_best() -> None:
     systems = systems_of(a=4.3, b=5.2)
     first, *_ = calibrate_conclusion(Calibration(systems, (pair("a", "b", -0.9, 0.049),)))
     assert first == (
-        "Which system is best? Corrected by 0 people's ratings of 30 responses (weight of the "
-        "panel λ 0.60; 0 is people alone): b is significantly ahead: 0.90 points above a (95 % "
-        "interval 0.40 to 1.40, p 0.049)."
+        "Which system is best? Corrected by 0 people's ratings of 30 responses: b is significantly "
+        "ahead: 0.90 points above a (95 % interval 0.40 to 1.40, p 0.049)."
     )
     first, *_ = calibrate_conclusion(Calibration(systems, (pair("a", "b", -0.9, 0.05),)))
     assert "No system is significantly ahead: b 5.20, a 4.30, difference 0.90 points" in first

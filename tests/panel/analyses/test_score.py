@@ -196,8 +196,8 @@ def test_differences_are_explained() -> None:
 def test_why_a_difference_is_not_tested_is_said() -> None:
     """With one prompt there is no interval and no p, of systems and of their difference."""
     told = printed(board([[9, 5]]))
-    assert "No interval: composite: an interval needs at least two prompts" in told
-    assert "No interval: difference: an interval needs at least two prompts" in told
+    assert "No interval: composite: an interval needs two prompts" in told
+    assert "No interval: difference: an interval needs two prompts" in told
 
 
 def test_differences_that_lack_a_test_are_named_where_others_have_one() -> None:
