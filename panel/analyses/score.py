@@ -13,7 +13,7 @@ from persona_panel.analyses.answers import answers_of, conclusion_of, ranking_of
 from persona_panel.analyses.breakdown.groups import labels_of_personas
 from persona_panel.analyses.breakdown.strata import SystemsBy, systems_by_result
 from persona_panel.analyses.contested import Contested, contested_result, headline, most_contested
-from persona_panel.analyses.methods import methods_of
+from persona_panel.analyses.methods import alike_remark, methods_of
 from persona_panel.analyses.on_page import RunWithPeople, beside_people
 from persona_panel.analyses.who_differs import who_differs
 from persona_panel.files.named_files import shown_folder
@@ -22,7 +22,7 @@ from persona_panel.graphs import Verdict
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.results.answer import answers_table
 from persona_panel.results.conclusions.score import missing_table, on_coverage, on_missing
-from persona_panel.results.conclusions.wording import SAMPLES, first_of, origin_sentences
+from persona_panel.results.conclusions.wording import SAMPLES, origin_sentences
 from persona_panel.results.definitions import STRENGTH
 from persona_panel.results.requirements.figures import Figure, result_figures
 from persona_panel.results.result import Result
@@ -79,11 +79,6 @@ _TRUNCATED = (
 _SAME = (
     "Where both intervals are the same, judges add too little to what the prompts leave open; an "
     "interval over prompts and judges is never narrower than that over prompts."
-)
-_ALIKE = (
-    "These rate nearly alike, with the correlation of what they do not share with others: {}. "
-    "Intervals over prompts and judges take them for independent: in simulations of such judges "
-    "82 to 97 % contained the mean."
 )
 _ON_DIFFERENCES = (
     "p: paired t-tests, adjusted by Shaffer's procedure over all pairs; the best system is decided "
@@ -185,39 +180,11 @@ def board_tables(run: Run, board: Leaderboard, prefix: str = "", by: str = "") -
         by: what is behind their titles: whose leaderboard it is.
     """
     systems = systems_in(run, board)
-    remarks = [*filter(None, [composite_in_words(run.rubric)]), *(() if prefix else _alike(run))]
+    remarks = [*filter(None, [composite_in_words(run.rubric)])]
+    remarks += [] if prefix else alike_remark(run)
     yield leaderboard_table(board, systems, f"Systems{by}", prefix, remarks)
     yield differences_table(board, list(systems), f"Differences between systems{by}", prefix)
     yield from _means(run, systems, prefix, by)
-
-
-def _alike(run: Run) -> Iterator[str]:
-    """Yield which personas or models rate alike, where judges are a sample."""
-    import numpy as np
-
-    from persona_panel.runs.collected import judge_sample
-    from persona_panel.statistics.core.arrays import encode_labels, mean_there
-    from persona_panel.statistics.core.jackknife import LEAST_JUDGES
-    from persona_panel.statistics.votes import rating_alike
-
-    columns, _ = run.ranking_columns()
-    judges = [run.judges[column] for column in columns]
-    of = run.ratings[:, columns], judges, run.rubric, run.dimensions, run.categories
-    sample = judge_sample(*of) if len(judges) >= LEAST_JUDGES else None
-    labels, pairs = labels_of_personas(run), []
-    if sample is None:
-        return
-    scores = mean_there(sample.terms, 2)
-    for levels in sample.factors.values():
-        names, codes = encode_labels(levels, len(judges))
-        means = [mean_there(scores[:, codes == code], 1) for code in range(len(names))]
-        called = [labels.get(name, name) for name in map(str, names)]
-        pairs += [
-            f"{called[a]} and {called[b]} ({number_text(r)})"
-            for a, b, r in rating_alike(np.column_stack(means))
-        ]
-    if pairs:
-        yield _ALIKE.format(first_of(pairs, _NAMED))
 
 
 def leaderboard_table(
