@@ -16,7 +16,7 @@ from tests.helpers.sentences import close, value
 _NUMBER = r"[−-]?\d[\d,]*(?:\.\d+)?"
 _SAID = re.compile(rf"(?<![\w.])(?:{_NUMBER})(?![\w]|\.\d)")
 _INTERVAL = re.compile(rf"95 % interval (?P<low>{_NUMBER}) to (?P<high>{_NUMBER})")
-_CONSTANT = re.compile(r"\b(?:95|80|50) %|\b80 % power|\b1 to \d+\b|it is at most \d+ %")
+_CONSTANT = re.compile(r"\b(?:95|80|50) %|\b80 % power|\b1 to \d+\b|a probability of at most \d+ %")
 """What is a part of the words: levels, powers."""
 _BOUND = re.compile(rf"p < ({_NUMBER})")
 _NEEDED = re.compile(rf"bout ({_NUMBER}) (?:new )?(?:prompts|items) would .*?now ({_NUMBER})")

@@ -371,8 +371,8 @@ RUN: dict[str, Check] = {
     ),
     rf"{_PERSONAS}Personas do (?P<how>not) significantly change {_VOTES}: "
     rf"(?P<d>[+−]?{NUMBER}) \({CI}\)\.": _personas,
-    rf"{_PERSONAS}Personas add (?P<how>nothing): at most (?P<most>{NUMBER}) effective votes "
-    rf"\(independent judges\) over as many calls to a plain judge \({CI}\)\.": _personas,
+    rf"{_PERSONAS}Personas add next to (?P<how>nothing): at most (?P<most>{NUMBER}) effective "
+    rf"votes \(independent judges\) over as many calls to a plain judge \({CI}\)\.": _personas,
     r"May the panel stand in for people\? Not known: no people's ratings \(--human\)\.": (
         lambda found, beside: beside.estimate("people")["reason"] == "no people's ratings"
     ),
