@@ -5,8 +5,8 @@
 
 A mutant is one small change: a comparison, an arithmetic or boolean operator, a number, a
 condition, a return value, a statement left out. Each is tried in a copy of the working tree by the
-tests that mirror the changed file, then by the others of its package, the fastest first, until
-one fails. Who survives is printed as the line before and after, at once and in the end again.
+tests that mirror the changed file, and those that survive by the others of its package, the fastest
+first, until one fails. Survivors are printed as the line before and after, at once and at the end.
 Strings are left alone: most are wording.
 """
 
@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import argparse
 import ast
+import compileall
 import copy
 import os
 import random
@@ -24,8 +25,7 @@ import sys
 import tempfile
 import time
 import xml.etree.ElementTree as ET
-from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,7 +33,7 @@ from queue import Queue
 
 from benchmarks.harness import ROOT
 
-PACKAGES = ("graphs", "rubrics", "panel/statistics", "panel/calls")
+PACKAGES = ("panel/results", "panel/statistics", "panel/calls", "graphs", "rubrics")
 OPERATORS: dict[type[ast.AST], type[ast.AST]] = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq,
     ast.NotEq: ast.Eq, ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -70,20 +70,13 @@ class Mutant:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """What became of a mutant: `killed`, `timeout` or `survived`."""
+    """The end of a mutant: `killed`, `timeout` or `survived`; `mirrored` where it was killed by the
+    tests named after its file alone."""
 
     mutant: Mutant
     outcome: str
     seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Suite:
-    """A package's test files, the fastest first, and after how many seconds a mutant that they
-    have not failed on is taken for one that never ends."""
-
-    paths: tuple[str, ...]
-    timeout: float
+    mirrored: bool
 
 
 def main() -> int:
@@ -97,7 +90,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0, help="of the drawing (default: 0)")
     parser.add_argument("--jobs", type=int, default=2, help="at a time (default: 2)")
     parser.add_argument(
-        "--timeout", type=float, help="seconds for one mutant (default: thrice its tests' own)"
+        "--timeout", type=float, help="seconds for one mutant (default: 60 + thrice its tests' own)"
     )
     parser.add_argument("--least", type=float, default=0.9, help="share killed for exit status 0")
     options = parser.parse_args()
@@ -109,8 +102,15 @@ def main() -> int:
     drawn = draw(packages, options.n, options.seed)
     with tempfile.TemporaryDirectory(prefix="mutants-") as folder:
         copies = [copied(Path(folder) / f"{n}") for n in range(options.jobs)]
-        suites = {package: suite_of(package, copies[0], options.timeout) for package in packages}
-        trials = tried(drawn, suites, copies)
+        mirrors = {mutant: mirroring(mutant) for mutant in drawn}
+        trials = tried(mirrors, copies, options.timeout, mirrored=True)
+        survivors = [trial.mutant for trial in trials if trial.outcome == "survived"]
+        others = {
+            mutant: [test for test in tests_of(mutant.package) if test not in mirrors[mutant]]
+            for mutant in survivors
+        }
+        trials = [trial for trial in trials if trial.mutant not in others]
+        trials += tried(others, copies, options.timeout, mirrored=False)
     return report(trials, packages, options.least)
 
 
@@ -212,67 +212,78 @@ def _of_text(node: ast.AST) -> bool:
 
 
 def copied(to: Path) -> Path:
-    """A copy of the working tree, without what git ignores."""
+    """Copy the working tree, without what git ignores; links stay links, else the installed modules
+    would be those tested."""
     command = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     listed = subprocess.run(command, cwd=ROOT, capture_output=True, check=True, text=True).stdout
     for name in filter(None, listed.split("\0")):
-        if (ROOT / name).is_file():
+        if (ROOT / name).exists():
             (to / name).parent.mkdir(parents=True, exist_ok=True)
-            shutil.copy(ROOT / name, to / name)
+            shutil.copy(ROOT / name, to / name, follow_symlinks=False)
+    compileall.compile_dir(to / "panel", quiet=1)
+    read = [sys.executable, "-c", "import persona_panel; print(persona_panel.__file__)"]
+    imported = subprocess.run(read, cwd=to, env=_environment(to), capture_output=True, text=True)
+    if imported.stdout.strip() != str(to / "src/persona_panel/__init__.py"):
+        raise SystemExit(f"not the copy is tested: {imported.stdout or imported.stderr}")
     return to
 
 
-def suite_of(package: str, tree: Path, timeout: float | None) -> Suite:
-    """A package's tests, timed in a run of them all that must pass."""
-    results = tree / "results.xml"
-    folder = f"tests/{package}"
-    print(f"{folder}: trying the tests without any mutant", file=sys.stderr, flush=True)
-    start = time.monotonic()
-    status, said = _pytest([folder, f"--junitxml={results}"], tree, timeout=1800)
-    took = time.monotonic() - start
-    if status != 0:
-        raise SystemExit(f"the tests in {folder} fail without any mutant:\n{said}")
-    seconds: dict[str, float] = defaultdict(float)
-    for case in ET.parse(results).iter("testcase"):
-        seconds[case.get("classname", "")] += float(case.get("time", 0))
-    paths = [str(path.relative_to(tree)) for path in sorted((tree / folder).rglob("test_*.py"))]
-    paths.sort(key=lambda path: seconds[path.removesuffix(".py").replace("/", ".")])
-    return Suite(tuple(paths), timeout or 3 * took + 30)
+def tests_of(package: str) -> list[str]:
+    """Return the test files of a package."""
+    return [str(path.relative_to(ROOT)) for path in (ROOT / "tests" / package).rglob("test_*.py")]
 
 
-def mirror_first(mutant: Mutant, tests: Sequence[str]) -> list[str]:
-    """Sort the tests: those named after the changed file (`test_NAME.py`, `test_NAME_TOPIC.py`)
-    first, then those of its folder, then the others."""
+def mirroring(mutant: Mutant) -> list[str]:
+    """Return the test files named after the changed file: `test_NAME.py`, `test_NAME_TOPIC.py`."""
     path = Path(mutant.path)
-    name, folder = f"test_{path.stem.removeprefix('_')}", f"tests/{path.parent}/"
+    name, folder = f"test_{path.stem.removeprefix('_')}", ROOT / "tests" / path.parent
+    paths = [folder / f"{name}.py", *sorted(folder.glob(f"{name}_*.py"))]
+    return [str(test.relative_to(ROOT)) for test in paths if test.is_file()]
 
-    def distance(test: str) -> int:
-        stem = Path(test).stem
-        return (not f"{stem}_".startswith(f"{name}_")) * 2 + (not test.startswith(folder))
 
-    return sorted(tests, key=distance)
+def timed(tests: Sequence[str], tree: Path) -> dict[str, float]:
+    """Return the seconds of each test file in a run of them that must pass."""
+    if not tests:
+        return {}
+    results = tree / "results.xml"
+    print(f"trying {len(tests)} test files without any mutant", file=sys.stderr, flush=True)
+    status, said = _pytest([f"--junitxml={results}", *tests], tree, timeout=1800)
+    if status != 0:
+        raise SystemExit(f"tests fail without any mutant:\n{said}")
+    seconds = dict.fromkeys(tests, 0.0)
+    for case in ET.parse(results).iter("testcase"):
+        name = case.get("classname", "").replace(".", "/") + ".py"
+        if name in seconds:
+            seconds[name] += float(case.get("time", 0))
+    return seconds
 
 
 def tried(
-    mutants: Sequence[Mutant], suites: dict[str, Suite], copies: Sequence[Path]
+    tests: Mapping[Mutant, Sequence[str]],
+    copies: Sequence[Path],
+    timeout: float | None,
+    *,
+    mirrored: bool,
 ) -> list[Trial]:
-    """Every mutant's trial, as many at a time as there are copies."""
+    """Try each mutant by its tests, the fastest first, as many at a time as there are copies."""
+    seconds = timed(sorted({test for paths in tests.values() for test in paths}), copies[0])
     free: Queue[Path] = Queue()
     for tree in copies:
         free.put(tree)
     done: list[Trial] = []
 
     def attempt(mutant: Mutant) -> None:
+        paths = sorted(tests[mutant], key=seconds.__getitem__)
+        limit = timeout or 3 * sum(seconds[path] for path in paths) + 60
         tree = free.get()
         try:
-            suite = suites[mutant.package]
-            trial = tried_in(tree, mutant, mirror_first(mutant, suite.paths), suite.timeout)
+            trial = tried_in(tree, mutant, paths, limit, mirrored)
         finally:
             free.put(tree)
         done.append(trial)
         print(
-            f"{len(done)}/{len(mutants)} {trial.outcome} in {trial.seconds:.0f} s: "
-            f"{mutant.path}:{mutant.line}",
+            f"{len(done)}/{len(tests)} {trial.outcome} in {trial.seconds:.0f} s by {len(paths)} "
+            f"{'mirroring' if mirrored else 'other'} test files: {mutant.path}:{mutant.line}",
             file=sys.stderr,
             flush=True,
         )
@@ -281,7 +292,7 @@ def tried(
 
     with ThreadPoolExecutor(len(copies)) as pool:
         try:
-            for future in [pool.submit(attempt, mutant) for mutant in mutants]:
+            for future in [pool.submit(attempt, mutant) for mutant in tests]:
                 future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)  # else all of them would be tried
@@ -289,29 +300,37 @@ def tried(
     return done
 
 
-def tried_in(tree: Path, mutant: Mutant, tests: list[str], timeout: float) -> Trial:
+def tried_in(
+    tree: Path, mutant: Mutant, tests: Sequence[str], timeout: float, mirrored: bool
+) -> Trial:
     file = tree / mutant.path
     source = file.read_bytes()
     start = time.monotonic()
     file.write_bytes(mutant.applied(source))
     try:
-        status, _ = _pytest(["-x", *tests], tree, timeout)
+        status = _pytest(["-x", *tests], tree, timeout)[0] if tests else 0
     finally:
         file.write_bytes(source)
     outcome = {None: "timeout", 0: "survived"}.get(status, "killed")
-    return Trial(mutant, outcome, time.monotonic() - start)
+    seconds = time.monotonic() - start
+    return Trial(mutant, outcome, seconds, mirrored and outcome != "survived")
+
+
+def _environment(tree: Path) -> dict[str, str]:
+    """Import the copy's modules, and write no bytecode: a mutant of the same size and second would
+    be taken for the original."""
+    paths = os.pathsep.join([str(tree / "src"), str(tree)])
+    return os.environ | {"PYTHONPATH": paths, "PYTHONDONTWRITEBYTECODE": "1"}
 
 
 def _pytest(arguments: Sequence[str], tree: Path, timeout: float) -> tuple[int | None, str]:
     """The exit status of pytest, None where time ran out, and the end of what it printed."""
-    # Without bytecode files: a mutant of the same size and second would be taken for the original.
-    env = os.environ | {"PYTHONPATH": str(tree), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider"]
     command += ["--hypothesis-seed=0", *arguments]  # the same examples for every mutant
     with subprocess.Popen(
         command,
         cwd=tree,
-        env=env,
+        env=_environment(tree),
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -341,9 +360,13 @@ def report(trials: Sequence[Trial], packages: Sequence[str], least: float) -> in
 
 def _print_share(name: str, trials: Sequence[Trial]) -> float:
     killed = sum(trial.outcome != "survived" for trial in trials)
+    mirrored = sum(trial.mirrored for trial in trials)
     late = sum(trial.outcome == "timeout" for trial in trials)
     share = killed / len(trials) if trials else 1.0
-    print(f"{name}: {killed} of {len(trials)} killed ({share:.0%}), {late} of them by the timeout")
+    print(
+        f"{name}: {killed} of {len(trials)} killed ({share:.0%}), {mirrored} of them by the "
+        f"mirroring test files alone, {late} by the timeout"
+    )
     return share
 
 
