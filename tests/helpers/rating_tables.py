@@ -6,10 +6,7 @@ from math import nan
 
 import numpy as np
 
-from persona_panel.statistics import (
-    AnalysisOptions,
-    Ratings,
-)
+from persona_panel.statistics import AnalysisOptions, Ratings, Reason, Row
 
 QUICK = AnalysisOptions(n_permutations=39, min_shared=10)
 
@@ -41,3 +38,14 @@ HUMANS = made_up(1, 5)
 
 
 PANEL = made_up(2, 3, groups=("m1", "m1", "m2"))
+
+
+def by_name(rows: list[Row]) -> dict[tuple[str, ...], Row]:
+    """Rows by statistic, group, what they are broken down by if they are, and dimension."""
+    found = {
+        (row.statistic, row.group, *([row.by_value] if row.by_value else []), row.dimension): row
+        for row in rows
+    }
+    assert len(found) == len(rows), "a statistic of a group and dimension has one row"
+    assert not [row for row in rows if row.reason is Reason.ERROR]
+    return found

@@ -10,112 +10,15 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from persona_panel.statistics import (
-    CUSTOM_DIMENSIONS,
-    Ratings,
     Reason,
-    Row,
     agree,
     correlate,
-    correlation,
-    correlation_test,
-    custom_loss,
-    effective_judges,
-    human_ceiling,
-    icc,
     jackknife,
     kendall_w,
     krippendorff_alpha,
-    pairwise,
-    pairwise_error,
     panel_quality,
-    preferences,
-    ranks_within,
-    row_means,
-    substitution,
 )
-from tests.helpers.rating_tables import HUMANS, PANEL, QUICK, made_up
-
-
-def by_name(rows: list[Row]) -> dict[tuple[str, ...], Row]:
-    """Rows by statistic, group, what they are broken down by if they are, and dimension."""
-    found = {
-        (row.statistic, row.group, *([row.by_value] if row.by_value else []), row.dimension): row
-        for row in rows
-    }
-    assert len(found) == len(rows), "a statistic of a group and dimension has one row"
-    assert not [row for row in rows if row.reason is Reason.ERROR]
-    return found
-
-
-def test_agree_holds_what_the_functions_give() -> None:
-    """Each row is its function's value on the group's ratings of one dimension."""
-    rows = by_name(agree(HUMANS, QUICK))
-    scores = HUMANS.scores[:, :, 1]
-    prompts = list(HUMANS.prompts or ())
-    alpha = rows["krippendorff_alpha", "human", "depth"]
-    assert alpha.value == krippendorff_alpha(scores).value
-    assert (alpha.n_items, alpha.n_raters, alpha.note) == (24, 5, "ordinal")
-    interval = jackknife(krippendorff_alpha(scores).resampled, 24, prompts, limits=(-inf, 1))
-    assert (alpha.ci_low, alpha.ci_high) == (interval.low, interval.high)
-    expected = {
-        "kendall_w": kendall_w(scores, prompts).mean,
-        "kendall_w_ties": kendall_w(scores, prompts, correct_ties=True).mean,
-        "mean_tau_b": pairwise(scores, "tau_b").mean,
-        "mean_spearman": pairwise(scores, "spearman").mean,
-        "cohen_kappa_linear": pairwise(scores, "cohen_kappa_linear").mean,
-        "icc2k": icc(scores, "icc2k"),
-        "effective_judges": effective_judges(scores),
-    }
-    for name, estimate in expected.items():
-        assert rows[name, "human", "depth"].value == estimate.value
-
-
-def test_agree_has_every_statistic() -> None:
-    """The names that the specification fixes are there, each with an interval or why not."""
-    names = (
-        "krippendorff_alpha kendall_w kendall_w_ties mean_tau_b mean_spearman fleiss_kappa "
-        "cohen_kappa_none cohen_kappa_linear cohen_kappa_quadratic icc1 icc2 icc2k"
-    )
-    rows = by_name(agree(HUMANS, QUICK))
-    for name in names.split():
-        row = rows[name, "human", "clarity"]
-        assert not isnan(row.value)
-        assert row.ci_low < row.value < row.ci_high or row.ci_reason
-
-
-def test_agree_by_group_source_and_prompt() -> None:
-    """Dimensions are put together, or items taken apart; the group says which."""
-    both = by_name(agree(HUMANS, QUICK, "group"))
-    stacked = np.vstack([HUMANS.scores[:, :, 0], HUMANS.scores[:, :, 1]])
-    assert {key[1:] for key in both} == {("human", "all")}
-    alpha = both["krippendorff_alpha", "human", "all"]
-    assert alpha.value == krippendorff_alpha(stacked).value
-    # An item's two ratings are drawn together: as many clusters as prompts.
-    interval = jackknife(krippendorff_alpha(stacked).resampled, 48, [*HUMANS.prompts] * 2)  # type: ignore[misc]
-    assert alpha.ci_low == interval.low
-
-    sources = by_name(agree(HUMANS, QUICK, "source"))
-    of_b = HUMANS.scores[1::4, :, 0]
-    assert sources["icc1", "human", "b", "clarity"].value == icc(of_b, "icc1").value
-    prompts = by_name(agree(HUMANS, QUICK, "prompt"))
-    third = HUMANS.scores[8:12, :, 0]
-    assert prompts["kendall_w", "human", "p2", "clarity"].value == kendall_w(third).mean.value
-    with pytest.raises(ValueError, match="name no source"):
-        agree(replace(HUMANS, sources=None), QUICK, "source")
-    with pytest.raises(ValueError, match="found 'rater'"):
-        agree(HUMANS, QUICK, "rater")  # type: ignore[arg-type]
-
-
-def test_several_groups_are_also_taken_together() -> None:
-    """Groups have rows of their own and one for all; a group of one says that it is one."""
-    rows = by_name(agree(PANEL, QUICK))
-    first = rows["krippendorff_alpha", "m1", "clarity"]
-    assert first.value == krippendorff_alpha(PANEL.scores[:, :2, 0]).value
-    together = rows["krippendorff_alpha", "all", "clarity"]
-    assert together.value == krippendorff_alpha(PANEL.scores[:, :, 0]).value
-    alone = rows["krippendorff_alpha", "m2", "clarity"]
-    assert isnan(alone.value)
-    assert (alone.note, alone.reason) == ("ordinal", Reason.FEW_RATERS)
+from tests.helpers.rating_tables import HUMANS, PANEL, QUICK, by_name, made_up
 
 
 def test_p_values_are_corrected_over_the_dimensions() -> None:
@@ -135,51 +38,6 @@ def test_p_values_are_corrected_over_the_dimensions() -> None:
     assert (clarity.p_raw, clarity.n_tests, clarity.adjusted_over) == (raw[0], 2, "dimensions")
 
 
-def test_correlate_holds_what_the_functions_give() -> None:
-    """Panel and ceiling are those of the functions, for each group of judges and for all."""
-    rows = by_name(correlate(PANEL, HUMANS, QUICK))
-    judges, people = PANEL.scores[:, :, 0], HUMANS.scores[:, :, 0]
-    for group, columns in (("m1", [0, 1]), ("m2", [2]), ("all", [0, 1, 2])):
-        panel = row_means(judges[:, columns])
-        for kind in ("tau_b", "tau_c", "spearman", "pearson"):
-            row = rows[kind, group, "clarity"]
-            assert row.value == correlation(panel, row_means(people), kind).value  # type: ignore[arg-type]
-            assert row.n_raters == len(columns) + 5
-            assert row.ci_low < row.value < row.ci_high
-            assert np.isnan(row.p_value)
-            within = rows[f"{kind}_within_prompts", group, "clarity"]
-            assert (
-                within.p_raw
-                == correlation_test(
-                    panel,
-                    row_means(people),
-                    kind,  # type: ignore[arg-type]
-                    list(HUMANS.prompts or ()),
-                    n_permutations=QUICK.n_permutations,
-                    seed=QUICK.seed,
-                ).p_value
-            )
-    expected = human_ceiling(people, "tau_c").mean.value
-    assert rows["human_ceiling_tau_c", "humans", "clarity"].value == expected
-    kappas = substitution(people, row_means(judges), min_shared=10)
-    human = rows["human_kappa", "humans", "clarity"]
-    assert human.value == kappas.humans.with_zeros.value
-    assert human.note.startswith("10 pairs, 0 with a constant rater")
-    found = rows["substituted_kappa", "all", "clarity"]
-    assert found.value == kappas.panel.with_zeros.value
-    loss = pairwise_error(row_means(people), row_means(judges), PANEL.prompts or ())
-    row = rows["pairwise_error", "all", "clarity"]
-    assert row.value == loss.by_position.mean.value
-    assert "0.5 at random" in row.note
-    wins = preferences(people, HUMANS.sources or (), HUMANS.prompts)
-    row = rows["win_rate", "humans", "b", "clarity"]
-    assert row.value == wins.win_rate[1]
-    assert row.ci_low < row.value < row.ci_high
-    mean = rows["source_mean", "all", "c", "clarity"]
-    assert mean.value == pytest.approx(np.mean(row_means(judges)[2::4]))
-    assert rows["effective_judges", "m2", "clarity"].reason is Reason.FEW_RATERS
-
-
 def test_correlate_matches_by_name() -> None:
     """Order and extra items of either side do not matter; nothing in common is refused."""
     order = np.random.default_rng(1).permutation(24)
@@ -197,70 +55,6 @@ def test_correlate_matches_by_name() -> None:
         correlate(replace(PANEL, items=tuple(map(str, range(24)))), HUMANS, QUICK)
     with pytest.raises(ValueError, match="share no dimension"):
         correlate(replace(PANEL, dimensions=("a", "b")), HUMANS, QUICK)
-
-
-def test_ranks_are_as_welcome_as_scores() -> None:
-    """Humans who rank (1 the best) instead of scoring are correlated with the same sign."""
-    scores = np.stack(
-        [
-            np.concatenate(
-                [
-                    6 - np.argsort(np.argsort(HUMANS.scores[n : n + 4, :, d], axis=0), axis=0)
-                    for n in range(0, 24, 4)
-                ]
-            )
-            for d in (0, 1)
-        ],
-        axis=2,
-    ).astype(float)
-    ranks = replace(HUMANS, scores=scores, lower_is_better=True)
-    rows = by_name(correlate(PANEL, ranks, QUICK))
-    panel = row_means(PANEL.scores[:, :, 0])
-    expected = correlation(panel, -row_means(scores[:, :, 0]), "tau_b").value
-    assert rows["tau_b", "all", "clarity"].value == expected > 0
-    assert rows["source_mean", "humans", "a", "clarity"].value > 0
-    assert not any(name.endswith("kappa") for name, *_ in rows)
-
-    by_rank = by_name(correlate(PANEL, HUMANS, replace(QUICK, target="rank")))
-    target = -row_means(ranks_within(-HUMANS.scores[:, :, 0], HUMANS.prompts).ranks)
-    expected = correlation(panel, target, "tau_b").value
-    assert by_rank["tau_b", "all", "clarity"].value == pytest.approx(expected)
-
-
-def test_custom_loss_needs_its_dimensions() -> None:
-    """The custom loss is there when all seven dimensions are, and lie in [0, 1]."""
-    rng = np.random.default_rng(0)
-
-    def critics(n_raters: int, size: float) -> Ratings:
-        return Ratings(
-            rng.random((8, n_raters, 7)) * size,
-            tuple(f"c{n}" for n in range(8)),
-            tuple(f"r{n}" for n in range(n_raters)),
-            CUSTOM_DIMENSIONS,
-            ("judge",) * n_raters,
-            prompts=tuple("aabbccdd"),
-        )
-
-    humans, panel = critics(1, 1), critics(3, 1)
-    rows = by_name(correlate(panel, humans, QUICK))
-    person, judges = humans.scores[:, 0], list(np.moveaxis(panel.scores, 1, 0))
-    each = [custom_loss(person, judge, "aabbccdd") for judge in judges]
-    mean = custom_loss(person, np.mean(judges, axis=0), "aabbccdd")
-    for name, expected in {
-        "custom_loss": np.mean([loss.pooled for loss in each]),
-        "custom_loss_over_prompts": np.mean([loss.by_position.mean.value for loss in each]),
-        "custom_loss_of_means": mean.pooled,
-        "custom_loss_of_means_over_prompts": mean.by_position.mean.value,
-    }.items():
-        row = rows[name, "judge", "all"]
-        assert row.value == pytest.approx(expected)
-        assert (row.n_items, row.n_raters) == (8, 4)
-        assert row.ci_low < row.value < row.ci_high or row.reason
-    alone = by_name(correlate(*(replace(side, prompts=None) for side in (panel, humans)), QUICK))
-    assert ("custom_loss", "judge", "all") in alone
-    assert ("custom_loss_over_prompts", "judge", "all") not in alone
-    names = {row.statistic for row in correlate(critics(3, 9), humans, QUICK)}
-    assert "custom_loss" not in names
 
 
 def test_without_prompts_nothing_is_within_them() -> None:
@@ -371,31 +165,6 @@ def test_ratings_that_do_not_fit_are_refused(change: dict[str, object], message:
     """Names and numbers that do not fit together are named."""
     with np.errstate(invalid="ignore"), pytest.raises(ValueError, match=message):
         replace(HUMANS, **change)  # type: ignore[arg-type]
-
-
-def test_categories_are_compared_and_never_averaged() -> None:
-    """Of a dimension of categories there are the statistics that take them as such, α at the
-    nominal level whatever was asked; it is left out where dimensions are put together, and
-    scores are not compared with it."""
-    humans = replace(HUMANS, categories={"depth": tuple("abcdef")})
-    rows = agree(humans, QUICK)
-    of = {row.statistic: row for row in rows if row.dimension == "depth"}
-    assert of.keys() >= {
-        "krippendorff_alpha",
-        "cohen_kappa_none",
-        "fleiss_kappa",
-        "perfect_agreement",
-        "agreement_on_label",
-        "kappa_of_two",
-    }
-    assert not of.keys() & {"kendall_w", "icc1", "mean_tau_b", "cohen_kappa_linear"}
-    depth = HUMANS.scores[:, :, 1]
-    assert of["krippendorff_alpha"].value == krippendorff_alpha(depth, "nominal").value
-    assert of["krippendorff_alpha"].note == "nominal"
-    (together,) = {row.n_items for row in agree(humans, QUICK, "group")}
-    assert together == 24
-    with pytest.raises(ValueError, match="different categories of 'depth'"):
-        correlate(PANEL, humans, QUICK)
 
 
 def test_names_that_the_results_use_are_refused() -> None:

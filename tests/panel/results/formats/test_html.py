@@ -1,9 +1,7 @@
-"""Every output format takes any result; what it writes of one with a cell of each kind."""
+"""Results as HTML: charts, heat maps, tables that open."""
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from dataclasses import replace
 from html import unescape
@@ -13,136 +11,10 @@ from markupsafe import escape
 
 from persona_panel.results.definitions import DEFINITIONS
 from persona_panel.results.formats.html import gauge, section
-from persona_panel.results.result import Result, format_names, load_format
+from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics import Difference, Estimate
 from tests.helpers.results import MEANS, SAMPLE
-
-OURS = ("csv", "html", "json", "latex", "markdown", "terminal")
-
-
-def words(name: str, *, full: bool = False, result: Result = SAMPLE) -> str:
-    return " ".join(result.text(name, full=full).split())
-
-
-def test_our_formats_are_offered_by_name() -> None:
-    """One a file, each with a function that writes."""
-    assert set(OURS) <= set(format_names())
-    with pytest.raises(KeyError):
-        load_format("papyrus")
-
-
-@pytest.mark.parametrize("name", OURS)
-def test_a_format_writes_and_leaves_the_stream_open(name: str) -> None:
-    """In short and in full, also of a result with nothing in it, which has no sentence of its own
-    but what the format is."""
-    for result in (SAMPLE, Result("empty", (), ())):
-        for full in (False, True):
-            to = io.StringIO()
-            load_format(name).render(result, to, full=full)
-            assert not to.closed
-            assert "Traceback" not in to.getvalue()
-    assert words(name)
-
-
-def test_the_terminal_in_short() -> None:
-    """The rows and columns of the short report, the one dimension behind the title; why
-    an interval lacks; where the rest is; the conclusion and what would settle it, last."""
-    text = SAMPLE.text()
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    assert lines[0] == "Means over prompts: composite"
-    assert "weight" not in " ".join(lines[1:5])
-    [alder] = [line for line in lines if line.startswith("alder")]
-    assert re.split(r"\s{2,}", alder) == ["alder", "6.00 [5.50, 6.25]", "16/40", "better"]
-    assert "No interval: =birch: one prompt alone." in lines
-    assert "depth" not in text
-    assert "Differences" not in text
-    assert "In brackets: 95 % intervals over prompts." in lines
-    assert lines[-4:] == [
-        "--full has the rest, --json every figure.",
-        "Nothing is significant.", "More prompts would.", "Score 20 more prompts.",
-    ]  # fmt: skip
-    assert "--json every figure.\n\nNothing" in text
-    assert lines.index("weight: of the panel.") < lines.index("mean: of all judges.")
-    assert "p: adjusted." not in text
-
-
-def test_the_terminal_in_full() -> None:
-    """All rows under the labels of their dimensions, all columns and tables; sides of a difference
-    as one name, its p-value beside it; nothing is said of more."""
-    text = SAMPLE.text(full=True)
-    lines = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines() if line.strip()]
-    names = [line[0] for line in lines]
-    assert names.index("composite") < names.index("alder") < names.index("Depth of it")
-    assert ["alder", "6.00 [5.50, 6.25]", "0.50", "16/40", "better"] in lines
-    assert ["alder − =birch", "+1.00 [−0.50, 2.50]", "0.2"] in lines
-    assert "Undefined: alder, Depth of it: nobody rated it." in text
-    assert "p: adjusted." in text
-    assert "--full" not in text
-
-
-def test_lines_without_a_difference_have_a_name() -> None:
-    """Where every key is the same in all rows, the first names the line."""
-    one = replace(MEANS, rows=MEANS.rows[:1])
-    lines = Result("one", (), (one,)).text().splitlines()
-    assert lines[0] == "Means over prompts: composite"
-    assert any(line.strip().startswith("alder") for line in lines)
-
-
-def test_what_lacks_everywhere_is_said_once() -> None:
-    """A reason that holds in every row names the column alone; of several columns, each."""
-    cells = {name: Estimate(1.0, reason="one prompt") for name in ("low_one", "other")}
-    rows = [{"system": name, **cells} for name in "ab"]
-    columns = (Column("low_one", "estimate", "first\none"), Column("other", "estimate", "other"))
-    table = Table("t", (Key("system", "system"),), columns, rows, "A title")
-    assert "No interval: first one; other: one prompt." in Result("r", (), (table,)).text()
-    rows[0] = {**rows[0], "other": Estimate(2.0, 1.0, 3.0)}
-    said = Result("r", (), (table,)).text()
-    assert "No interval: first one; other (b): one prompt." in said
-
-
-def test_many_intervals_stand_below_their_values() -> None:
-    """Beside them up to three columns of estimates; of four, on a line of their own."""
-    for n, beside in ((3, True), (4, False)):
-        names = [f"c{place}" for place in range(n)]
-        row = {"system": "a", **dict.fromkeys(names, Estimate(1.0, 0.5, 1.5))}
-        columns = tuple(Column(name, "estimate", name) for name in names)
-        table = Table("t", (Key("system", "system"),), columns, [row], "A title")
-        assert ("1.00 [0.50, 1.50]" in Result("r", (), (table,)).text()) is beside
-
-
-def test_csv_has_a_line_for_each_cell() -> None:
-    """All rows, whether in short or full, with the keys of all tables; numbers unrounded, what is
-    undefined empty with its reason; no cell is a formula."""
-    assert SAMPLE.text("csv") == SAMPLE.text("csv", full=True)
-    lines = list(csv.DictReader(SAMPLE.text("csv").splitlines()))
-    assert list(lines[0]) == [
-        "table", "system", "dimension", "a", "b", "column", "text", "value", "low", "high", "p",
-        "p_adjusted", "n",
-    ]  # fmt: skip
-    of = {(one["system"], one["dimension"], one["column"]): one for one in lines}
-    mean = of["alder", "composite", "mean"]
-    assert (mean["value"], mean["low"], mean["high"]) == ("6.0", "5.5", "6.25")
-    assert (mean["p"], mean["p_adjusted"], mean["n"]) == ("0.01", "0.02", "12")
-    lacking = of["alder", "depth", "mean"]
-    assert (lacking["text"], lacking["value"]) == ("nobody rated it", "")
-    assert of["'=birch", "composite", "weight"]["value"] == ""
-    assert of["alder", "composite", "rated"]["value"] == "16"
-    assert of["alder", "composite", "verdict"]["text"] == "better"
-    assert of["alder", "composite", "notes"]["text"] == "few; odd"
-    assert of["alder", "composite", "control"]["text"] == "false"
-    [difference] = [one for one in lines if one["table"] == "differences"]
-    assert (difference["a"], difference["b"], difference["value"]) == ("alder", "'=birch", "1.0")
-
-
-def test_documents_have_sentences_and_tables() -> None:
-    """Markdown and LaTeX have what the terminal has, with signs that are no markup."""
-    markdown = SAMPLE.text("markdown", full=True)
-    assert "**Means over prompts**" in markdown
-    assert r"| alder | 6.00 \[5.50, 6.25\] | 0.50 | 16/40 | better |" in markdown
-    latex = SAMPLE.text("latex")
-    assert r"\caption{Means over prompts: composite}" in latex
-    assert "% Nothing is significant." in latex
 
 
 def test_html_is_a_document_that_runs_nothing() -> None:
@@ -304,41 +176,3 @@ def test_a_gauge_has_the_figure_beside_what_it_is_compared_with(
     drawn = gauge(estimate, marks)
     assert re.findall(r'class="dot" cx="([^"]*)"', drawn) == at
     assert [label in drawn for label in marks] == [bool(at)] * len(marks)
-
-
-def test_tables_as_data_frames() -> None:
-    """The first table unless named; an estimate as value, ends, and what else any cell has."""
-    frame = SAMPLE.to_frame("polars")
-    assert frame.columns == [
-        "system", "dimension", "mean", "mean_low", "mean_high", "mean_p", "mean_p_adjusted",
-        "mean_n", "mean_reason", "weight", "rated", "n", "verdict", "notes", "control", "raw_p",
-    ]  # fmt: skip
-    assert frame["mean"].to_list() == [6.0, 5.0, None]
-    assert frame["mean_low"].to_list() == [5.5, None, None]
-    assert frame["mean_reason"].to_list() == [None, "one prompt alone", "nobody rated it"]
-    assert frame["notes"].to_list() == ["few; odd", "", ""]
-    assert SAMPLE.to_frame("pandas", table="differences")["difference_high"].tolist() == [2.5]
-    assert SAMPLE["means"].to_frame("pyarrow").num_rows == 3
-    with pytest.raises(KeyError, match="there are means, differences"):
-        SAMPLE["nothing"]
-
-
-def test_the_main_estimates_are_drawn() -> None:
-    """A row each, with what the intervals are over; of a result without estimates nothing is."""
-    figure = SAMPLE.plot()
-    labels = [tick.get_text() for tick in figure.axes[0].get_yticklabels()]
-    assert [" ".join(label.split()) for label in labels] == [
-        "alder, composite", "=birch, composite", "alder, Depth of it",
-    ]  # fmt: skip
-    assert figure.caption == "Means over prompts: mean; lines: 95 % interval over prompts."
-    with pytest.raises(ValueError, match="no table"):
-        Result("empty", (), ()).plot()
-
-
-def test_figures_of_a_name_are_drawn() -> None:
-    """The first table with such figures is drawn; a wrong name is answered by the nearest."""
-    figure = SAMPLE.plot("difference")
-    assert figure.caption.startswith(f"{SAMPLE['differences'].title}: difference")
-    assert len(figure.axes[0].get_yticklabels()) == len(SAMPLE["differences"].rows)
-    with pytest.raises(ValueError, match=r"called 'diference' \(did you mean 'difference'\?\)"):
-        SAMPLE.plot("diference")

@@ -1,0 +1,43 @@
+"""Results on a terminal: what the short and the full report have."""
+
+from __future__ import annotations
+
+import re
+
+from tests.helpers.results import SAMPLE
+
+
+def test_the_terminal_in_short() -> None:
+    """The rows and columns of the short report, the one dimension behind the title; why
+    an interval lacks; where the rest is; the conclusion and what would settle it, last."""
+    text = SAMPLE.text()
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    assert lines[0] == "Means over prompts: composite"
+    assert "weight" not in " ".join(lines[1:5])
+    [alder] = [line for line in lines if line.startswith("alder")]
+    assert re.split(r"\s{2,}", alder) == ["alder", "6.00 [5.50, 6.25]", "16/40", "better"]
+    assert "No interval: =birch: one prompt alone." in lines
+    assert "depth" not in text
+    assert "Differences" not in text
+    assert "In brackets: 95 % intervals over prompts." in lines
+    assert lines[-4:] == [
+        "--full has the rest, --json every figure.",
+        "Nothing is significant.", "More prompts would.", "Score 20 more prompts.",
+    ]  # fmt: skip
+    assert "--json every figure.\n\nNothing" in text
+    assert lines.index("weight: of the panel.") < lines.index("mean: of all judges.")
+    assert "p: adjusted." not in text
+
+
+def test_the_terminal_in_full() -> None:
+    """All rows under the labels of their dimensions, all columns and tables; sides of a difference
+    as one name, its p-value beside it; nothing is said of more."""
+    text = SAMPLE.text(full=True)
+    lines = [re.split(r"\s{2,}", line.strip()) for line in text.splitlines() if line.strip()]
+    names = [line[0] for line in lines]
+    assert names.index("composite") < names.index("alder") < names.index("Depth of it")
+    assert ["alder", "6.00 [5.50, 6.25]", "0.50", "16/40", "better"] in lines
+    assert ["alder − =birch", "+1.00 [−0.50, 2.50]", "0.2"] in lines
+    assert "Undefined: alder, Depth of it: nobody rated it." in text
+    assert "p: adjusted." in text
+    assert "--full" not in text

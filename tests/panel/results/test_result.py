@@ -1,0 +1,53 @@
+"""Results: the output formats that take any, and tables as data frames."""
+
+from __future__ import annotations
+
+import io
+
+import pytest
+
+from persona_panel.results.result import Result, format_names, load_format
+from tests.helpers.results import SAMPLE
+
+OURS = ("csv", "html", "json", "latex", "markdown", "terminal")
+
+
+def words(name: str, *, full: bool = False, result: Result = SAMPLE) -> str:
+    return " ".join(result.text(name, full=full).split())
+
+
+def test_our_formats_are_offered_by_name() -> None:
+    """One a file, each with a function that writes."""
+    assert set(OURS) <= set(format_names())
+    with pytest.raises(KeyError):
+        load_format("papyrus")
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_a_format_writes_and_leaves_the_stream_open(name: str) -> None:
+    """In short and in full, also of a result with nothing in it, which has no sentence of its own
+    but what the format is."""
+    for result in (SAMPLE, Result("empty", (), ())):
+        for full in (False, True):
+            to = io.StringIO()
+            load_format(name).render(result, to, full=full)
+            assert not to.closed
+            assert "Traceback" not in to.getvalue()
+    assert words(name)
+
+
+def test_tables_as_data_frames() -> None:
+    """The first table unless named; an estimate as value, ends, and what else any cell has."""
+    frame = SAMPLE.to_frame("polars")
+    assert frame.columns == [
+        "system", "dimension", "mean", "mean_low", "mean_high", "mean_p", "mean_p_adjusted",
+        "mean_n", "mean_reason", "weight", "rated", "n", "verdict", "notes", "control", "raw_p",
+    ]  # fmt: skip
+    assert frame["mean"].to_list() == [6.0, 5.0, None]
+    assert frame["mean_low"].to_list() == [5.5, None, None]
+    assert frame["mean_reason"].to_list() == [None, "one prompt alone", "nobody rated it"]
+    assert frame["notes"].to_list() == ["few; odd", "", ""]
+    assert SAMPLE.to_frame("pandas", table="differences")["difference_high"].tolist() == [2.5]
+    assert SAMPLE["means"].to_frame("pyarrow").num_rows == 3
+    with pytest.raises(KeyError, match="there are means, differences"):
+        SAMPLE["nothing"]

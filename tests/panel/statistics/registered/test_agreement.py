@@ -1,0 +1,118 @@
+"""Statistics of agreement: rows hold what the functions give, by group and dimension."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from math import inf, isnan
+
+import numpy as np
+import pytest
+
+from persona_panel.statistics import (
+    Reason,
+    agree,
+    correlate,
+    effective_judges,
+    icc,
+    jackknife,
+    kendall_w,
+    krippendorff_alpha,
+    pairwise,
+)
+from tests.helpers.rating_tables import HUMANS, PANEL, QUICK, by_name
+
+
+def test_agree_holds_what_the_functions_give() -> None:
+    """Each row is its function's value on the group's ratings of one dimension."""
+    rows = by_name(agree(HUMANS, QUICK))
+    scores = HUMANS.scores[:, :, 1]
+    prompts = list(HUMANS.prompts or ())
+    alpha = rows["krippendorff_alpha", "human", "depth"]
+    assert alpha.value == krippendorff_alpha(scores).value
+    assert (alpha.n_items, alpha.n_raters, alpha.note) == (24, 5, "ordinal")
+    interval = jackknife(krippendorff_alpha(scores).resampled, 24, prompts, limits=(-inf, 1))
+    assert (alpha.ci_low, alpha.ci_high) == (interval.low, interval.high)
+    expected = {
+        "kendall_w": kendall_w(scores, prompts).mean,
+        "kendall_w_ties": kendall_w(scores, prompts, correct_ties=True).mean,
+        "mean_tau_b": pairwise(scores, "tau_b").mean,
+        "mean_spearman": pairwise(scores, "spearman").mean,
+        "cohen_kappa_linear": pairwise(scores, "cohen_kappa_linear").mean,
+        "icc2k": icc(scores, "icc2k"),
+        "effective_judges": effective_judges(scores),
+    }
+    for name, estimate in expected.items():
+        assert rows[name, "human", "depth"].value == estimate.value
+
+
+def test_agree_has_every_statistic() -> None:
+    """The names that the specification fixes are there, each with an interval or why not."""
+    names = (
+        "krippendorff_alpha kendall_w kendall_w_ties mean_tau_b mean_spearman fleiss_kappa "
+        "cohen_kappa_none cohen_kappa_linear cohen_kappa_quadratic icc1 icc2 icc2k"
+    )
+    rows = by_name(agree(HUMANS, QUICK))
+    for name in names.split():
+        row = rows[name, "human", "clarity"]
+        assert not isnan(row.value)
+        assert row.ci_low < row.value < row.ci_high or row.ci_reason
+
+
+def test_agree_by_group_source_and_prompt() -> None:
+    """Dimensions are put together, or items taken apart; the group says which."""
+    both = by_name(agree(HUMANS, QUICK, "group"))
+    stacked = np.vstack([HUMANS.scores[:, :, 0], HUMANS.scores[:, :, 1]])
+    assert {key[1:] for key in both} == {("human", "all")}
+    alpha = both["krippendorff_alpha", "human", "all"]
+    assert alpha.value == krippendorff_alpha(stacked).value
+    # An item's two ratings are drawn together: as many clusters as prompts.
+    interval = jackknife(krippendorff_alpha(stacked).resampled, 48, [*HUMANS.prompts] * 2)  # type: ignore[misc]
+    assert alpha.ci_low == interval.low
+
+    sources = by_name(agree(HUMANS, QUICK, "source"))
+    of_b = HUMANS.scores[1::4, :, 0]
+    assert sources["icc1", "human", "b", "clarity"].value == icc(of_b, "icc1").value
+    prompts = by_name(agree(HUMANS, QUICK, "prompt"))
+    third = HUMANS.scores[8:12, :, 0]
+    assert prompts["kendall_w", "human", "p2", "clarity"].value == kendall_w(third).mean.value
+    with pytest.raises(ValueError, match="name no source"):
+        agree(replace(HUMANS, sources=None), QUICK, "source")
+    with pytest.raises(ValueError, match="found 'rater'"):
+        agree(HUMANS, QUICK, "rater")  # type: ignore[arg-type]
+
+
+def test_several_groups_are_also_taken_together() -> None:
+    """Groups have rows of their own and one for all; a group of one says that it is one."""
+    rows = by_name(agree(PANEL, QUICK))
+    first = rows["krippendorff_alpha", "m1", "clarity"]
+    assert first.value == krippendorff_alpha(PANEL.scores[:, :2, 0]).value
+    together = rows["krippendorff_alpha", "all", "clarity"]
+    assert together.value == krippendorff_alpha(PANEL.scores[:, :, 0]).value
+    alone = rows["krippendorff_alpha", "m2", "clarity"]
+    assert isnan(alone.value)
+    assert (alone.note, alone.reason) == ("ordinal", Reason.FEW_RATERS)
+
+
+def test_categories_are_compared_and_never_averaged() -> None:
+    """Of a dimension of categories there are the statistics that take them as such, α at the
+    nominal level whatever was asked; it is left out where dimensions are put together, and
+    scores are not compared with it."""
+    humans = replace(HUMANS, categories={"depth": tuple("abcdef")})
+    rows = agree(humans, QUICK)
+    of = {row.statistic: row for row in rows if row.dimension == "depth"}
+    assert of.keys() >= {
+        "krippendorff_alpha",
+        "cohen_kappa_none",
+        "fleiss_kappa",
+        "perfect_agreement",
+        "agreement_on_label",
+        "kappa_of_two",
+    }
+    assert not of.keys() & {"kendall_w", "icc1", "mean_tau_b", "cohen_kappa_linear"}
+    depth = HUMANS.scores[:, :, 1]
+    assert of["krippendorff_alpha"].value == krippendorff_alpha(depth, "nominal").value
+    assert of["krippendorff_alpha"].note == "nominal"
+    (together,) = {row.n_items for row in agree(humans, QUICK, "group")}
+    assert together == 24
+    with pytest.raises(ValueError, match="different categories of 'depth'"):
+        correlate(PANEL, humans, QUICK)
