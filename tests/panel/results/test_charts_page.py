@@ -118,3 +118,9 @@ def test_a_figure_of_nothing_can_be_drawn() -> None:
     empty = ForestSeries("mean", [ForestPoint(nan)])
     figure = draw_forest(["a"], [ForestPanel("", [empty])], "Mean", ForestMarks(), columns=2)
     assert figure._repr_png_().startswith(PNG)
+
+
+def test_the_axis_has_its_label_below() -> None:
+    """One for all panels, within the figure."""
+    figure = a_figure("elm", "oak")
+    assert "Mean (points)" in [text.get_text() for text in figure.findobj(mpl.text.Text)]

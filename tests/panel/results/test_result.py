@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 
 import pytest
 
 from persona_panel.results.result import Result, format_names, load_format
-from tests.helpers.results import SAMPLE
+from tests.helpers.results import DIFFERENCES, MEANS, SAMPLE
 
 OURS = ("csv", "html", "json", "latex", "markdown", "terminal")
 
@@ -51,3 +52,16 @@ def test_tables_as_data_frames() -> None:
     assert SAMPLE["means"].to_frame("pyarrow").num_rows == 3
     with pytest.raises(KeyError, match="there are means, differences"):
         SAMPLE["nothing"]
+
+
+def test_the_full_report_has_more() -> None:
+    """Remarks, tables, rows or columns of its own; none of a table without a title."""
+    whole = Result("r", (), (replace(MEANS, columns=MEANS.columns[:1], short={}),))
+    assert not whole.has_more
+    assert replace(whole, remarks_in_full=("more",)).has_more
+    assert replace(whole, tables=(*whole.tables, DIFFERENCES)).has_more
+    assert not replace(whole, tables=(*whole.tables, replace(DIFFERENCES, title=""))).has_more
+    assert replace(whole, tables=(replace(MEANS, columns=MEANS.columns[:1]),)).has_more
+    assert replace(whole, tables=(replace(MEANS, short={}),)).has_more
+    assert str(SAMPLE) == SAMPLE.text("terminal") != SAMPLE.text("terminal", full=True)
+    assert SAMPLE["differences"] is DIFFERENCES

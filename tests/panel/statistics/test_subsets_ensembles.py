@@ -24,6 +24,28 @@ def test_the_better_judges_are_found_and_measured_without_them() -> None:
     assert abs(weak.members) < 0.2 < strong.members
 
 
+def test_each_fold_is_ranked_by_the_others() -> None:
+    """As plain code has it, of judges whose order changes from fold to fold."""
+    rng = np.random.default_rng(5)
+    people, judges = rng.normal(size=40), rng.normal(size=(40, 4))
+    prompts = np.repeat(np.arange(10), 4)
+    fold = np.random.default_rng(2).permutation(np.arange(10) % 3)[prompts]
+    halves = np.empty((40, 4))
+    orders = set()
+    for own in range(3):
+        taus = [correlation(one[fold != own], people[fold != own], "tau_c").value
+                for one in judges.T]  # fmt: skip
+        order = sorted(range(4), key=lambda judge: -taus[judge])
+        orders.add(tuple(order))
+        halves[fold == own] = judges[fold == own][:, order]
+    assert len(orders) > 1
+    found = ensembles_on_other_items(judges, people, prompts.tolist(), folds=3, seed=2)
+    for half, part in zip(found, (halves[:, :2], halves[:, 2:]), strict=True):
+        assert half.tau_c.value == correlation(part.mean(axis=1), people, "tau_c").value
+        each = [correlation(one, people, "tau_c").value for one in part.T]
+        assert half.members == pytest.approx(np.mean(each))
+
+
 def test_judges_without_a_difference_do_not_look_strong() -> None:
     """Of judges who all guess, the half that is best on the other prompts is no better than 0 on
     those left out, on average over 40 draws; chosen on all items it would be."""

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
-from tests.helpers.results import SAMPLE
+import pytest
+
+from persona_panel.results.result import Result
+from tests.helpers.results import MEANS, SAMPLE
 
 
 def test_the_terminal_in_short() -> None:
@@ -41,3 +45,26 @@ def test_the_terminal_in_full() -> None:
     assert "Undefined: alder, Depth of it: nobody rated it." in text
     assert "p: adjusted." in text
     assert "--full" not in text
+
+
+@pytest.mark.parametrize("n_rows", [3, 12, 30, 200])
+def test_the_short_report_fits_on_a_screen(n_rows: int) -> None:
+    """Of a long table as many rows as fit into 24 lines, and how many more there are."""
+    rows = [{**MEANS.rows[0], "system": f"s{n}"} for n in range(n_rows)]
+    text = Result("long", ("Done.",), [replace(MEANS, rows=rows)]).text()
+    n_shown = len(re.findall(r"^ *s\d+ ", text, re.MULTILINE))
+    if n_rows > 12:
+        assert len(text.splitlines()) == 24
+        assert f"{n_rows - n_shown} more rows." in text
+    else:
+        assert n_shown == n_rows and "more row" not in text
+
+
+def test_long_names_are_cut_in_the_middle_where_the_report_would_be_too_long() -> None:
+    """To 20 columns at most, and no two to the same; in the sentences, too."""
+    names = [f"a-very-long-name-of-a-system-{n}-that-goes-on" for n in (1, 2)]
+    rows = [{**MEANS.rows[0], "system": names[n % 2] + f"{n:03}"} for n in range(60)]
+    sentences = [f"{names[0]}000 leads." + " And so on, at some length." * 80]
+    text = Result("long", sentences, [replace(MEANS, rows=rows)]).text()
+    assert "a-very-lo…oes-on000 leads" in text
+    assert names[0] not in text

@@ -5,7 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from persona_panel.statistics.core.arrays import row_means, scaled_to_unit
+from persona_panel.statistics.core.arrays import (
+    as_ratings,
+    as_scores,
+    encode_labels,
+    paired_scores,
+    row_means,
+    scaled_to_unit,
+)
 from persona_panel.statistics.human_raters import mean_of_others
 
 
@@ -68,3 +75,30 @@ def test_equal_means_near_0_are_ties(mean: float) -> None:
     assert found[-1] - found[0] == pytest.approx(1e-7)
     others = mean_of_others(np.column_stack([np.full(200, 2.0), ratings]))[:, 0]
     assert len(set(others)) == 1
+
+
+def test_scores_and_ratings_are_finite_numbers_of_their_shape() -> None:
+    """What is missing stays; an infinite one is named by its place."""
+    scores = as_scores([1, np.nan, 3])
+    assert scores.dtype == np.float64 and scores.tolist()[::2] == [1.0, 3.0]
+    assert as_ratings([[1, 2], [3, 4]]).tolist() == [[1.0, 2.0], [3.0, 4.0]]
+    with pytest.raises(ValueError, match=r"the shape \(items,\), found \(1, 2\)"):
+        as_scores([[1, 2]])
+    with pytest.raises(ValueError, match=r"the shape \(items, raters\), found \(2,\)"):
+        as_ratings([1, 2])
+    with pytest.raises(ValueError, match="not that of item 1, rater 0"):
+        as_ratings([[1, 2], [np.inf, 4]])
+    first, second, both = paired_scores([1, 2, np.nan], [4, np.nan, 6])
+    assert (first[0], second[2], both.tolist()) == (1.0, 6.0, [True, False, False])
+    with pytest.raises(ValueError, match="2 scores cannot be paired with 1"):
+        paired_scores([1, 2], [1])
+
+
+def test_labels_have_places_in_order_of_appearance() -> None:
+    """Without labels all items have one."""
+    names, codes = encode_labels("baab", 4)
+    assert (names, codes.tolist()) == (("b", "a"), [0, 1, 1, 0])
+    names, codes = encode_labels(None, 2)
+    assert (names, codes.tolist()) == ((None,), [0, 0])
+    with pytest.raises(ValueError, match="4 labels for 3 items"):
+        encode_labels("baab", 3)

@@ -56,7 +56,9 @@ def test_intervals_are_those_of_a_clustered_logistic_regression() -> None:
         cov_kwds={"groups": prompts, "use_correction": False},
     )  # fmt: skip
     errors = fitted.bse * math.sqrt(n / (n - 1))
-    found = {frozenset((one.a, one.b)): one for one in bradley_terry(NAMES, counts).differences}
+    strengths = bradley_terry(NAMES, counts)
+    assert {(one.strength.n, one.strength.df) for one in strengths.systems} == {(n, n - 1)}
+    found = {frozenset((one.a, one.b)): one for one in strengths.differences}
     for place in range(3):
         one = found[frozenset((NAMES[place], "d"))]
         sign = 1 if one.b == "d" else -1

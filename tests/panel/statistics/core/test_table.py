@@ -18,6 +18,7 @@ from persona_panel.statistics import (
     krippendorff_alpha,
     panel_quality,
 )
+from persona_panel.statistics.core.table import Coverage
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK, by_name, made_up
 
 
@@ -175,3 +176,18 @@ def test_names_that_the_results_use_are_refused() -> None:
     with pytest.raises(ValueError, match="called 'humans'"):
         correlate(replace(PANEL, groups=("humans", "humans", "m2")), HUMANS, QUICK)
     assert {row.group for row in agree(replace(PANEL, groups=("all",) * 3), QUICK)} == {"all"}
+
+
+def test_judgments_are_counted_by_what_became_of_them() -> None:
+    """Scored and abstained are there, the others missing; `complete` where nothing is."""
+    statuses = {"scored": 30, "skipped": 2, "abstained": 3, "failed": 5, "refused": 0}
+    nothing = {"partial": 0, "revisions_failed": {}, "reasons_missing": 0}
+    some = Coverage.of(statuses, **nothing)  # type: ignore[arg-type]
+    assert (some.expected, some.scored, some.abstained) == (40, 30, 3)
+    assert some.missing == {"failed": 5, "skipped": 2}
+    assert not some.complete
+    for more in ({}, {"partial": 1}, {"revisions_failed": {"failed": 1}}, {"reasons_missing": 1}):
+        of = Coverage.of({"scored": 2}, **(nothing | more))  # type: ignore[arg-type]
+        assert of.complete is (not more)
+    assert Coverage(2, 1, 1, {}).complete
+    assert Coverage.of({}, **nothing).expected == 0  # type: ignore[arg-type]

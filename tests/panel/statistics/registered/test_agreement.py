@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from persona_panel.statistics import (
+    Ratings,
     Reason,
     agree,
     correlate,
@@ -18,6 +19,8 @@ from persona_panel.statistics import (
     kendall_w,
     krippendorff_alpha,
     pairwise,
+    panel_quality,
+    smallest_subset,
 )
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK, by_name
 
@@ -116,3 +119,18 @@ def test_categories_are_compared_and_never_averaged() -> None:
     assert together == 24
     with pytest.raises(ValueError, match="different categories of 'depth'"):
         correlate(PANEL, humans, QUICK)
+
+
+def test_what_judges_all_but_one_reach_is_said_where_no_subset_is_enough() -> None:
+    """The bound of the largest subset, of six noisy judges of 20 prompts."""
+    rng = np.random.default_rng(0)
+    scores = rng.normal(size=(80, 1)) + rng.normal(size=(80, 6))
+    prompts = tuple(f"p{n // 4}" for n in range(80))
+    ratings = Ratings(
+        scores[:, :, None], tuple(f"i{n}" for n in range(80)), tuple("abcdef"), ("depth",),
+        ("all",) * 6, prompts=prompts,
+    )  # fmt: skip
+    [row] = [row for row in panel_quality(ratings, QUICK) if row.statistic == "smallest_subset"]
+    found = smallest_subset(scores, prompts, seed=QUICK.seed)
+    assert row.reason is found.reason is Reason.NOT_REACHED
+    assert row.note == f"τ_b of all judges but one: at least {found.low[4]:.3f}"

@@ -1,0 +1,51 @@
+"""How many more prompts show a difference, and where more judges are needed."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import pytest
+from scipy import stats
+
+from persona_panel.statistics.core.means import assurance, assurance_limit, assured
+from persona_panel.statistics.core.ranking import (
+    JudgesVariance,
+    SampledMean,
+    prompts_assured,
+    takes_more_judges,
+)
+
+SAMPLED = SampledMean(2.0, ((1.0, 9.0),), 10, judges=(JudgesVariance(2.0, 1.0, 6.0),))
+"""Of whose judges a variance of 1 stays with any number of prompts, and 1 falls with it."""
+
+
+@pytest.mark.parametrize(
+    ("level", "mean", "more"), [(0.05, 2.4, True), (0.05, 2.5, False), (0.01, 3.7, True)]
+)
+def test_some_means_take_more_judges(level: float, mean: float, more: bool) -> None:
+    """With any number of prompts the standard error is 1 with 6 degrees of freedom: a mean is
+    detected from Student's t on, 2.447 at 5 % and 3.707 at 1 %, on either side."""
+    for sign in (1, -1):
+        assert takes_more_judges(replace(SAMPLED, mean=sign * mean), level) is more
+    assert not takes_more_judges(None, level)
+    assert not takes_more_judges(replace(SAMPLED, judges=()), level)
+
+
+def test_prompts_that_show_a_mean_of_sampled_judges() -> None:
+    """The fewest whose assurance reaches 80 %, where the error of n prompts is √(10/n + 1 + 10/n),
+    with Satterthwaite's degrees of freedom; without judges those of plain values."""
+    of = replace(SAMPLED, mean=6.0)
+
+    def probability(n: int) -> float:
+        prompts, judges = 10 / n, 1 + 10 / n
+        df = (prompts + judges) ** 2 / (prompts**2 / (n - 1) + judges**2 / 6)
+        error = (prompts + judges) ** 0.5
+        return float(assurance(6.0, 1.0, 10, n, 0.05, (error, df)))
+
+    found = prompts_assured(of, 0.05)
+    assert found.needed is not None and found.n == 10
+    assert probability(found.needed) >= 0.8 > probability(found.needed - 1)
+    assert found.limit == pytest.approx(assurance_limit(6.0, 1.0, 10, stats.t.ppf(0.975, 6)))
+    plain = prompts_assured(replace(of, judges=(), mean=-2.0), 0.05)
+    assert plain == assured(2.0, math.sqrt(10), 10, 0.0, 0.05)
