@@ -25,6 +25,7 @@ def test_a_negative_cell_is_hatched_and_a_strong_one_has_a_border() -> None:
     axis = figure.axes[0]
     assert [text.get_text() for text in axis.texts] == ["+1.00*", "−0.50", "−0.02", "–"]
     assert names(axis) == ["one", "two"]
+    assert axis.get_xlim() == (0, 2)
     patches = [one for one in axis.patches if isinstance(one, Rectangle)]
     assert [one.get_xy() for one in patches if one.get_hatch()] == [(1, 0)]
     bold = [one for one in patches if not one.get_fill() and one.get_linewidth() == 1.8]

@@ -117,3 +117,14 @@ def test_undefined_has_a_reason() -> None:
         substitution(ratings, [1, 2, 3])
     with pytest.raises(ValueError, match="at least 1 shared item"):
         substitution(ratings, [1, 2], min_shared=0)
+
+
+def test_items_of_any_pair_are_counted_once() -> None:
+    """Three people: the first two share items 0 to 3, the last two 3 to 6, in all seven."""
+    people = np.full((8, 3), np.nan)
+    people[:4, 0] = [1, 2, 1, 2]
+    people[:7, 1] = [1, 2, 2, 1, 1, 2, 2]
+    people[3:7, 2] = [1, 2, 1, 2]
+    kappas = substitution(people, np.arange(8.0) % 2 + 1, min_shared=4)
+    assert kappas.humans.with_zeros.n_items == 7
+    assert kappas.panel.with_zeros.n_items == 7

@@ -6,12 +6,33 @@ import numpy as np
 import pytest
 
 from persona_panel.statistics.core.arrays import (
+    DistinctValues,
+    Reason,
+    Statistic,
     as_ratings,
     as_scores,
+    count_by_item,
+    count_raters,
+    defined_mean,
+    difference_of,
+    divide,
+    effective_number,
     encode_labels,
+    has_ratings,
+    has_several_values,
+    has_two_ratings,
+    items_by_label,
+    mean_of,
+    mean_there,
+    means_by,
     paired_scores,
     row_means,
+    rows_of,
     scaled_to_unit,
+    undefined_everywhere,
+    unit_weights,
+    value_of,
+    variance_there,
 )
 from persona_panel.statistics.human_raters import mean_of_others
 
@@ -102,3 +123,96 @@ def test_labels_have_places_in_order_of_appearance() -> None:
     assert (names, codes.tolist()) == ((None,), [0, 0])
     with pytest.raises(ValueError, match="4 labels for 3 items"):
         encode_labels("baab", 3)
+
+
+RATED = np.array([[1.0, np.nan, 4.0], [np.nan, np.nan, np.nan], [2.0, np.nan, 2.0]])
+
+
+def test_means_and_variances_of_what_is_there() -> None:
+    """NaN where there is nothing; a variance takes two values."""
+    assert mean_there(RATED, 1) == pytest.approx([2.5, np.nan, 2.0], nan_ok=True)
+    assert mean_there(RATED, 0) == pytest.approx([1.5, np.nan, 3.0], nan_ok=True)
+    assert mean_there(RATED, 1, keepdims=True).shape == (3, 1)
+    assert variance_there(RATED, 1) == pytest.approx([4.5, np.nan, 0.0], nan_ok=True)
+    alone = np.array([[1.0, np.nan], [1.0, 3.0]])
+    assert variance_there(alone, 1) == pytest.approx([np.nan, 2.0], nan_ok=True)
+    assert defined_mean(np.array([1.0, np.nan, 4.0])) == 2.5
+    assert np.isnan(defined_mean(np.array([np.nan])))
+
+
+def test_means_of_groups() -> None:
+    """Of as many groups as codes have, or as many as wanted."""
+    codes = np.array([1, 0, 1])
+    assert means_by(np.array([1.0, 5.0, 4.0]), codes).tolist() == [5.0, 2.5]
+    assert means_by(RATED[:, 0], codes, 3) == pytest.approx([np.nan, 1.5, np.nan], nan_ok=True)
+    assert means_by(np.empty(0), np.empty(0, int)).shape == (0,)
+
+
+def test_rows_of_wanted_items() -> None:
+    """In their order; NaN of others."""
+    scores = np.array([[1.0, 2.0], [3.0, 4.0]])
+    rows = rows_of(scores, ["x", "y"], ["y", "z", "x"])
+    assert rows.ravel() == pytest.approx([3, 4, np.nan, np.nan, 1, 2], nan_ok=True)
+    of = [(name, items.tolist()) for name, items in items_by_label("baab", 4)]
+    assert of == [("b", [0, 3]), ("a", [1, 2])]
+
+
+def test_ratings_are_counted() -> None:
+    """By item, by rater, by value."""
+    assert has_ratings(RATED).tolist() == [True, False, True]
+    assert has_ratings(RATED, 3).tolist() == [False] * 3
+    assert has_two_ratings(RATED).tolist() == [True, False, True]
+    assert count_raters(RATED) == 2
+    counted = count_by_item(RATED, np.array([1.0, 2.0, 4.0]))
+    assert counted.tolist() == [[1, 0, 1], [0, 0, 0], [0, 2, 0]]
+    distinct = DistinctValues.of(np.array([3.0, 1.0, 3.0, 2.0]))
+    assert (distinct.values.tolist(), distinct.codes.tolist()) == ([1, 2, 3], [2, 0, 2, 1])
+    counts = distinct.count(np.array([[1.0, 1, 1, 1], [2, 0, 3, 0]]))
+    assert counts.tolist() == [[1, 1, 2], [0, 0, 5]]
+    assert has_several_values(counts).tolist() == [True, False]
+
+
+def test_quotients_and_effective_numbers() -> None:
+    """Nothing is divided by 0; weights 2, 1 and 1 are worth 16/6."""
+    assert divide([1.0, 0.0, np.nan], [2.0, 0.0, 1.0]) == pytest.approx(
+        [0.5, np.nan, np.nan], nan_ok=True
+    )
+    assert divide(1, [2.0, 4.0]).tolist() == [0.5, 0.25]
+    assert float(effective_number(np.array([2.0, 1.0, 1.0]))) == pytest.approx(16 / 6)
+    assert np.isnan(effective_number(np.zeros(2)))
+
+
+def test_statistics_in_resamples() -> None:
+    """Means are over those defined, differences where both are."""
+    first, second = (lambda weights: weights[:, 0]), (lambda weights: weights[:, 1])
+    weights = np.array([[1.0, 3.0], [2.0, np.nan]])
+    assert mean_of([first, second])(weights).tolist() == [2.0, 2.0]
+    assert np.isnan(mean_of([])(weights)).tolist() == [True, True]
+    assert difference_of(first, second)(weights) == pytest.approx([-2.0, np.nan], nan_ok=True)
+    assert undefined_everywhere(weights).shape == (2,)
+    assert unit_weights(3).tolist() == [[1, 1, 1]]
+    assert value_of(lambda weights: weights.sum(axis=1), 3) == 3.0
+
+
+def test_a_statistic_has_a_value_or_a_reason() -> None:
+    """Also one of weights, and the difference of two."""
+    of = Statistic.of_weights(
+        lambda weights: weights @ np.array([1.0, 2.0, 3.0]), np.array([True, False, True]), 4,
+        Reason.NO_RATINGS,
+    )  # fmt: skip
+    assert (of.value, of.n_items, of.n_raters, of.reason) == (6.0, 2, 4, None)
+    none = Statistic.of(np.nan, 3, 2, Reason.FEW_ITEMS)
+    assert (none.n_items, none.reason) == (3, Reason.FEW_ITEMS)
+    with pytest.raises(ValueError, match="either a value or a reason"):
+        Statistic(1.0, 3, 2, reason=Reason.FEW_ITEMS)
+    with pytest.raises(ValueError, match="either a value or a reason"):
+        Statistic(np.nan, 3, 2)
+    less = of.less(Statistic(2.0, 3, 4, resampled=lambda weights: weights[:, 0]), n_raters=5)
+    assert (less.value, less.n_items, less.n_raters, less.kind) == (4.0, 2, 5, "difference")
+    assert less.limits == (-2.0, 2.0)
+    assert less.resampled(np.ones((1, 3))).tolist() == [5.0]
+    assert less.counted is of.counted
+    nothing = of.less(none, n_raters=5)
+    assert (nothing.reason, nothing.n_raters) == (Reason.FEW_ITEMS, 0)
+    plain = of.without_interval(note="so")
+    assert plain.note == "so" and np.isnan(plain.resampled(np.ones((1, 3)))).all()

@@ -347,3 +347,12 @@ def test_options_that_make_no_sense_are_refused(change: dict[str, object], messa
     """Each is named where the options are made, before anything is computed."""
     with pytest.raises(ValueError, match=message):
         AnalysisOptions(**change)  # type: ignore[arg-type]
+
+
+def test_a_registry_without_statistics_is_done_at_once() -> None:
+    """The share that is done is 1, though there was no step."""
+    registry: Registry[AgreementBlock] = Registry("none", StatisticTable("T"))
+    registry._unread = iter(())
+    shares: list[float] = []
+    assert list(registry.rows_of_all([], shares.append)) == []
+    assert shares == [1.0]
