@@ -219,3 +219,16 @@ def test_counts_have_no_decimals_and_notes_are_given_once() -> None:
     ]  # fmt: skip
     [table], _ = TABLES.of_registry(rows, made, "all", main_only=False)
     assert list(table.remarks) == ["α of (m, n; depth): odd.", "α of: even."]
+
+
+def test_lines_are_ordered_by_what_is_defined() -> None:
+    """An undefined value counts for nothing; without any a line is as 0."""
+    nan = float("nan")
+    values = {"a": (1.0, nan), "b": (2.0, 0.5), "c": (nan, nan), "d": (-1.0, -3.0)}
+    rows = [
+        replace(ROW, by="judge", by_value=name, dimension=dimension, value=value)
+        for name, of in values.items()
+        for dimension, value in zip(("depth", "style"), of, strict=True)
+    ]
+    [table], _ = laid_out(rows, StatisticTable("T", columns="dimension"))
+    assert [row["of0"] for row in table.rows] == ["b", "a", "c", "d"]

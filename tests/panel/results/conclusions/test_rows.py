@@ -18,11 +18,13 @@ from persona_panel.results.conclusions.rows import (
     range_over,
     reasons_of,
     sign_of,
+    split_composite,
     spread_of,
     strata_differ,
 )
 from persona_panel.statistics import Reason, Row
 from persona_panel.statistics.strata import LESS_OTHERS
+from tests.helpers.rating_tables import HUMANS
 
 ROW = Row(
     "tau_b", "all", "depth", value=0.5, ci_low=0.25, ci_high=0.75, ci_df=9.0, n_clusters=10,
@@ -122,3 +124,11 @@ def test_the_range_over_strata() -> None:
     b = replace(ROW, by_value="b", value=0.75)
     assert range_over([b, a]) == "is from 0.50 (a) to 0.75 (b, depth)"
     assert range_over([a]) == "is defined in one of them alone: 0.50 (a)"
+
+
+def test_the_composite_stands_beside_its_dimensions() -> None:
+    """Rows of dimensions, or of all together, are the rest."""
+    rows = [replace(ROW, dimension=name) for name in ("composite", "depth", "all", "clarity")]
+    beside, rest = split_composite(rows, HUMANS)
+    assert [row.dimension for row in beside] == ["composite"]
+    assert [row.dimension for row in rest] == ["depth", "all", "clarity"]

@@ -212,3 +212,17 @@ def test_an_axis_reaches_over_its_values() -> None:
     assert [axis.at(value) for value in (0, 1, 3, 9, 10)] == [
         "0.00%", "0.00%", "25.00%", "100.00%", "100.00%",
     ]  # fmt: skip
+
+
+def test_the_key_says_what_bands_are_over() -> None:
+    """As the first estimate with an interval does."""
+    column = Column("mean", "estimate", "mean")
+    for cells, text in (
+        ([Estimate(1.0, over="items"), Estimate(2.0, 1.0, 3.0, 0.9, over="prompts")],
+         "95 % interval over prompts"),
+        ([Estimate(2.0, 1.0, 3.0, 0.9)], "90 % interval<"),
+    ):  # fmt: skip
+        rows = [{"system": f"s{n}", "mean": cell} for n, cell in enumerate(cells)]
+        table = Table("m", (Key("system", "system"),), (column,), rows, "M")
+        page = Result("r", (), [table]).text("html").replace("\u00a0", " ")
+        assert f"● mean, band: {text}" in page

@@ -21,7 +21,12 @@ from persona_panel.statistics import (
 from persona_panel.statistics.agreement import agree
 from persona_panel.statistics.comparison import correlate
 from persona_panel.statistics.core.arrays import AnalysisOptions, Mask
-from persona_panel.statistics.core.jackknife import MOST_GROUPS, left_out_weights, resampled_mean
+from persona_panel.statistics.core.jackknife import (
+    MOST_GROUPS,
+    jackknife_variance,
+    left_out_weights,
+    resampled_mean,
+)
 from persona_panel.statistics.core.table import Ratings
 
 RNG = np.random.default_rng(0)
@@ -431,3 +436,19 @@ def test_items_outside_a_figure_are_no_part_of_a_prompts_share() -> None:
     small = np.arange(200) % 40 < 3
     values[~small, 1:] = np.nan
     assert all(np.isnan(rows(np.full(200, True))["krippendorff_alpha"]))
+
+
+def test_the_variance_of_values_without_each() -> None:
+    """Of 1 and 2, half of twice a quarter; of 1, 2 and 3, two thirds of 2; of one, 0."""
+    assert jackknife_variance(np.array([1.0, 2.0])) == pytest.approx(0.25)
+    assert jackknife_variance(np.array([1.0, 2.0, 3.0])) == pytest.approx(4 / 3)
+    assert jackknife_variance(np.array([1.0])) == 0.0
+
+
+@pytest.mark.parametrize(
+    ("value", "inside"), [(0.0, True), (-1e-6, False), (1.0, True), (1.1, False)]
+)
+def test_a_value_lies_within_its_limits(value: float, inside: bool) -> None:
+    """Those included."""
+    found = jackknife(lambda weights: np.full(len(weights), value), 40, limits=(0, 1))
+    assert (found.reason is Reason.OUTSIDE_LIMITS) is not inside

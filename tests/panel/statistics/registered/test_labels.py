@@ -112,3 +112,13 @@ def test_annotators_agree_by_label() -> None:
     on_label = [row for row in rows if row.statistic == "agreement_on_label"]
     assert [(row.by, row.by_value) for row in on_label] == [("label", "a"), ("label", "b")]
     assert {(row.n_items, row.n_raters) for row in on_label} == {(5, 3)}
+
+
+def test_every_two_of_judges_and_people_have_a_kappa() -> None:
+    """And the two majorities with each."""
+    rows = correlate(labelled(JUDGES, "j"), labelled(PEOPLE, "h"), QUICK)
+    pairs = {(row.by, row.by_value): row.value for row in rows if row.statistic == "kappa_of_two"}
+    assert len(pairs) == 8 * 7 / 2
+    assert pairs["majority of people", "majority of the panel"] == pytest.approx(0.5)
+    assert pairs["majority of people", "j2"] == pytest.approx(1.0)
+    assert pairs["j0", "h1"] == pytest.approx(kappa(JUDGES[:, 0], PEOPLE[:, 1]))
