@@ -76,7 +76,7 @@ def rows(runs: int) -> Iterator[Row]:
         [shares(prompts, shared, runs) for prompts in SIZES for shared in of]
         for of in ((0.0,), (0.4, 0.8))
     )
-    for place, claim in enumerate(("judges agree beyond chance", "the panel goes with people")):
+    for place, claim in enumerate(("judges agree beyond chance", "the panel agrees with people")):
         false = tuple(own[2 * place] for own in tied)
         powers = tuple((own[2 * place], own[2 * place + 1]) for own in led)
         yield Row(claim, "traits", false, runs, powers)

@@ -19,7 +19,6 @@ from benchmarks.independent import Row
 from benchmarks.independent.winner import board_of, claims_of, lead, tied
 from persona_panel.statistics.core.ranking import JudgeSample
 from persona_panel.statistics.missing import missing_ratings
-from persona_panel.statistics.votes import rating_alike
 
 Ratings = NDArray[np.float64]
 """`(prompts, systems, judges)`, NaN where a judge gave none."""
@@ -167,14 +166,12 @@ def missing_rows(runs: int) -> Iterator[Row]:
 ALIKE = ((0, 0, 1, 2, 3), (0, 0, 0, 1, 2), (0, 0, 1, 1, 2, 2), (*range(5), *range(5)),
          (0, 0, 0, 0, 0, 1, 2, 3, 4, 5))  # fmt: skip
 """Of which of several kinds each judge is: those of a kind have its severity and favours."""
-APART = tuple(range(5)), tuple(range(10))
 
 
 def alike(kinds: Sequence[int], prompts: int, shared: float, runs: int) -> NDArray[np.float64]:
     """Return in which share of runs intervals over prompts and judges hold a system's mean, and a
-    difference; in which judges of a kind are said to rate alike, and judges who are not of one.
-    `shared`: the share of the variance of noise that is the kind's."""
-    rng, total = np.random.default_rng([prompts, len(kinds), len(set(kinds))]), np.zeros(4)
+    difference. `shared`: the share of the variance of noise that is the kind's."""
+    rng, total = np.random.default_rng([prompts, len(kinds), len(set(kinds))]), np.zeros(2)
     of, n = list(kinds), len(set(kinds))
     names = {"judge": [f"j{place}" for place in range(len(of))]}
     over: dict[str, Any] = {"random": "prompts-and-judges", "limits": (1, 10)}
@@ -191,22 +188,16 @@ def alike(kinds: Sequence[int], prompts: int, shared: float, runs: int) -> NDArr
         board = board_of(means_of(ratings), JudgeSample(terms[:, :, None], names), **over)
         [first] = [each for each in board.systems if each.system == "s00"]
         [pair] = [each for each in board.differences if {each.a, each.b} == {"s00", "s01"}]
-        claims = {of[a] == of[b] for a, b, _ in rating_alike(terms)}
-        holds = first.with_judges.low <= 5.5 <= first.with_judges.high, pair.low <= 0 <= pair.high
-        total += *holds, True in claims, False in claims
+        total += first.with_judges.low <= 5.5 <= first.with_judges.high, pair.low <= 0 <= pair.high
     return total / runs
 
 
 def alike_rows(runs: int) -> Iterator[Row]:
-    """Yield the coverage where judges are a sample and some rate alike, and how often it is said so
-    when it is, and when it is not."""
+    """Yield the coverage where judges are a sample and some rate alike."""
     sizes = 5, 12, 30
     found = [alike(kinds, n, share, runs) for kinds in ALIKE for n in sizes for share in (0.9, 1.0)]
-    none = [alike(kinds, n, 0.0, runs) for kinds in APART for n in sizes]
-    held = tuple(share for own in found for share in own[:2])
+    held = tuple(share for own in found for share in own)
     yield Row("over prompts and judges", "judges rate alike", held, runs)
-    powers = tuple((own[2], np.nan) for own in found)
-    yield Row("judges rate alike", "judges", tuple(own[3] for own in (*none, *found)), runs, powers)
 
 
 def missing(panel: Panel, runs: int) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from persona_panel.results.conclusions.wording import counted, first_of, listed
 from persona_panel.runs.collected import judge_sample, ratings_of
 from persona_panel.runs.run import Run
 from persona_panel.runs.run_remarks import unfenced_notice
-from persona_panel.statistics.core.display import general, number, percent
+from persona_panel.statistics.core.display import general, percent
 from persona_panel.statistics.core.table import on_composite
 
 if TYPE_CHECKING:
@@ -121,37 +121,33 @@ def _missing(run: Run) -> str:
     )
 
 
-_ALIKE = (
-    "These rate nearly alike, with the correlation of what they do not share with others: {}. "
-    "Intervals over prompts and judges take them for independent: in simulations of such judges "
-    "82 to 97 % contained the mean."
-)
 _NAMED = 3
 
 
 def alike_remark(run: Run) -> Iterator[str]:
-    """Yield the sentence on which personas or models rate alike, where judges are a sample."""
+    """Yield the sentence on which personas or models gave the same ratings, where judges are a
+    sample."""
     import numpy as np
 
     from persona_panel.statistics.core.arrays import encode_labels, mean_there
     from persona_panel.statistics.core.jackknife import LEAST_JUDGES
-    from persona_panel.statistics.votes import rating_alike
+    from persona_panel.statistics.votes import same_ratings
 
     columns, _ = run.ranking_columns()
-    judges = [run.judges[column] for column in columns]
-    of = run.ratings[:, columns], judges, run.rubric, run.dimensions, run.categories
-    sample = judge_sample(*of) if len(judges) >= LEAST_JUDGES else None
-    labels, pairs = labels_of_personas(run), []
-    if sample is None:
+    judges, ratings = [run.judges[column] for column in columns], run.ratings[:, columns]
+    sample = judge_sample(ratings, judges, run.rubric, run.dimensions, run.categories)
+    labels, groups = labels_of_personas(run), []
+    if sample is None or len(judges) < LEAST_JUDGES:
         return
-    scores = mean_there(sample.terms, 2)
     for levels in sample.factors.values():
         names, codes = encode_labels(levels, len(judges))
-        means = [mean_there(scores[:, codes == code], 1) for code in range(len(names))]
         called = [labels.get(name, name) for name in map(str, names)]
-        pairs += [
-            f"{called[a]} and {called[b]} ({number(r)})"
-            for a, b, r in rating_alike(np.column_stack(means))
+        means = [mean_there(ratings[:, codes == code], 1) for code in range(len(names))]
+        groups += [
+            f"{listed([called[each] for each in group])} gave the same ratings to {same:,} of "
+            f"{counted(of, 'response')}"
+            for group, same, of in same_ratings(np.stack(means, axis=1))
         ]
-    if pairs:
-        yield _ALIKE.format(first_of(pairs, _NAMED))
+    if groups:
+        told = "Intervals over prompts and judges take them for independent."
+        yield f"{first_of(groups, _NAMED)}. {told}"

@@ -37,7 +37,7 @@ from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.rasch import ElementSample, RaschError, Threshold
 
 MOST_CATEGORIES = 30
-_LEAST_LOG_SD = -6.0
+_LEAST_LOG_SD, _MOST_LOG_SD = -6.0, 3.0
 _NO_VARIANCE = 0.01
 _MOST = 20.0
 _MOST_CONDITION = 1e10
@@ -80,8 +80,9 @@ class CumulativeLogit:
             factors: of each random factor, the level of each rating, from 0.
 
         Raises:
-            ArithmeticError: the iterations do not converge; ratings that are separated have no
-                finite maximum.
+            ArithmeticError: the likelihood has no finite maximum, as ratings are separated: the
+                iterations do not converge, end at a bound, or where the information is not positive
+                definite or leaves a standard error of 20 logits.
         """
         sizes = [int(own.max()) + 1 for own in factors]
         groups = np.column_stack([*factors]) + np.cumsum([0, *sizes[:-1]])
@@ -105,7 +106,7 @@ class CumulativeLogit:
         def negative(moved: Array) -> tuple[float, Array]:
             nonlocal at
             parameters = first + scale @ moved
-            log_sds = parameters[k:].clip(_LEAST_LOG_SD, 3.0)
+            log_sds = parameters[k:].clip(_LEAST_LOG_SD, _MOST_LOG_SD)
             at = at._with(np.append(_rising(parameters[:k], n), log_sds))
             gradient = at.gradient
             by_step = np.cumsum(gradient[:n][::-1])[::-1]
@@ -117,8 +118,14 @@ class CumulativeLogit:
             negative, np.zeros(len(first)), jac=True, method="BFGS", options={"gtol": _CONVERGED}
         )
         negative(optimum.x)
-        if np.abs(optimum.jac).max() > 100 * _CONVERGED or np.abs(at.coefficients).max() > _MOST:
-            raise ArithmeticError("the likelihood has no maximum that the iterations reach")
+        if (
+            np.abs(optimum.jac).max() > 100 * _CONVERGED
+            or np.abs(at.coefficients).max() > _MOST
+            or at.log_sds.max() >= _MOST_LOG_SD
+            or not np.linalg.eigvalsh(at.covariance)[0] > 0
+            or at.covariance.diagonal().max() > _MOST**2
+        ):
+            raise ArithmeticError("the likelihood has no finite maximum")
         return at
 
     def _with(self, parameters: Array) -> CumulativeLogit:
@@ -390,8 +397,11 @@ def ordinal_mixed_model(ratings: Ratings) -> OrdinalMixedModel:
     design = np.column_stack([_contrasts(system), _contrasts(dimension)])
     try:
         fit = CumulativeLogit.fitted(chosen, design, [*random.values()])
-    except ArithmeticError as error:
-        raise RaschError(f"ratings for which {error}") from error
+    except (ArithmeticError, np.linalg.LinAlgError) as error:
+        raise RaschError(
+            "ratings that systems, judges and prompts determine almost fully: the likelihood has "
+            "no finite maximum"
+        ) from error
     clusters, n = ranked["prompt"], len(categories) - 1
     moved = fit.without_each_prompt(clusters)
     moved[~linked[:-1]] = nan

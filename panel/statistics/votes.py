@@ -9,7 +9,6 @@ from math import isnan, nan, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
 from persona_panel.statistics.core.arrays import (
     ROUNDING,
@@ -31,12 +30,13 @@ from persona_panel.statistics.core.arrays import (
     why_few,
 )
 from persona_panel.statistics.core.correlation import CorrelationKind, correlation
-from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
+from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.jackknife import Interval, correlation_at, jackknife
 from persona_panel.statistics.human_raters import mean_reliability
 
-LEAST_ALIKE = 10
-"""Of fewer items no raters are said to rate alike."""
+LEAST_SAME = 10
+"""Of fewer items no raters are said to have given the same ratings."""
+_SHARE_SAME = 0.95
 UNEXPLAINED = 1e-12
 """A judge whose scores follow the reference up to this share of their variance has no
 error of their own to correlate; what is left is rounding."""
@@ -299,32 +299,29 @@ def all_alike(ratings: Array) -> bool:
     return bool(several.any() and not spans.any())
 
 
-def rating_alike(scores: Array) -> list[tuple[int, int, float]]:
-    """Return the pairs of raters who rate alike, with the correlation of their residuals.
+def same_ratings(ratings: Array) -> list[tuple[list[int], int, int]]:
+    """Return groups of raters who gave the same ratings, with how many items they rated the same
+    and how many all of the group rated.
 
-    How to read it: 1 − r of two raters is what they do not share; 1 less that of the pair over that
-    of one of them and a typical other is the correlation of their residuals. Returned are pairs
-    with more than a half, by the one-sided 95 % bound of r on Fisher's z scale, Bonferroni-adjusted
-    over pairs.
+    The same are at least 95 % of these, of `LEAST_SAME` or more that are not all rated the same.
+    Each rater joins the first group of which that stays true.
 
     Args:
-        scores: `(items, raters)`; items that not all raters rated are left out. None are returned
-            of fewer than `LEAST_ALIKE` items or three raters.
+        ratings: `(items, raters, dimensions)`, NaN where there is none.
     """
-    rated = scores[~np.isnan(scores).any(axis=1)]
-    n, k = rated.shape
-    if n < LEAST_ALIKE or k < 3:
-        return []
-    with np.errstate(invalid="ignore"):
-        r = np.nan_to_num(np.corrcoef(rated.T)).clip(-1.0, 1.0 - ROUNDING)
-    reach = float(ndtri(1 - 2 * LEVEL / (k * (k - 1)))) / sqrt(n - 3)
-    alike = []
-    for a, b in combinations(range(k), 2):
-        others = np.sort(np.delete(r[[a, b]], [a, b], axis=1), axis=1)
-        apart = 1 - others[:, (k - 3) // 2].max()
-        if 1 - np.tanh(np.arctanh(r[a, b]) - reach) < apart / 2:
-            alike.append((a, b, float(1 - (1 - r[a, b]) / apart)))
-    return alike
+    values = np.where(np.isnan(ratings), np.inf, ratings)
+    rated: Mask = np.any(np.isfinite(values), axis=2)
+    groups: list[tuple[list[int], int, int]] = []
+    for rater in range(values.shape[1]):
+        for place, (members, *_) in enumerate([*groups, ([], 0, 0)]):
+            group = [*members, rater]
+            own = values[rated[:, group].all(axis=1)][:, group]
+            same = int(np.all(own == own[:, :1], axis=(1, 2)).sum())
+            varied = len(own) >= LEAST_SAME and bool((own != own[0]).any())
+            if not members or (varied and same >= _SHARE_SAME * len(own)):
+                groups[place:] = [(group, same, len(own)), *groups[place + 1 :]]
+                break
+    return [group for group in groups if len(group[0]) > 1]
 
 
 def why_no_gain(controls: Array) -> Reason | None:

@@ -158,14 +158,25 @@ def printed(found: Leaderboard) -> str:
     return Result("score", (), tables).text()
 
 
-def test_judges_who_rate_alike_are_named_below_the_systems() -> None:
-    """Of six judges the second repeats the first; of five who do not, nobody is named."""
+def test_judges_with_the_same_ratings_are_named_below_the_systems() -> None:
+    """Of six judges the second repeats the first, then all but the last do, then all; of five who
+    do not, or who are no sample, nobody is named."""
     scores = np.random.default_rng(0).integers(1, 6, (20, 2, 6)).astype(float)
     scores += np.arange(1, 6).repeat(8).reshape(20, 2, 1)
     scores[:, :, 1] = scores[:, :, 0]
-    for kept, named in ((scores, True), (scores[:, :, 1:], False)):
-        below = " ".join(score_result(run_of(kept, ["ash", "birch"]))["systems"].remarks)
-        assert ("share with others: persona 0 and persona 1 (1.00)." in below) == named
+    most = np.concatenate([scores[:, :, :1].repeat(5, axis=2), scores[:, :, 5:]], axis=2)
+    all_but_last = "persona 0, persona 1, persona 2, persona 3"
+    for kept, named in (
+        (scores, "persona 0 and persona 1"), (most, f"{all_but_last} and persona 4"),
+        (scores[:, :, :1].repeat(6, axis=2), f"{all_but_last}, persona 4 and persona 5"),
+        (scores[:, :, 1:], ""), (scores[:, :, :4], ""),
+    ):  # fmt: skip
+        remarks = score_result(run_of(kept, ["ash", "birch"]))["systems"].remarks
+        told = (
+            f"{named} gave the same ratings to 40 of 40 responses. Intervals over prompts and "
+            "judges take them for independent."
+        )
+        assert [each for each in remarks if "the same ratings" in each] == [told] * bool(named)
 
 
 def test_long_names_leave_the_systems_in_one_table(monkeypatch: pytest.MonkeyPatch) -> None:

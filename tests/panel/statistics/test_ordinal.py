@@ -134,6 +134,21 @@ def test_differences_have_intervals_over_prompts() -> None:
     assert 0.25 < (first.high - first.low) / 2 / 2.262 < 0.7
 
 
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize("other", [5.0, 6.0])
+def test_separated_ratings_are_refused(other: float) -> None:
+    """Prompts determine the ratings of both systems; but for one rating, where the information is
+    not positive definite. No warning comes."""
+    scores = np.array([3.0, 1.0, 5.0]).repeat(2)[:, None] + np.zeros(3)
+    scores[4, 1] = other
+    ratings = Ratings(
+        scores[:, :, None], tuple(f"{p}/{s}" for p in "pqr" for s in "ab"), ("i", "j", "k"),
+        ("all",), ("i", "j", "k"), tuple("ppqqrr"), tuple("ababab"),
+    )  # fmt: skip
+    with pytest.raises(RaschError, match="determine almost fully: the likelihood has no finite"):
+        ordinal_mixed_model(ratings)
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
