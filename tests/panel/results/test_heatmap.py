@@ -68,3 +68,10 @@ def test_a_minus_is_a_minus() -> None:
     assert [signed(value) for value in (-1.234, 0.005, -0.001, nan)] == [
         "−1.23", "+0.01", "0.00", "–"
     ]  # fmt: skip
+
+
+def test_numbers_on_dark_cells_are_white() -> None:
+    """The largest values lie at the dark ends of the scale, and 0 in its light middle."""
+    cells = [[HeatCell(1.0), HeatCell(-1.0), HeatCell(0.0)]]
+    figure = heatmap(["a", "b", "c"], [HeatPanel("", ["one"], cells)], "Points", columns=2)
+    assert [text.get_color() for text in figure.axes[0].texts] == ["white", "white", "black"]

@@ -28,6 +28,7 @@ from persona_panel.statistics import (
     panel_quality,
     panel_quality_statistics,
 )
+from persona_panel.statistics.core.jackknife import Interval
 from persona_panel.statistics.core.registry import ANY_LEVEL, LAST, Registry
 from tests.helpers import forked
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK
@@ -356,3 +357,26 @@ def test_a_registry_without_statistics_is_done_at_once() -> None:
     shares: list[float] = []
     assert list(registry.rows_of_all([], shares.append)) == []
     assert shares == [1.0]
+
+
+def test_a_row_has_the_interval_that_came_with_its_value() -> None:
+    """With at most one degree of freedom less than clusters; none that does not hold the value."""
+    registry: Registry[AgreementBlock] = Registry("none", StatisticTable("T"))
+    registry._unread = iter(())
+
+    @registry.register("with_intervals", "with intervals")
+    def with_intervals(block: AgreementBlock) -> Iterator[Statistic]:
+        for low, df in ((0.0, 9.0), (0.0, 3.5), (1.0, 3.5), (1.1, 3.5)):
+            interval = Interval(low, 2.0, degrees_of_freedom=df, n_clusters=6)
+            yield Statistic(1.0, 6, 2, by="n", by_value=f"{low} {df}", ci=interval)
+
+    block = AgreementBlock(
+        ratings=np.ones((6, 2)), sign=1, prompts=None, clusters=[*range(6)], options=QUICK,
+        controls=np.empty((6, 0)), raters=("a", "b"),
+    )  # fmt: skip
+    rows = next(registry.rows_of_all([(block, "all", "all")]))
+    assert [(row.ci_df, row.n_clusters, row.ci_reason) for row in rows[:3]] == [
+        (5.0, 6, None), (3.5, 6, None), (3.5, 6, None),
+    ]  # fmt: skip
+    assert isnan(rows[3].ci_low) and isnan(rows[3].ci_df)
+    assert (rows[3].ci_reason, rows[3].n_clusters) == (Reason.NOT_HELD, None)

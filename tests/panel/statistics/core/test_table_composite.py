@@ -9,6 +9,7 @@ import pytest
 
 from persona_panel.statistics import AnalysisOptions, Ratings, Reason, agree, correlate
 from persona_panel.statistics.core.table import on_composite
+from tests.helpers.rating_tables import HUMANS
 
 
 def of(*scores: list[float]) -> Ratings:
@@ -88,3 +89,26 @@ def test_a_composite_on_another_scale_is_not_compared_in_points() -> None:
     assert found["alt_test_winning_rate"].reason is Reason.OTHER_SCALE
     # Means of 2, 5 and 5 on both sides.
     assert found["tau_b"].value == pytest.approx(1)
+
+
+def test_which_scales_go_together() -> None:
+    """Those of all dimensions or of none are known; none is plainly wider than eight times another;
+    the higher is the better; no rank, no single dimension."""
+    [whole] = on_composite(HUMANS) or ()
+    assert whole.dimensions == ("composite",)
+    np.testing.assert_allclose(whole.scores[:, :, 0], HUMANS.scores.mean(axis=2))
+    one, same, two = ((1.0, 5.0),), ((1.0, 5.0),) * 2, ((1.0, 5.0), (0.0, 100.0))
+    for scales, there in ((one, False), (same, True), (two, True)):
+        known = dict(zip(HUMANS.dimensions, scales, strict=False))
+        assert (on_composite(replace(HUMANS, scales=known)) is not None) is there
+    # Ratings from 1 to 5 are 4 apart.
+    for times, there in ((8.0, True), (8.1, False)):
+        scores = HUMANS.scores * [1.0, times]
+        assert (on_composite(replace(HUMANS, scores=scores)) is not None) is there
+    assert on_composite(replace(HUMANS, lower_is_better=True)) is None
+    assert on_composite(replace(HUMANS, scores=HUMANS.scores[:, :, :1], dimensions=("a",))) is None
+    apart = HUMANS.scores.copy()
+    apart[:, ::2, 0] = apart[:, 1::2, 1] = np.nan
+    assert on_composite(replace(HUMANS, scores=apart)) is None
+    assert on_composite(HUMANS, replace(HUMANS, dimensions=("a", "b"))) is None
+    assert len(on_composite(HUMANS, HUMANS) or ()) == 2
