@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pkgutil import iter_modules
-from typing import Literal, ParamSpec
+from typing import ParamSpec
 
 import click
 
@@ -15,7 +15,6 @@ from persona_panel.analyses.on_page import BesidePeople
 from persona_panel.results.result import Result
 
 P = ParamSpec("P")
-Group = Literal["Start", "Panel", "People"]
 
 _EXIT = (
     "Exit status: 0; 2, bad input, each fault named with its line; 3, a requirement is not met, "
@@ -42,7 +41,7 @@ class Analysis:
     """
 
     name: str
-    group: Group
+    group: str
     title: str
     function: Callable[..., Result]
     parameters: Sequence[click.Parameter]
@@ -67,7 +66,7 @@ ANALYSES: dict[str, Analysis] = {}
 def analysis(
     title: str,
     *parameters: click.Parameter | Sequence[click.Parameter],
-    group: Group,
+    group: str,
     requirements: Sequence[str],
     example: str,
     n_parts: int = 0,

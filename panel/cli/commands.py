@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from importlib import import_module
 from keyword import iskeyword
@@ -80,37 +79,6 @@ def _line(entry: Entry) -> str:
     return entry.short_help or "" if isinstance(entry, click.Group) else entry[1]
 
 
-_DECLARED = re.compile(r'"""(.+?)(?:\n\n|""").*\n@analysis\(.*?\n    group="(\w+)"', re.S)
-
-
-def declared_analyses() -> Mapping[str, Mapping[str, Entry]]:
-    """Return the commands of the analyses by their groups: the modules of `persona_panel.analyses`
-    that have the decorator. Their texts are read, as to import them takes longer than help may."""
-    found: dict[str, dict[str, Entry]] = defaultdict(dict)
-    for path in sorted((Path(__file__).parents[1] / "analyses").glob("*.py")):
-        text = path.read_text("utf-8")
-        if "\n@analysis(" in text and (declared := _DECLARED.match(text)):
-            line, group = declared.groups()
-            found[group][path.stem] = f"analyses.{path.stem}", " ".join(line.split())
-    return found
-
-
-_ANALYSES = declared_analyses()
-_PEOPLE = LazyGroup(
-    "people",
-    help="Have people rate texts blind to their authors, and compare a panel with them.",
-    short_help="Have people rate texts, compare a panel with them",
-    example="correlate runs/first --human ratings.csv",
-    sections={
-        "Ratings by people": {
-            "make": ("cli.people", "Make packets for raters, blind to who wrote the texts."),
-            "collect": ("cli.people", "Unblind raters' answers, and write them as ratings."),
-            "status": ("cli.people", "List who has answered, and how much is missing."),
-            "import": ("cli.published", "Read the published ratings of a paper."),
-        },
-        "Panel and people": _ANALYSES["People"],
-    },
-)
 _QUESTIONS = LazyGroup(
     "questions",
     help="Have a model ask critical questions, and compare them with labelled ones.",
@@ -123,21 +91,19 @@ _QUESTIONS = LazyGroup(
         }
     },
 )
-SECTIONS: Mapping[str, Mapping[str, Entry]] = {
+_COMMANDS: Mapping[str, Mapping[str, Entry]] = {
     "Start": {
         "demo": ("cli.init", "Score a small example batch, without a key, in a minute."),
         "init": ("cli.init", "Write a panel file for a file of responses."),
         "score": ("cli.score", "Score responses with a panel of judges, and rank them."),
         "report": ("cli.report", "Write a page of a run, to look at in a browser."),
         "view": ("cli.report", "Show the runs below a folder in a browser, as they go on."),
-        **_ANALYSES["Start"],
     },
     "Panel": {
-        **_ANALYSES["Panel"],
         "ablate": ("cli.ablate", "Measure what each setting of a panel changes."),
         "select": ("cli.people", "Choose the items of a run that people should rate."),
     },
-    "People": {"people": _PEOPLE},
+    "People": {},
     "Robustness": {
         "sweep": ("cli.sweep", "Measure how adversarial framings degrade responses."),
         "audit": ("cli.audit", "Measure a panel's biases and its resistance to prompt injection."),
@@ -157,6 +123,54 @@ SECTIONS: Mapping[str, Mapping[str, Entry]] = {
             "List or show personas, rubrics, framings, languages.",
         ),
     },
+}
+
+
+_DECLARED = re.compile(r'"""(.+?)(?:\n\n|""").*\n@analysis\(.*?\n    group="([^"]*)"', re.S)
+
+
+def declared_analyses(
+    folder: Path = Path(__file__).parents[1] / "analyses",
+) -> Mapping[str, Mapping[str, Entry]]:
+    """Return the commands of the analyses by their groups: the modules of `persona_panel.analyses`
+    that have the decorator. Their texts are read, as to import them takes longer than help may.
+    Raises ValueError: a module has no docstring at its top, or no known `group` on a line of its
+    own."""
+    groups: dict[str, dict[str, Entry]] = {heading: {} for heading in _COMMANDS}
+    for path in sorted(folder.glob("*.py")):
+        text = path.read_text("utf-8")
+        if "\n@analysis(" not in text:
+            continue
+        declared = _DECLARED.match(text)
+        line, group = declared.groups() if declared else ("", None)
+        if group not in groups:
+            raise ValueError(
+                f"{path}: found the group {group!r}; expected a docstring at the top and, on a "
+                f'line of its own, group="…", one of {", ".join(groups)}'
+            )
+        groups[group][path.stem] = f"analyses.{path.stem}", " ".join(line.split())
+    return groups
+
+
+_ANALYSES = declared_analyses()
+_PEOPLE = LazyGroup(
+    "people",
+    help="Have people rate texts blind to their authors, and compare a panel with them.",
+    short_help="Have people rate texts, compare a panel with them",
+    example="correlate runs/first --human ratings.csv",
+    sections={
+        "Ratings by people": {
+            "make": ("cli.people", "Make packets for raters, blind to who wrote the texts."),
+            "collect": ("cli.people", "Unblind raters' answers, and write them as ratings."),
+            "status": ("cli.people", "List who has answered, and how much is missing."),
+            "import": ("cli.published", "Read the published ratings of a paper."),
+        },
+        "Panel and people": _ANALYSES["People"],
+    },
+)
+SECTIONS: Mapping[str, Mapping[str, Entry]] = {
+    **{heading: {**entries, **_ANALYSES[heading]} for heading, entries in _COMMANDS.items()},
+    "People": {"people": _PEOPLE},
 }
 """The commands by what a user wants."""
 

@@ -8,7 +8,6 @@ What the folder holds is read back from the file itself, line by line.
 from __future__ import annotations
 
 import json
-import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -77,19 +76,39 @@ def object_if_there(path: Path) -> dict[str, Any] | None:
 
 def command_again(folder: Path, times: float, *, capped: bool) -> str:
     """Return the command that began a run's folder, to be run again, with caps `times` as high
-    where one was reached; empty where the folder has none that runs as it stands there."""
+    where one was reached, a tenth more of those on tokens and money; empty where the folder has
+    none that runs as it stands there."""
     starts = (object_if_there(folder / "run.json") or {}).get("starts") or [{}]
     command = str(starts[-1].get("command", ""))
-    if not command.startswith("persona-panel score ") or MASK in command:
+    try:
+        words = shlex.split(command)
+        if capped:
+            words = _with_higher_caps(words, times)
+    except (IndexError, ValueError):  # somebody edited it
         return ""
-    if " --out" not in command:
-        command += f" --out {shlex.quote(shown_folder(folder))}"
+    if words[:2] != ["persona-panel", "score"] or MASK in command:
+        return ""
+    if not any(word.partition("=")[0] == "--out" for word in words):
+        words += ["--out", shown_folder(folder)]
+    return shlex.join(words)
 
-    def higher(cap: re.Match[str]) -> str:
-        more = float(cap[2]) * times
-        return cap[1] + (str(two_digits(ceil(more))) if more >= 10 else f"{1.1 * more:.2g}")
 
-    return re.sub(r"( --max-\w+[ =])([\d.]+)", higher, command) if capped else command
+def _with_higher_caps(words: Sequence[str], times: float) -> list[str]:
+    higher = list(words)
+    for place, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name in ("--max-calls", "--max-tokens", "--max-usd"):
+            more = times * float(value if equals else words[place + 1])
+            if name != "--max-calls":
+                # Missing judgments may be longer than those made, and a call is held back where the
+                # most that it may take goes beyond the cap.
+                more *= 1.1
+            # Rounded up to two digits.
+            cap = str(two_digits(ceil(more)))
+            if name == "--max-usd":
+                cap = f"{two_digits(ceil(more * 1e4)) / 1e4:g}"
+            higher[place + (not equals)] = f"{name}={cap}" if equals else cap
+    return higher
 
 
 _REMEDY = (

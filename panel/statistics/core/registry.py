@@ -7,6 +7,7 @@ in another package that names its module under the entry points `persona_panel.s
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -14,7 +15,8 @@ from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
 from math import isnan, nan
-from pkgutil import ModuleInfo, walk_packages
+from pkgutil import walk_packages
+from threading import Lock
 from typing import Generic, Literal, Self, TypeVar, get_args
 from warnings import warn
 
@@ -326,7 +328,8 @@ class Registry(Generic[BlockT]):
         self._folder = folder
         self._table = table
         self._statistics: dict[str, RegisteredStatistic[BlockT]] = {}
-        self._unread: Iterator[ModuleInfo] | None = None
+        self._modules: list[str] = []
+        self._registering = Lock()
 
     def register(
         self,
@@ -381,13 +384,16 @@ class Registry(Generic[BlockT]):
                 name, heading, function, table or self._table, tuple(levels), tuple(needs), side,
                 of, show_note, summary, order,
             )  # fmt: skip
-            for known in self._statistics.values():
-                if same := new.shares_with(known):
-                    raise ValueError(
-                        f"the statistic {name!r} of {function.__module__} has the {same} of "
-                        f"{known.name!r} of {known.function.__module__}, which would be hidden"
-                    )
-            self._statistics[name] = new
+            if not function.__module__.startswith("persona_panel."):
+                self._import_folder()  # else a name of the folder would fail there, and later
+            with self._registering:
+                for known in self._statistics.values():
+                    if same := new.shares_with(known):
+                        raise ValueError(
+                            f"the statistic {name!r} of {function.__module__} has the {same} of "
+                            f"{known.name!r} of {known.function.__module__}, which would be hidden"
+                        )
+                self._statistics[name] = new
             return function
 
         return joined
@@ -431,16 +437,27 @@ class Registry(Generic[BlockT]):
 
     def _named(self, only: Collection[str] | None) -> list[RegisteredStatistic[BlockT]]:
         """Return the statistics of these names, or all, by their order, then by their names."""
-        if self._unread is None:
-            path = import_module(self._folder).__path__
-            self._unread = walk_packages(path, f"{self._folder}.")
-        while only is None or not self._statistics.keys() >= set(only):
-            if (module := next(self._unread, None)) is None:
-                _import_entry_points()
-                break
-            import_module(module.name)
-        those = [each for each in self._statistics.values() if only is None or each.name in only]
+        self._import_folder(only)
+        if not self._has(only):
+            _import_entry_points()
+        # A copy: another thread may register statistics meanwhile.
+        every = list(self._statistics.values())
+        those = [each for each in every if only is None or each.name in only]
         return sorted(those, key=lambda entry: (entry.order, entry.name))
+
+    def _has(self, only: Collection[str] | None) -> bool:
+        return only is not None and self._statistics.keys() >= set(only)
+
+    def _import_folder(self, only: Collection[str] | None = None) -> None:
+        """Import modules of the folder until these names are registered, or all."""
+        if not self._modules:
+            path = import_module(self._folder).__path__
+            self._modules = [each.name for each in walk_packages(path, f"{self._folder}.")]
+        for module in self._modules:
+            # Python's lock of the module makes a thread wait until another has imported it. A lock
+            # held here meanwhile could be waited for crosswise with that.
+            if not self._has(only) or module in sys.modules:
+                import_module(module)
 
     def _rows(
         self, block: BlockT, group: str, dimension: str, only: Collection[str] | None = None

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from persona_panel.analyses.analysis import ANALYSES
-from persona_panel.cli.commands import OLD_NAMES, SECTIONS, new_words
+from persona_panel.cli.commands import OLD_NAMES, SECTIONS, declared_analyses, new_words
 from persona_panel.cli.main import command
 from tests.helpers.all_commands import commands_in
 from tests.helpers.invoked import invoked
@@ -68,6 +68,49 @@ def test_analyses_stand_under_the_heading_that_they_declare() -> None:
         of_people = analysis.group == "People"
         assert paths[name] == (("people", name) if of_people else (name,))
         assert paths[name][0] in SECTIONS[analysis.group]
+
+
+_NEW = '''"""Count words."""
+
+from persona_panel.analyses.analysis import analysis
+
+
+@analysis(
+    "Words",
+    {},
+)
+def words(): ...
+'''
+
+
+def test_any_heading_can_have_an_analysis(tmp_path: Path) -> None:
+    """One declared under any heading of the help is a command there, with its docstring's line."""
+    for heading in SECTIONS:
+        (tmp_path / f"of_{heading}.py").write_text(_NEW.replace("{}", f'group="{heading}"'))
+    for heading, entries in declared_analyses(tmp_path).items():
+        assert entries == {f"of_{heading}": (f"analyses.of_{heading}", "Count words.")}
+    assert [*declared_analyses(tmp_path)] == [*SECTIONS]
+
+
+@pytest.mark.parametrize(
+    ("text", "group"),
+    [
+        (_NEW.replace("{}", 'group="Pannel"'), "'Pannel'"),
+        (_NEW.replace("{}", "group='Panel'"), "None"),
+        (_NEW.replace("{}", 'group="Panel"').replace('"""Count words."""', ""), "None"),
+    ],
+    ids=["misspelt", "other quotes", "no docstring"],
+)
+def test_an_analysis_without_a_known_group_is_refused(
+    tmp_path: Path, text: str, group: str
+) -> None:
+    """It would be no command, without a word: the file and the groups that there are are named."""
+    (tmp_path / "words.py").write_text(text)
+    groups = ", ".join(SECTIONS)
+    with pytest.raises(
+        ValueError, match=rf"words\.py: found the group {group}; .* one of {groups}$"
+    ):
+        declared_analyses(tmp_path)
 
 
 @pytest.mark.parametrize("old", NOW)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from persona_panel import InputError, compare, load_run
+from persona_panel.runs.kept import command_again
 from tests.helpers.marked_texts import marked_model, marked_run
 
 Damage = Callable[[dict[str, Any]], object]
@@ -78,3 +80,38 @@ def test_what_an_earlier_version_did_not_write_is_not_missed(whole: Path, tmp_pa
     fields = [fault.field for fault in found.value.faults]
     assert fields[:3] == ["personas", "output_rubric", "models"]
     assert len(set(fields)) == len(fields) == 13
+
+
+@pytest.mark.parametrize(
+    ("words", "again"),
+    [
+        # Caps times 1.5, those on tokens and money times 1.65, rounded up to two digits.
+        ("a.csv --out r --max-calls=1_000", "a.csv --out r --max-calls=1500"),
+        ("a.csv --out r --max-calls 3", "a.csv --out r --max-calls 5"),
+        ("a.csv --out=r --max-calls 1001", "a.csv --out=r --max-calls 1600"),
+        ("a.csv --out r --max-tokens 1000", "a.csv --out r --max-tokens 1700"),
+        ("a.csv --out r --max-usd 0.5", "a.csv --out r --max-usd 0.83"),
+        ("a.csv --out r --max-usd=1e1", "a.csv --out r --max-usd=17"),
+        ("a.csv --max-words 5 --out-of 3", "a.csv --max-words 5 --out-of 3 --out {}"),
+        ("'my --max-calls 5 --out.csv'", "'my --max-calls 5 --out.csv' --out {}"),
+    ],
+)
+def test_caps_of_a_command_are_raised(tmp_path: Path, words: str, again: str) -> None:
+    """Each cap is read as the command reads it; other options and names of files stay, and the
+    folder is named where the command does not name it."""
+    starts = {"starts": [{"command": f"persona-panel score {words}"}]}
+    (tmp_path / "run.json").write_text(json.dumps(starts))
+    folder = shlex.quote(str(tmp_path))
+    assert (
+        command_again(tmp_path, 1.5, capped=True) == f"persona-panel score {again.format(folder)}"
+    )
+    as_it_was = command_again(tmp_path, 1.5, capped=False)
+    assert as_it_was.startswith(f"persona-panel score {words}")
+
+
+@pytest.mark.parametrize("words", ["a.csv 'b", "a.csv --max-calls", "a.csv --max-calls many"])
+def test_a_command_that_was_edited_is_not_run_again(tmp_path: Path, words: str) -> None:
+    """A line that no shell takes, or a cap without a number, gives no command."""
+    starts = {"starts": [{"command": f"persona-panel score {words}"}]}
+    (tmp_path / "run.json").write_text(json.dumps(starts))
+    assert command_again(tmp_path, 1.5, capped=True) == ""

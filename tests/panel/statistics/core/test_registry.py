@@ -79,6 +79,7 @@ SHIPPED = {
 }
 """What is at each level is known of these; a further one need not say its order."""
 
+ROOT = str(Path(__file__).parents[4])
 RUN = "from persona_panel.cli.main import main; main()"
 
 
@@ -97,6 +98,15 @@ def finished(
     return done
 
 
+def printed_by(code: str) -> str:
+    """What code prints in a process that has imported nothing yet."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    return done.stdout
+
+
 def installed(tmp_path: Path, module: str, source: str) -> Mapping[str, str]:
     """A package with one module that is an entry point, as an installer would leave it."""
     site = tmp_path / "site"
@@ -105,7 +115,7 @@ def installed(tmp_path: Path, module: str, source: str) -> Mapping[str, str]:
     info = site / f"{module}-1.0.dist-info"
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {module}\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[persona_panel.statistics]\n{module} = {module}\n")
-    return {"PYTHONPATH": f"{site}:{Path(__file__).parents[4]}"}
+    return {"PYTHONPATH": f"{site}:{ROOT}"}
 
 
 @pytest.fixture
@@ -269,7 +279,6 @@ def test_what_cannot_be_registered() -> None:
         ValueError,
         match=r"'icc2' of .* has the name of 'icc2' of persona_panel\.statistics\.registered",
     ):
-        _ = [*agreement_statistics]
         agreement_statistics.register("icc2", "again")(lambda block: [])
     with pytest.raises(
         ValueError, match="controls, categories, incomplete_rankings, found 'prompt'"
@@ -280,6 +289,68 @@ def test_what_cannot_be_registered() -> None:
             agreement_statistics.register(name, "new")
     with pytest.raises(ValueError, match="found 'metric'"):
         agreement_statistics.register("new", "new", levels=("metric",))  # type: ignore[arg-type]
+
+
+def test_a_name_that_ships_is_refused_when_it_is_registered() -> None:
+    """Though its module was not imported yet; both are named, and the shipped one stands."""
+    code = """
+from persona_panel.statistics import agree, agreement_statistics
+from tests.helpers.rating_tables import PANEL, QUICK
+try:
+    agreement_statistics.register("fleiss_kappa", "mine")(lambda block: [])
+except ValueError as refused:
+    print(refused)
+print({row.statistic for row in agree(PANEL, QUICK, only={"fleiss_kappa"})})
+"""
+    assert printed_by(code).splitlines() == [
+        "the statistic 'fleiss_kappa' of __main__ has the name of 'fleiss_kappa' of "
+        "persona_panel.statistics.registered.agreement, which would be hidden",
+        "{'fleiss_kappa'}",
+    ]
+
+
+def test_threads_that_are_the_first_to_ask() -> None:
+    """Eight begin at once where nothing is imported: each listing has all statistics, and whoever
+    asks for some has them whole."""
+    code = """
+import sys
+from threading import Barrier, Thread
+from persona_panel.statistics import agree, agreement_statistics
+from tests.helpers.rating_tables import PANEL, QUICK
+sys.setswitchinterval(1e-5)
+barrier, listed, computed = Barrier(8), [], []
+def listing():
+    barrier.wait()
+    listed.append([each.name for each in agreement_statistics])
+def computing():
+    barrier.wait()
+    rows = agree(PANEL, QUICK, only={"icc1", "kendall_w"})
+    computed.append([(row.statistic, str(row.value)) for row in rows])
+threads = [Thread(target=each) for each in [listing, computing] * 4]
+for each in threads: each.start()
+for each in threads: each.join()
+every = [each.name for each in agreement_statistics]
+barrier = Barrier(1)
+computing()
+print(listed == [every] * 4, computed == computed[-1:] * 5, {"icc1", "kendall_w"} <= {*every})
+"""
+    assert printed_by(code) == "True True True\n"
+
+
+def test_a_module_is_imported_when_one_of_its_names_is_asked_for() -> None:
+    """α, which a run's answers need, imports none of the folder; κ no more than those up to its
+    own."""
+    code = """
+import sys
+from persona_panel.statistics import agree
+from tests.helpers.rating_tables import PANEL, QUICK
+for name in ("krippendorff_alpha", "fleiss_kappa"):
+    agree(PANEL, QUICK, only={name})
+    print(sorted(each for each in sys.modules if ".statistics.registered." in each))
+"""
+    assert printed_by(code).splitlines() == [
+        "[]", "['persona_panel.statistics.registered.agreement']",
+    ]  # fmt: skip
 
 
 def test_no_statistic_hides_another() -> None:
