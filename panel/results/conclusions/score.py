@@ -16,7 +16,7 @@ from persona_panel.results.conclusions.wording import (
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics.core.display import number, percent
 from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
-from persona_panel.statistics.core.means import UnusualCoverage, unusual_coverage
+from persona_panel.statistics.core.means import NEAR_THE_END, unusual_coverage
 from persona_panel.statistics.core.ranking import (
     Leaderboard,
 )
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 MUCH_MISSING = 0.05
 """From which share on missing judgments are in the conclusion, and not only below the tables."""
 _LEADERS_SHOWN = 3
+_FAR_BELOW = "far below 95 %: prompts unlike those seen would change the mean"
 _SAME = 1e-9
 
 
@@ -169,9 +170,9 @@ def on_missing(
 
 
 def on_coverage(means: Mapping[str, Estimate]) -> Iterator[str]:
-    """Yield of means, by name, that have intervals on a scale, which of them these cover unusually
-    often or seldom."""
-    names: dict[UnusualCoverage, list[str]] = {}
+    """Yield of means, by name, that have intervals on a scale, of which these may not cover as
+    often as they say."""
+    names: dict[str, list[str]] = {}
     for name, mean in means.items():
         sampled = mean.sampled
         if mean.has_interval and sampled is not None and sampled.values is not None:
@@ -179,10 +180,8 @@ def on_coverage(means: Mapping[str, Estimate]) -> Iterator[str]:
             if kind is not None:
                 names.setdefault(kind, []).append(name)
     for kind, own in names.items():
-        yield (
-            f"{some(own, as_=str)}: {kind.case}. In simulations {number(100 * kind.low, 1)} to "
-            f"{number(100 * kind.high, 1)} % of such 95 % intervals contained the true mean."
-        )
+        share = _FAR_BELOW if kind == NEAR_THE_END else "above or below 95 %"
+        yield f"{some(own, as_=str)}: {kind}. Coverage of such 95 % intervals may be {share}."
 
 
 def _over(lead: DifferenceBounds) -> str:

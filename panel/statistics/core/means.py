@@ -236,30 +236,15 @@ def scaled_interval(
     return max(min(ends), low), min(max(ends), high)
 
 
-@dataclass(frozen=True, slots=True)
-class UnusualCoverage:
-    """Means whose 95 % intervals cover more or less often: the `low` and `high` share of intervals
-    that contain the true mean, over kinds of data and 5 to 30 prompts (`NEAR_THE_END`: 3 to 12), by
-    `python -m benchmarks.independent intervals`."""
-
-    case: str
-    low: float
-    high: float
-
-
-FAR_OFF = UnusualCoverage("a few prompts lie far from the others", 0.978, 0.999)
-AT_THE_END = UnusualCoverage("three quarters lie at an end of the scale", 0.976, 0.99)
-NEAR_THE_END = UnusualCoverage(
-    "few prompts, mean within a tenth of the scale of its end; least if others lie far off",
-    0.465,
-    0.97,
-)
+FAR_OFF = "a few prompts lie far from the others"
+AT_THE_END = "three quarters lie at an end of the scale"
+NEAR_THE_END = "few prompts, mean less than a tenth of the scale from its end"
 _FEW_PROMPTS = 12
 
 
-def unusual_coverage(values: Array, limits: tuple[float, float]) -> UnusualCoverage | None:
-    """Return of what kind a mean is that `scaled_interval` may cover in fewer than 93 %, or covers
-    in more than 97 %, of simulations; None where its values show no such kind.
+def unusual_coverage(values: Array, limits: tuple[float, float]) -> str | None:
+    """Return of what kind a mean is whose `scaled_interval` may cover far from as often as it
+    says (`python -m benchmarks.independent intervals`); None where its values show no such kind.
 
     Far off is at most a quarter of the values, by a gap of more than a third of the scale and
     half of their range.

@@ -15,7 +15,6 @@ from persona_panel.statistics.core.means import (
     AT_THE_END,
     FAR_OFF,
     NEAR_THE_END,
-    UnusualCoverage,
     scaled_interval,
     unusual_coverage,
 )
@@ -111,7 +110,7 @@ def test_no_end_lies_beyond_the_scale(ratings: list[int]) -> None:
     ],
 )
 def test_means_that_are_covered_unusually_are_known_by_their_values(
-    values: list[float], kind: UnusualCoverage | None
+    values: list[float], kind: str | None
 ) -> None:
     """On a scale from 1 to 10; nothing without a scale."""
     assert unusual_coverage(np.array(values, dtype=np.float64), (1.0, 10.0)) is kind
