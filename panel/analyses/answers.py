@@ -17,7 +17,6 @@ from persona_panel.analyses.ranked_systems import (
     untested,
 )
 from persona_panel.analyses.signs_of_bias import off_scale, signs_of_bias
-from persona_panel.calls.budget import CAP
 from persona_panel.files.errors import InputError
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.wording import command_line
@@ -45,7 +44,7 @@ from persona_panel.results.conclusions.wording import (
 from persona_panel.runs.collected import ratings_of
 from persona_panel.runs.kept import command_again
 from persona_panel.runs.run import Run, judged_in
-from persona_panel.runs.run_remarks import demonstration_notice
+from persona_panel.runs.run_remarks import demonstration_notice, is_capped
 from persona_panel.runs.scale_limits import unit_of
 from persona_panel.statistics.calibration import LEAST_PROMPTS
 from persona_panel.statistics.core.arrays import AnalysisOptions
@@ -68,7 +67,7 @@ if TYPE_CHECKING:
     from persona_panel.runs.votes import DimensionVotes
 
 NOTHING = 0.5
-"""Half a vote: personas that are shown to add less add next to nothing."""
+"""Votes: personas that are shown to add less add next to nothing."""
 TOGETHER = 2
 """For how many claims the interval of what personas add to the agreement with people is widened:
 this and that a system is the best shall err in at most `LEVEL` of runs; other answers seldom do."""
@@ -108,8 +107,9 @@ def conclusion_of(run: Run, people: RunWithPeople | None = None) -> list[str]:
 def _answers(run: Run, people: RunWithPeople | None) -> tuple[RunAnswer, ...]:
     if (nothing := nothing_judged(judged_in(run))) is not None:
         why = Estimate(nan, reason="no judgment was scored")
-        text = f"Not known: {why.reason}."
-        *others, settle = [RunAnswer(each, text, why) for each in QUESTIONS if each != "best"]
+        *others, settle = [
+            RunAnswer(each, "Not known: no judgment was scored.", why) for each in [*QUESTIONS][1:]
+        ]
         return RunAnswer("best", nothing, why), *others, _after_missing(run, settle, "")
     ranked = ranking_of(run, people)
     reversed_pairs = [] if people is None else reversed_by(by_panel(run.leaderboard()), ranked)
@@ -160,13 +160,13 @@ def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
     to tell, with the p-value that decides (`persona_panel.statistics.core.ranking.winner_among`).
     """
     command = command_on(run, "report", people=bool(ranked.basis))
-    estimate, measure = Estimate(nan), ""
+    estimate, measure, decisive = Estimate(nan), "", ranked.decisive
     if not ranked.systems:
         why = f"systems cannot be ranked: {ranked.unranked}"
         sentence = f"S{why[1:]}."
     elif len(ranked.systems) < 2:
         why, sentence = "fewer than two systems are ranked", alone_sentence(ranked, run)
-    elif (decisive := ranked.decisive) is None:
+    elif decisive is None:
         why, sentence = untested(ranked), best_sentence(ranked, run)
     else:
         undone = () if ranked.basis else beyond_bounds(run.missing_ratings(), run.leaderboard())
@@ -176,14 +176,13 @@ def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
             estimate, measure, why = decisive, "difference", ""
     if why:
         estimate = Estimate(nan, reason=why)
-    decisive = ranked.decisive
     stopped = _stopped(run, significant=decisive is not None and is_ahead(decisive))
     return RunAnswer("best", " ".join([*stopped, sentence]), estimate, command, measure)
 
 
 def _stopped(run: Run, *, significant: bool) -> Iterator[str]:
     """Yield how much of a run that was stopped is there, and what its significance rests on."""
-    if run.whole.all():
+    if run.whole.all() and not is_capped(run):
         return
     coverage = run.coverage
     n_there = coverage.scored + coverage.abstained
@@ -228,9 +227,8 @@ def can_be_trusted(
     # Differences that people reverse are no sign of trust.
     estimate, sentence = _agreement(run, systems=systems and not reversed_pairs)
     marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
-    verdict, reversal = [], []
-    if reversed_pairs:
-        verdict, reversal = ["Not its ranking."], [_reversal(reversed_pairs)]
+    reversal = [_reversal(reversed_pairs)] if reversed_pairs else []
+    verdict = ["Not its ranking."] if reversed_pairs else []
     whole = " ".join([*verdict, *reversal, sentence, *limiting, *signs])
     return RunAnswer(
         "trust", whole, estimate, command, "Krippendorff's α", marks, [*reversal, *signs]
@@ -399,10 +397,8 @@ def may_stand_in(
             f"{people.epsilon:g}; {PASSED} needed)"
         )
         if rate.value >= PASSED and not correlated and not reversed_pairs:
-            facts += (
-                ", but no significant correlation with people; the same score for every response "
-                "may pass, too"
-            )
+            facts += ", but no significant correlation with people; the same score for every "
+            facts += "response may pass, too"
         verdict = "No" if reversed_pairs else "Yes" if passed else "Not shown"
         sentence = f"{verdict}: {near}{facts}.{goes}"
         return RunAnswer(
@@ -467,8 +463,7 @@ def _after_missing(run: Run, answer: RunAnswer, then: str) -> RunAnswer:
         return answer
     command, how = "", "Score the same responses again."
     if run.folder is not None:
-        reason, _ = run.commonest_reason("skipped") or ("", 0)
-        capped = reason.startswith(CAP)
+        capped = is_capped(run)
         times = coverage.expected / max(coverage.expected - n, 1)
         command = command_again(run.folder, times, capped=capped)
         more = ", with a higher cap" if capped else ""

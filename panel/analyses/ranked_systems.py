@@ -103,6 +103,8 @@ def by_people(calibrated: Calibration) -> Ranked | None:
     basis = f"By the ratings of {whose}"
     if not calibrated.complete:
         basis = f"Corrected by {whose}'s ratings of {counted(n, 'response')}"
+        if not any(each.tuning for each in of_it):
+            basis = f"By the ratings of {whose}, which the panel's do not improve"
     return Ranked(
         sorted(means, key=lambda each: -each[1]),
         [pair.difference for pair in pairs],
@@ -158,17 +160,16 @@ def best_sentence(ranked: Ranked, run: Run | None, *, unit: str = " points") -> 
     sentence = f"{ranked.basis}: {sentence}"
     if run is None:
         return sentence
-    own = by_panel(run.leaderboard())
-    alone = own.first if own.systems else "no system"
-    how = "is significantly ahead" if own.winner else "is first, not significantly"
-    return f"{sentence} By the panel alone, {alone} {how}."
+    # No second claim: it would err beside the first.
+    alone = by_panel(run.leaderboard()).systems
+    return f"{sentence} By the panel alone, {alone[0][0] if alone else 'no system'} is first."
 
 
 def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
     """Return whether the first system is significantly ahead, by its decisive difference."""
     several = len(ranked.systems) > 2
     if ranked.winner is not None:
-        which = f"{decisive.b}, its closest rival" if several else decisive.b
+        which = f"{decisive.b}, its least certain lead" if several else decisive.b
         return (
             f"{ranked.first} is significantly ahead: {points(decisive.value, unit)} above "
             f"{which}{facts}."

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
 
@@ -36,7 +35,7 @@ if TYPE_CHECKING:
 _AGGREGATIONS = {"ranks": "ranks by judge", "z-scores": "z-scores by judge"}
 _KINDS = "aggregation", "without", "dimension"
 _JUDGE = "judge "
-_BY_PEOPLE = "corrected by people"
+_BY_PEOPLE, _ORDINAL = "corrected by people", "ordinal model"
 _NAMED = 3
 _HOW_TO_READ = (
     "Of the panel's ratings{}. Lead: the difference from the system with the largest p-value, "
@@ -101,9 +100,12 @@ def robustness(
     return robustness_result(opened, people, source="" if opened is run else str(run))
 
 
-def robustness_result(run: Run, people: RunWithPeople | None = None, *, source: str = "") -> Result:
-    """Return the result of a run, `people` beside it; `source`: what it is called."""
-    computed = analyses_of(run, people)
+def robustness_result(
+    run: Run, people: RunWithPeople | None = None, *, source: str = "", ordinal: bool = True
+) -> Result:
+    """Return the result of a run, `people` beside it; `source`: what it is called; `ordinal`: with
+    the ordinal model, which takes longer than all other analyses."""
+    computed = analyses_of(run, people, ordinal=ordinal)
     if computed is None:
         return Result("robustness", ["Fewer than two systems are ranked."], ())
     labels = {dimension.id: dimension.label for dimension in run.rubric.dimensions}
@@ -111,6 +113,13 @@ def robustness_result(run: Run, people: RunWithPeople | None = None, *, source: 
     first, *others = _conclusion(computed, claims.rows, labels)
     theirs = any(each.choices.aggregation == _BY_PEOPLE for each in computed.analyses)
     remarks = [_HOW_TO_READ.format(", once corrected by people's" if theirs else " alone")]
+    if not ordinal:
+        remarks.append("The command adds the ordinal model.")
+    elif not any(each.choices.aggregation == _ORDINAL for each in computed.analyses):
+        remarks.append("The ordinal model cannot be fitted: see `rasch --model ordinal`.")
+    whose = "By the panel alone and, in one analysis, corrected by people, " if theirs else ""
+    if people is not None and not theirs:
+        whose = "By the panel alone, "
     if computed.n_undefined:
         remarks.append(f"{computed.n_undefined:,} more compare {leader} with no system.")
     if alike := _nearly_constant(run):
@@ -120,7 +129,7 @@ def robustness_result(run: Run, people: RunWithPeople | None = None, *, source: 
         )
     return Result(
         "robustness",
-        [first if people is None else f"By the panel alone, {first}", *others],
+        [f"{whose}{first}", *others],
         (_analyses(computed, labels), claims, _by_choice(computed, labels), _systems(computed)),
         remarks,
         source=source,
@@ -128,7 +137,9 @@ def robustness_result(run: Run, people: RunWithPeople | None = None, *, source: 
     )
 
 
-def analyses_of(run: Run, people: RunWithPeople | None = None) -> Multiverse | None:
+def analyses_of(
+    run: Run, people: RunWithPeople | None = None, *, ordinal: bool = True
+) -> Multiverse | None:
     """Return every analysis of a run's systems; None where fewer than two are ranked."""
     from persona_panel.statistics.multiverse import multiverse
 
@@ -147,35 +158,42 @@ def analyses_of(run: Run, people: RunWithPeople | None = None) -> Multiverse | N
         [item.prompt_id for item in run.items],
         [*_exclusions(run, judges, terms)],
         abstentions=run.abstentions(range(len(run.items)), judges),
-        models=dict(_models(run, terms, people)),
+        models={**(_ordinal(run, terms) if ordinal else {}), **_corrected(people)},
     )
 
 
-def _models(
-    run: Run, terms: Array, people: RunWithPeople | None
-) -> Iterator[tuple[str, ComparedSystems]]:
-    """Yield what takes the place of a mean of the judges' ratings, where it can be computed."""
+def _ordinal(run: Run, terms: Array) -> Mapping[str, ComparedSystems]:
+    """Return the systems by the ordinal model; empty where it cannot be fitted."""
     import numpy as np
 
-    from persona_panel.analyses.ranked_systems import by_people
     from persona_panel.statistics import RaschError, Ratings, ordinal_mixed_model
 
     ranked = {*run.leaderboard().ranked}
-    rows = np.array([place for place, item in enumerate(run.items) if item.system in ranked], int)
     # Terms of different scales have no common categories.
-    if len(ranked) > 1 and not run.rubric.rescaled:
-        items = [run.items[row] for row in rows]
-        names, judges, dimensions = (tuple(map(str, range(n))) for n in terms[rows].shape)
-        prompts, systems = zip(*((item.prompt_id, item.system) for item in items), strict=True)
-        of = Ratings(terms[rows], names, judges, dimensions, judges, prompts, systems)
-        with suppress(RaschError):
-            fitted = ordinal_mixed_model(of)
-            yield "ordinal model", (
-                {each.name: each.log_odds.value for each in fitted.systems}, fitted.differences
-            )  # fmt: skip
+    if len(ranked) < 2 or run.rubric.rescaled:
+        return {}
+    rows = np.array([place for place, item in enumerate(run.items) if item.system in ranked], int)
+    items = [run.items[row] for row in rows]
+    names, judges, dimensions = (tuple(map(str, range(n))) for n in terms[rows].shape)
+    prompts, systems = zip(*((item.prompt_id, item.system) for item in items), strict=True)
+    try:
+        fitted = ordinal_mixed_model(
+            Ratings(terms[rows], names, judges, dimensions, judges, prompts, systems)
+        )
+    except RaschError:
+        return {}
+    means = {each.name: each.log_odds.value for each in fitted.systems}
+    return {_ORDINAL: (means, fitted.differences)}
+
+
+def _corrected(people: RunWithPeople | None) -> Mapping[str, ComparedSystems]:
+    """Return the systems by the panel corrected by people; empty where they rated too little."""
+    from persona_panel.analyses.ranked_systems import by_people
+
     calibrated = None if people is None else people.calibrated
-    if calibrated is not None and (corrected := by_people(calibrated)) is not None:
-        yield _BY_PEOPLE, (dict(corrected.systems), corrected.differences)
+    if calibrated is None or (corrected := by_people(calibrated)) is None:
+        return {}
+    return {_BY_PEOPLE: (dict(corrected.systems), corrected.differences)}
 
 
 def _judged(run: Run) -> tuple[Sequence[int], Array | None]:

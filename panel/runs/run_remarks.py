@@ -12,7 +12,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from persona_panel.calls.budget import Spending
+from persona_panel.calls.budget import CAP, Spending
 from persona_panel.files.named_files import is_copy, shown_folder
 from persona_panel.models.config import batched_name, cost, total_cost
 from persona_panel.models.embedded_weights import NOTICE
@@ -40,6 +40,12 @@ def demonstration_notice(*models: str) -> list[str]:
     """Return what is to be known of scores by the model that comes with the package, where it is
     among these."""
     return [NOTICE] if any(model.startswith("local:smollm2-135m") for model in models) else []
+
+
+def is_capped(run: Run) -> bool:
+    """Return whether judgments are missing as a cap was reached."""
+    reason, _ = run.commonest_reason("skipped") or ("", 0)
+    return reason.startswith(CAP)
 
 
 def unfenced_notice(run: Run) -> list[str]:

@@ -34,7 +34,7 @@ _STEPS = 64
 
 @dataclass(frozen=True, slots=True)
 class DifferenceBounds:
-    """The bounds of a difference of two systems, by all judges who rated anything, if none of their
+    """The bounds of a difference of two systems, by all judges who were asked, if none of their
     ratings were missing.
 
     Attributes:
@@ -62,7 +62,7 @@ class DifferenceBounds:
 
 @dataclass(frozen=True, slots=True)
 class MissingRatings:
-    """The missing ratings of systems, by judges who rated anything.
+    """The missing ratings of systems, by all judges who were asked.
 
     Attributes:
         shares: of each system, the share of its ratings that is missing, 0 to 1.
@@ -98,9 +98,7 @@ def missing_ratings(
         limits: between which a term lies.
         factors: what judges are sampled by; None: they are taken as they are.
     """
-    rated = ~np.isnan(terms).all(axis=(0, 2))
-    terms = terms[:, rated]
-    if not np.isnan(terms).any() or not terms.size:
+    if not np.isnan(terms).any() or np.isnan(terms).all():
         return None
     names, column = encode_labels(systems, len(terms))
     of_prompt, row = encode_labels(prompts, len(terms))
@@ -113,15 +111,12 @@ def missing_ratings(
     gaps = np.isnan(terms)
     low, high = (cells(np.where(gaps, end, terms)) for end in limits)
     place = {name: at for at, name in enumerate(names)}
-    kept = None
-    if factors is not None:
-        kept = {name: np.array(labels)[rated].tolist() for name, labels in factors.items()}
     bounds = []
     for each in differences:
         if each.value < 0:
             each = -each
         a, b = place[each.a], place[each.b]
-        filled = _Filled(low[:, a] - high[:, b], high[:, a] - low[:, b], kept)
+        filled = _Filled(low[:, a] - high[:, b], high[:, a] - low[:, b], factors)
         bounds.append(filled.bounds(each))
     counts = cells(gaps.mean(axis=(1, 2)))
     within = PairedScores(mean_there(mean_there(cells(terms), 2), 2))

@@ -137,7 +137,7 @@ def sections_of(
         from persona_panel.analyses.robustness import robustness_result
 
         title, command = ANALYSES["robustness"].title, command_on(run, "robustness")
-        robust = robustness_result(run, people)
+        robust = robustness_result(run, people, ordinal=False)
         yield PageSection("Robustness", title, robust, command)
     title, command = ANALYSES["contested"].title, command_on(run, "contested")
     yield PageSection("Contested", title, _contested(run, titles), command, pictured=False)

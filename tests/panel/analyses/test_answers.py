@@ -92,7 +92,7 @@ def test_a_clear_winner(runs: dict[str, Answered]) -> None:
     run, _ = runs["winner"]
     said = sentences(run)
     lead = re.match(
-        r"ash is significantly ahead: (\d\.\d\d) points above birch, its closest", said["best"]
+        r"ash is significantly ahead: (\d\.\d\d) points above birch, its least", said["best"]
     )
     assert lead is not None and 1.4 < float(lead[1]) < 2.2
     assert said["settle"] == "Which system is best is settled."
@@ -118,7 +118,7 @@ def test_people_lead_where_the_panel_is_biased(runs: dict[str, Answered]) -> Non
     assert said["best"].startswith(
         "Corrected by 4 people's ratings of 72 responses: ash is significantly ahead: "
     )
-    assert said["best"].endswith("By the panel alone, birch is significantly ahead.")
+    assert said["best"].endswith("By the panel alone, birch is first.")
     assert sentences(run)["best"].startswith("birch is significantly ahead: ")
     reversal = "People's ratings significantly reverse its order of ash and birch."
     assert said["trust"].startswith(f"Not its ranking. {reversal} Judges agree enough for ")

@@ -79,7 +79,7 @@ def test_first_place_may_be_open() -> None:
 
     assert first(0.2, 0.01, 0.3).endswith(" Tied with a: b.")
     assert first(0.2, 0.3, 0.3).endswith(" Tied with a: b and c.")
-    ahead = "a is significantly ahead: 1.00 points above b, its closest rival"
+    ahead = "a is significantly ahead: 1.00 points above b, its least certain lead"
     assert ahead in first(0.01, 0.01, 0.3)
 
 

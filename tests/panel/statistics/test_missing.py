@@ -51,10 +51,10 @@ def test_bounds_are_those_of_the_ends_of_the_scale() -> None:
 
 
 def test_nothing_is_said_where_nothing_is_missing() -> None:
-    """Neither of complete ratings, nor of a judge who rated nothing: that is no reading of it."""
+    """Neither of complete ratings, nor where there is no rating at all."""
     ratings = np.random.default_rng(0).uniform(1, 10, (4, 2, 3))
     assert missing_in(ratings) is None
-    ratings[:, :, 1] = NAN
+    ratings[:] = NAN
     assert missing_in(ratings) is None
 
 
@@ -176,22 +176,17 @@ def test_what_is_missing_alike_of_all_systems_has_no_test() -> None:
 
 
 def test_bounds_are_the_extremes_of_all_ways_to_fill_in() -> None:
-    """Two prompts, two judges who rated and one who rated nothing. A rating of A and one of B are
-    missing: of the four ways to fill in the ends of the scale, one is the worst for A, one the
-    best. What judges are sampled by has a label of the third judge, too."""
+    """Two prompts, two judges who rated and one who was asked and rated nothing: three of six
+    ratings of A and of B are missing. The worst for A is 1 for its own and 10 for those of B, (−3
+    − 11/3) / 2, the best the reverse."""
     ratings = np.array([[[8, NAN, NAN], [5, 4, NAN]], [[7, 6, NAN], [NAN, 5, NAN]]])
-    there = ratings[:, :, :2]
-    means = []
-    for of_a, of_b in product((1.0, 10.0), repeat=2):
-        filled = there.copy()
-        filled[0, 0, 1], filled[1, 1, 0] = of_a, of_b
-        means.append(float((filled[:, 0] - filled[:, 1]).mean()))
     for factors in (None, {"judge": ["ann", "bob", "cid"]}):
         found = missing_in(ratings, factors=factors)
         assert found is not None
         [bounds] = found.bounds
-        assert (bounds.worst, bounds.best) == (min(means), max(means))
-        assert found.shares == {"A": 0.25, "B": 0.25}
+        assert bounds.worst == pytest.approx((-3 - 11 / 3) / 2)
+        assert bounds.best == pytest.approx(((28 - 10) / 3 + (23 - 7) / 3) / 2)
+        assert found.shares == {"A": 0.5, "B": 0.5}
 
 
 def test_a_judge_without_a_difference_has_the_mean_of_the_others() -> None:
