@@ -229,7 +229,7 @@ def can_be_trusted(
     marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
     reversal = [_reversal(reversed_pairs)] if reversed_pairs else []
     verdict = ["Not its ranking."] if reversed_pairs else []
-    whole = " ".join([*verdict, *reversal, sentence, *limiting, *signs])
+    whole = " ".join([*verdict, *reversal, sentence, *signs, *limiting])
     return RunAnswer(
         "trust", whole, estimate, command, "Krippendorff's α", marks, [*reversal, *signs]
     )
