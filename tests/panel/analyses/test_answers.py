@@ -358,7 +358,7 @@ def test_signs_of_bias_and_of_injection_are_part_of_trust(tmp_path: Path) -> Non
     assert injected == (
         "1 response has words that address a judge, as a prompt injection has: 'p0/birch-0'."
     )
-    assert trust.sentence.endswith(f"{length} {injected}")
+    assert trust.sentence.endswith(f"{length} {injected} All judges are of one model.")
     first = report_of(run).html.partition('id="systems"')[0]
     assert "address a judge" in first and "Longer responses score higher" in first
 
