@@ -19,8 +19,9 @@ ROW = Row("alpha", "all", "depth", value=0.5)
 
 def registry(**of: tuple[str, StatisticTable, str]) -> Registry[Block]:
     """Statistics that compute nothing: by name the heading, the table and the summary."""
-    made: Registry[Block] = Registry("none", StatisticTable("Statistics"))
-    made._unread = iter(())
+    made: Registry[Block] = Registry(
+        "persona_panel.statistics.registered", StatisticTable("Statistics")
+    )
 
     def nothing(block: Block) -> Iterator[Statistic]:
         yield from ()

@@ -423,8 +423,9 @@ def test_options_that_make_no_sense_are_refused(change: dict[str, object], messa
 
 def test_a_registry_without_statistics_is_done_at_once() -> None:
     """The share that is done is 1, though there was no step."""
-    registry: Registry[AgreementBlock] = Registry("none", StatisticTable("T"))
-    registry._unread = iter(())
+    registry: Registry[AgreementBlock] = Registry(
+        "persona_panel.statistics.registered", StatisticTable("T")
+    )
     shares: list[float] = []
     assert list(registry.rows_of_all([], shares.append)) == []
     assert shares == [1.0]
@@ -432,8 +433,9 @@ def test_a_registry_without_statistics_is_done_at_once() -> None:
 
 def test_a_row_has_the_interval_that_came_with_its_value() -> None:
     """With at most one degree of freedom less than clusters; none that does not hold the value."""
-    registry: Registry[AgreementBlock] = Registry("none", StatisticTable("T"))
-    registry._unread = iter(())
+    registry: Registry[AgreementBlock] = Registry(
+        "persona_panel.statistics.registered", StatisticTable("T")
+    )
 
     @registry.register("with_intervals", "with intervals")
     def with_intervals(block: AgreementBlock) -> Iterator[Statistic]:
