@@ -42,7 +42,7 @@ from persona_panel.results.conclusions.wording import (
     would_show,
 )
 from persona_panel.runs.collected import ratings_of
-from persona_panel.runs.kept import command_again
+from persona_panel.runs.kept import command_again, command_with
 from persona_panel.runs.run import Run, judged_in
 from persona_panel.runs.run_remarks import demonstration_notice, is_capped
 from persona_panel.runs.scale_limits import unit_of
@@ -295,14 +295,14 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
     to the effective number of votes.
     """
     command = command_on(run, "people votes")
-    ratings = ratings_of(run)
-    if not ratings.controls:
+    if not (ratings := ratings_of(run)).controls:
         why = "no judge without a persona"
         sentence = "Not known: needs --plain-judge."
         if not any(judge.has_persona for judge in run.judges):
             why = "no judge with a persona"
             sentence = f"Not known: {why}."
-        command = "persona-panel score RESPONSES --plain-judge"
+        own = "" if run.folder is None else command_with(run.folder, "--plain-judge")
+        command = own or "persona-panel score RESPONSES --plain-judge"
         return RunAnswer("personas", sentence, Estimate(nan, reason=why), command)
     if people is not None:
         row = _row(people.rows, "persona_gain_tau_b", people.group)

@@ -78,19 +78,41 @@ def command_again(folder: Path, times: float, *, capped: bool) -> str:
     """Return the command that began a run's folder, to be run again, with caps `times` as high
     where one was reached, a tenth more of those on tokens and money; empty where the folder has
     none that runs as it stands there."""
+    words = _command_of(folder)
+    try:
+        return shlex.join(_with_higher_caps(words, times) if capped else words)
+    except (IndexError, ValueError):  # somebody edited it
+        return ""
+
+
+def command_with(folder: Path, option: str) -> str:
+    """Return the command that began a run's folder with an option more, into a folder beside it,
+    as a folder keeps the panel that it began with; empty as of `command_again`."""
+    words = _command_of(folder)
+    for place, word in enumerate(words):
+        name, equals, value = word.partition("=")
+        if name == "--out" and (equals or words[place + 1 :]):
+            into = (
+                f"{(value if equals else words[place + 1]).rstrip('/')}{option.removeprefix('-')}"
+            )
+            words[place + (not equals)] = f"{name}={into}" if equals else into
+    return shlex.join([*words, option] if words else [])
+
+
+def _command_of(folder: Path) -> list[str]:
+    """Return the words of the command that began a run's folder, which it names; empty where the
+    folder has none that runs as it stands there."""
     starts = (object_if_there(folder / "run.json") or {}).get("starts") or [{}]
     command = str(starts[-1].get("command", ""))
     try:
         words = shlex.split(command)
-        if capped:
-            words = _with_higher_caps(words, times)
-    except (IndexError, ValueError):  # somebody edited it
-        return ""
+    except ValueError:  # somebody edited it
+        return []
     if words[:2] != ["persona-panel", "score"] or MASK in command:
-        return ""
+        return []
     if not any(word.partition("=")[0] == "--out" for word in words):
         words += ["--out", shown_folder(folder)]
-    return shlex.join(words)
+    return words
 
 
 def _with_higher_caps(words: Sequence[str], times: float) -> list[str]:

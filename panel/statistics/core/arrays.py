@@ -306,11 +306,9 @@ class Reason(StrEnum):
     FEW_ITEMS = "fewer than two items"
     FEW_PROMPTS = "no prompt has a defined value"
     ONE_ITEM_A_PROMPT = "no prompt has two items"
-    FEW_CLUSTERS = "an interval needs two prompts, or items"
-    FEW_FOR_A_NUMBER = "an interval needs at least five prompts, if items have any, and 20 items"
-    FEW_FOR_A_CORRELATION = (
-        "an interval needs at least five prompts, if items have any, and 8 items"
-    )
+    FEW_CLUSTERS = "an interval needs two prompts, or two items without prompts"
+    FEW_FOR_A_NUMBER = "an interval needs five prompts, where items have prompts, and 20 items"
+    FEW_FOR_A_CORRELATION = "an interval needs five prompts, where items have prompts, and 8 items"
     FEW_FOR_A_MEAN_PEARSON = "an interval needs at least five prompts with eight items each"
     NO_RANKINGS_BY_PROMPT = "its interval is over prompts: items need prompts, at least five"
     FEW_JUDGES = "an interval over judges, too, needs at least five judges"

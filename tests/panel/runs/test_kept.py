@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from persona_panel import InputError, compare, load_run
-from persona_panel.runs.kept import command_again
+from persona_panel.runs.kept import command_again, command_with
 from tests.helpers.marked_texts import marked_model, marked_run
 
 Damage = Callable[[dict[str, Any]], object]
@@ -109,9 +109,33 @@ def test_caps_of_a_command_are_raised(tmp_path: Path, words: str, again: str) ->
     assert as_it_was.startswith(f"persona-panel score {words}")
 
 
+@pytest.mark.parametrize(
+    ("words", "more"),
+    [
+        ("a.csv --out runs/r/", "a.csv --out runs/r-plain-judge --plain-judge"),
+        ("'a b.csv' --out=r", "'a b.csv' --out=r-plain-judge --plain-judge"),
+        ("a.csv --panel p.yaml", "a.csv --panel p.yaml --out {}-plain-judge --plain-judge"),
+    ],
+)
+def test_a_command_with_an_option_more_writes_beside_the_run(
+    tmp_path: Path, words: str, more: str
+) -> None:
+    """The run's own folder keeps the panel that it began with."""
+    starts = {"starts": [{"command": f"persona-panel score {words}"}]}
+    (tmp_path / "run.json").write_text(json.dumps(starts))
+    folder = shlex.quote(str(tmp_path))
+    assert command_with(tmp_path, "--plain-judge") == (f"persona-panel score {more.format(folder)}")
+
+
 @pytest.mark.parametrize("words", ["a.csv 'b", "a.csv --max-calls", "a.csv --max-calls many"])
 def test_a_command_that_was_edited_is_not_run_again(tmp_path: Path, words: str) -> None:
     """A line that no shell takes, or a cap without a number, gives no command."""
     starts = {"starts": [{"command": f"persona-panel score {words}"}]}
     (tmp_path / "run.json").write_text(json.dumps(starts))
     assert command_again(tmp_path, 1.5, capped=True) == ""
+
+
+def test_a_folder_without_a_command_has_none_with_an_option_more(tmp_path: Path) -> None:
+    """A run that a script made names no command."""
+    (tmp_path / "run.json").write_text('{"starts": [{"command": "study.py"}]}')
+    assert command_with(tmp_path, "--plain-judge") == ""
