@@ -135,7 +135,8 @@ def test_the_number_of_prompts_is_that_of_the_hardest_comparison() -> None:
 def test_one_prompt_says_what_it_takes() -> None:
     """With one prompt no difference can be tested, and what a test needs is said."""
     assert best(board([[9, 5]])) == (
-        "No difference between systems can be tested (an interval needs two prompts, or two items without prompts): "
+        "No difference between systems can be tested (an interval needs two prompts, or two items "
+        "without prompts): "
         "A 9.00, B 5.00."
     )
 
