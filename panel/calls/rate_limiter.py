@@ -214,14 +214,15 @@ class AdaptiveConcurrency:
 
     It doubles with each round of calls until the first push back (a 429, an overload, a
     time-out), which cuts it to 70 %. From there it rises by one a round up to 90 % of
-    what was too much, and only after 30 quiet seconds beyond. It does not rise while calls
-    take three times as long as the quickest ones: then they queue at the provider.
+    what was too much, or what it began with, and only after 30 quiet seconds beyond: errors that
+    come whatever is in flight would else sink it to one. It does not rise while calls take three
+    times as long as the quickest ones: then they queue at the provider.
 
     `most` is never passed; to begin with it allows `first`.
     """
 
     def __init__(self, first: int = INITIAL_CONCURRENCY, most: int = MAX_CONCURRENCY) -> None:
-        self.calls = min(first, most)
+        self.calls = self._first = min(first, most)
         self._most = most
         self._ceiling = math.inf
         self._pushed_back_at = -math.inf
@@ -240,7 +241,7 @@ class AdaptiveConcurrency:
         if now - self._pushed_back_at > _AGAIN_S:
             highest = float(self._most)
         else:
-            highest = min(self._most, 0.9 * self._ceiling)
+            highest = min(self._most, max(0.9 * self._ceiling, self._first))
         self._well += 1
         # One more for each call doubles a round; one for each round of calls is one a round.
         if self._well >= (1 if math.isinf(self._ceiling) else self.calls):

@@ -81,6 +81,21 @@ def test_it_keeps_one_call() -> None:
     assert allowance.calls == 1
 
 
+def test_errors_that_come_whatever_is_in_flight_do_not_sink_it_to_one() -> None:
+    """Every twentieth call meets an error, in rounds of a second. Between two errors it rises by
+    20 / n, which 30 % of n takes away again: about 8."""
+    allowance, n_calls, at = AdaptiveConcurrency(), 0, list[int]()
+    for second in range(200):
+        for _ in range(allowance.calls):
+            n_calls += 1
+            if n_calls % 20:
+                allowance.succeeded(float(second), 1.0, all_in_use=True)
+            else:
+                allowance.pushed_back(float(second), began=second - 0.5)
+        at.append(allowance.calls)
+    assert 5 <= sum(at[100:]) / 100 <= 9
+
+
 def test_it_does_not_rise_when_not_all_is_used() -> None:
     """Calls that found free room say nothing about more of them."""
     allowance = AdaptiveConcurrency()
