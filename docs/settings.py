@@ -1,4 +1,4 @@
-"""What the reference has of declarations: the tables of a panel's settings, and the analyses."""
+"""Write declarations into the reference: the tables of a panel's settings, and the analyses."""
 
 from __future__ import annotations
 

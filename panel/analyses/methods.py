@@ -149,5 +149,5 @@ def alike_remark(run: Run) -> Iterator[str]:
             for group, same, of in same_ratings(np.stack(means, axis=1))
         ]
     if groups:
-        told = "Intervals over prompts and judges take them for independent."
-        yield f"{first_of(groups, _NAMED)}. {told}"
+        limit = "Intervals over prompts and judges take them for independent."
+        yield f"{first_of(groups, _NAMED)}. {limit}"

@@ -1,4 +1,4 @@
-"""What terminal, summary and page of a run all ask for, computed once."""
+"""Compute once what terminal, summary and page of a run all ask for."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ _NAMING_SHOWN = 5
 
 
 def _design(ctx: click.Context, _: click.Parameter, name: str | None) -> str | None:
-    """What a design by name sets is the default of the options that are not given."""
+    """Take what a design by name sets as the default of the options that are not set."""
     from persona_panel.study.design import DESIGNS
 
     if name is not None:

@@ -1,4 +1,4 @@
-"""What an ablation varies: panels that differ from one in a setting each."""
+"""Panels that differ from one in a setting each, as an ablation compares them."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def _no_change(value: str, base: PanelPlan, arguments: Arguments) -> Arguments:
 
 @dataclass(frozen=True, slots=True)
 class Variation:
-    """What an ablation varies a setting to; by its type where nothing is said. The functions take
-    the base and the arguments of which it was made.
+    """Values to which an ablation varies a setting; by its type where nothing is said. The
+    functions take the base and the arguments of which it was made.
 
     Attributes:
         values: which there are, in words.
@@ -160,7 +160,7 @@ _VARIATIONS = {
     "replicates": Variation("K"),
     "deliberation": Variation("N rounds", change=_deliberating),
 }
-"""What is varied to more than the values that its type has, and what papers vary that is no setting
+"""Settings that vary to more than the values of their type, and what papers vary that is no setting
 by its name."""
 _NOT_VARIED = ("seed", "concurrency", "patience")
 

@@ -218,7 +218,7 @@ _SAME = 1e-9
 
 @dataclass(frozen=True, slots=True)
 class HeldOutFigure(Difference):
-    """How much nearer to people's mean scores are, aligned less before, on prompts that nothing was
+    """Gain in nearness to people's mean scores, aligned less before, on prompts that nothing was
     learnt from, with its interval over prompts.
 
     Attributes:
