@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from errno import ENAMETOOLONG
 from functools import wraps
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
@@ -149,6 +150,10 @@ def _refusals(function: Callable[P, R], calls_models: bool) -> Callable[P, R]:
             n = error.n_calls
             calls = f"Calls made to find this out: {n}." if n else "No model was called."
             say(f"{error}\n{calls}" if calls_models else str(error), err=True)
+        except OSError as error:
+            if error.errno != ENAMETOOLONG:
+                raise
+            say(f"{visible(str(error.filename))}: {error.strerror}.", err=True)
         sys.exit(BAD_INPUT)
 
     return guarded

@@ -326,9 +326,11 @@ def split_variant(name: str) -> tuple[str, str | None]:
     ('argument-quality', 'novice')
     """
     before, colon, behind = name.rpartition(":")
-    if not colon or "/" in behind or Path(name).is_file():
-        return name, None
-    return before, behind
+    try:
+        whole = not colon or "/" in behind or Path(name).is_file()
+    except OSError:  # longer than the name of a file may be
+        whole = False
+    return (name, None) if whole else (before, behind)
 
 
 class PanelFile(PanelSettings):

@@ -110,9 +110,18 @@ def _command_of(folder: Path) -> list[str]:
         return []
     if words[:2] != ["persona-panel", "score"] or MASK in command:
         return []
+    # A run's answers, which name this command, are the same in whatever format they are printed.
+    words = [
+        word
+        for before, word in zip(["", *words], words, strict=False)
+        if before != "--format" and word not in _PRINTED and not word.startswith("--format=")
+    ]
     if not any(word.partition("=")[0] == "--out" for word in words):
         words += ["--out", shown_folder(folder)]
     return words
+
+
+_PRINTED = ("--format", "--json", "--csv", "--latex", "--full")
 
 
 def _with_higher_caps(words: Sequence[str], times: float) -> list[str]:

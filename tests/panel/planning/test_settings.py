@@ -20,6 +20,7 @@ from persona_panel.planning.settings import (
     PanelSettings,
     declared_settings,
     recorded_settings,
+    split_variant,
 )
 
 PACKAGE = Path(persona_panel.__file__).parent
@@ -159,3 +160,8 @@ print(json.dumps({
     "table": next(row for row in table(declared_settings()).splitlines() if "tone" in row),
 }))
 """
+
+
+def test_a_rubrics_name_may_be_longer_than_that_of_a_file() -> None:
+    """It is split at its colon all the same, and refused later, as no rubric has it."""
+    assert split_variant(f"{'a' * 300}:novice") == ("a" * 300, "novice")

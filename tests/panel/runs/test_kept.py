@@ -115,6 +115,10 @@ def test_caps_of_a_command_are_raised(tmp_path: Path, words: str, again: str) ->
         ("a.csv --out runs/r/", "a.csv --out runs/r-plain-judge --plain-judge"),
         ("'a b.csv' --out=r", "'a b.csv' --out=r-plain-judge --plain-judge"),
         ("a.csv --panel p.yaml", "a.csv --panel p.yaml --out {}-plain-judge --plain-judge"),
+        # In whatever format the run was printed.
+        ("a.csv --out r --json --full", "a.csv --out r-plain-judge --plain-judge"),
+        ("a.csv --format csv --out r", "a.csv --out r-plain-judge --plain-judge"),
+        ("a.csv --format=csv --out r", "a.csv --out r-plain-judge --plain-judge"),
     ],
 )
 def test_a_command_with_an_option_more_writes_beside_the_run(
