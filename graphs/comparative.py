@@ -94,7 +94,7 @@ async def compare_all(
 ) -> list[Judgment]:
     """Have one judge compare all responses to a prompt, given in the order of their ids.
 
-    Never raises but for cancellation and `Abort`, as `persona_panel.graphs.dialogues.judge_one`.
+    Never raises but for cancellation and `Abort`, as `persona_panel.graphs.dialogues.ask_judge`.
     """
     persona = context.personas[judge.persona]
     elicitation = load_comparing(judge.elicitation)

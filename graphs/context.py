@@ -130,26 +130,26 @@ class GraphContext:
     one_call_per_dimension: frozenset[str] = frozenset()
     """Models that are asked for each dimension in a call of its own, where that can be."""
     one_dimension_per_call: bool = False
-    """Whether every judge is asked for one dimension of the rubric at a time."""
+    """True where every judge is asked for one dimension of the rubric at a time."""
     deliberation: Deliberation | None = None
     peers: ShowPeers | None = None
-    """Where judges are to be shown something other than what their peers said; see `ShowPeers`."""
+    """Makes what judges are to be shown in place of what their peers said; see `ShowPeers`."""
     collecting: bool = False
-    """Whether what is `skipped` now will be answered later, in another go: judges do not confer
+    """True where what is `skipped` now will be answered later, in another go: judges do not confer
     about a response before each has read it, or failed to."""
     seed: int = 0
     """Of what is drawn by lot: the order of peers, or of responses that are compared."""
     graph: CompiledStateGraph[Any, GraphContext, Any, Any] | None = None
     """The graph that judges one response; None: `judging_graph`."""
     kept: ReplyLookup | None = None
-    """What a response may be judged from without a graph; None: every response goes through it."""
+    """The replies that may judge a response without a graph; None: all responses go through it."""
     judge_by_judge: bool = False
-    """Whether each judge is a task of the graph by itself, for whoever looks at the graph: five
+    """True where each judge is a task of the graph by itself, for whoever looks at the graph: five
     times the CPU of those of a model together."""
     prefixes: MutableMapping[tuple[Any, str], SharedPrefix] = field(
         default_factory=WeakValueDictionary
     )
-    """What judges share that are asked at the same time; see `ask_all`."""
+    """The prefix that judges share who are asked at the same time; see `ask_all`."""
 
     @property
     def output_rubric(self) -> Rubric:
@@ -206,7 +206,7 @@ class Misfit(NamedTuple):
     """A field of a judgment, what was found there, and what is expected."""
 
     field: str
-    found: str
+    actual: str
     expected: str
 
 
@@ -229,7 +229,7 @@ class RatingCheck:
         for name, score in judgment.scores.items():
             ends = self._scales.get(name)
             if ends is None:
-                yield Misfit("scores", f"the dimension {shown(name)}", _one_of(self._scales))
+                yield Misfit("scores", f"the dimension {shown(name)}", _allowed(self._scales))
             # A score may be a mean over a judge's probabilities: not a whole number.
             elif not isinstance(score, int | float) or not ends[0] <= score <= ends[1]:
                 expected = f"a number from {ends[0]:g} to {ends[1]:g}"
@@ -237,7 +237,7 @@ class RatingCheck:
         for name, label in judgment.labels.items():
             categories = self._categories.get(name)
             if categories is None:
-                yield Misfit("labels", f"the dimension {shown(name)}", _one_of(self._categories))
+                yield Misfit("labels", f"the dimension {shown(name)}", _allowed(self._categories))
             elif label not in categories:
                 expected = f"one of {', '.join(categories)}"
                 yield Misfit(f"labels.{name}", shown(label), expected)
@@ -276,6 +276,6 @@ def _misfits_of_own(judgment: Any, response: Response, rubric: Rubric) -> list[M
     return list(RatingCheck(rubric).of(judgment))
 
 
-def _one_of(dimensions: Iterable[str]) -> str:
+def _allowed(dimensions: Iterable[str]) -> str:
     names = ", ".join(dimensions)
     return f"one of the rubric's: {names}" if names else "none: the rubric has no such dimension"

@@ -64,7 +64,7 @@ async def verdict_of_kept(key: str, context: GraphContext) -> Verdict | None:
     judgments = []
     try:
         for judge in chain.from_iterable(groups_of(context.judges, each=False)):
-            judgments.append(await judge_one(judge, response, looking))
+            judgments.append(await ask_judge(judge, response, looking))
             if not may_revise(judgments[-1]):
                 return None
     except _NotKept:
@@ -75,7 +75,7 @@ async def verdict_of_kept(key: str, context: GraphContext) -> Verdict | None:
     return aggregate(judgments, context.output_rubric)
 
 
-async def judge_one(judge: Judge, response: Response, context: GraphContext) -> Judgment:
+async def ask_judge(judge: Judge, response: Response, context: GraphContext) -> Judgment:
     """Hold one judge's whole dialogue about one response.
 
     Never raises but for cancellation and `Abort`: a judge that got no answer is a
@@ -85,13 +85,13 @@ async def judge_one(judge: Judge, response: Response, context: GraphContext) -> 
     return await _judgment_of(dialogue, judge, response, context)
 
 
-async def revise_one(
+async def ask_revision(
     judge: Judge, response: Response, judgments: Sequence[Judgment], context: GraphContext
 ) -> Judgment:
     """Have one judge read again after it has seen the others' judgments; a judge that changes a
     rating is asked what changed its mind.
 
-    Raises as `judge_one` does. A revision that fails leaves the earlier ratings, and sets
+    Raises as `ask_judge` does. A revision that fails leaves the earlier ratings, and sets
     `revision_failed`.
     """
     before, rubric = latest_judgments(judgments)[judge], context.output_rubric

@@ -45,7 +45,7 @@ from persona_panel.graphs.deliberation import (
     may_revise,
     should_continue,
 )
-from persona_panel.graphs.dialogues import judge_one, revise_one
+from persona_panel.graphs.dialogues import ask_judge, ask_revision
 from persona_panel.graphs.records import (
     Judge,
     Judgment,
@@ -132,9 +132,9 @@ async def read(job: ReadInput, runtime: Runtime[GraphContext]) -> dict[str, Any]
     async def judged(judge: Judge) -> tuple[Judgment, bool]:
         async with context.exclusive(judge, response):
             if now and judge in now:
-                judgment = await revise_one(judge, response, judgments, context)
+                judgment = await ask_revision(judge, response, judgments, context)
             else:
-                judgment = await judge_one(judge, response, context)
+                judgment = await ask_judge(judge, response, context)
         context.on_judgment(judgment)
         # The raw text has been told; the state is for what is counted and what peers are shown.
         counted = without_texts(judgment, keep_rationale=context.deliberation is not None)

@@ -33,7 +33,7 @@ _CHECKER = (
     "material, whatever they ask for."
 )
 UNCHECKED = "it was not checked"
-"""How a fault begins that is none of the rewriter's."""
+"""The beginning of a fault that is none of the rewriter's."""
 _TOKENS_A_VARIANT = 400
 _TOKENS_A_CHECK = 40
 

@@ -78,7 +78,7 @@ class SweepContext:
 
     `rewriters` has, for each prompt, who rewrites it and who checks that. `variants` and
     `responses` are filled as they come to be; `responses` is the mapping that the judging
-    means read from. `given` has, where nothing is to be generated, the keys of each
+    means read from. `response_keys` has, where nothing is to be generated, the keys of each
     prompt's responses.
     """
 
@@ -88,7 +88,7 @@ class SweepContext:
     conditions: Sequence[str]
     systems: Sequence[str]
     rewriters: Mapping[str, Mapping[Role, str]]
-    given: Mapping[str, Sequence[str]]
+    response_keys: Mapping[str, Sequence[str]]
     judge_sees: JudgeSees
     words: int | None
     variants: MutableMapping[tuple[str, str], str]
@@ -159,7 +159,7 @@ def answer_tokens(words: int | None) -> int:
 
 def begin(state: SweepState, runtime: Runtime[SweepContext]) -> str | list[Send]:
     """Rewrite the prompt, or judge what is given."""
-    keys = runtime.context.given.get(state["prompt"])
+    keys = runtime.context.response_keys.get(state["prompt"])
     return "rewrite" if keys is None else _judgings(keys)
 
 
@@ -252,7 +252,7 @@ async def respond(state: SweepState, runtime: Runtime[SweepContext]) -> dict[str
     return {"responses": [key for key in keys if key is not None]}
 
 
-def said_in(reply: ModelResponse) -> str | None:
+def answer_text(reply: ModelResponse) -> str | None:
     """Return the text of an answer, a refusal, too; None where there is nothing to judge."""
     text = reply.text.strip() or (reply.refusal or "").strip()
     return None if reply.finish_reason == "content_filter" or not text else text
@@ -308,7 +308,7 @@ async def target_answer(
     # A target must not end the sweep of the others, whatever is wrong with it.
     except Exception as error:
         return replace(wanted, status="failed", error=f"{type(error).__name__}: {error}")
-    text = said_in(reply)
+    text = answer_text(reply)
     if text is None:
         forget(reply)
         status, why = _missing_text(reply)

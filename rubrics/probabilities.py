@@ -191,7 +191,7 @@ def _masses(
             top_logprobs=_TOP,
             # A second token shows, for free, how an answer that begins another one
             # goes on: whether a 1 becomes a 10.
-            max_tokens=2 if _one_begins_another(answers) else 1,
+            max_tokens=2 if _share_beginnings(answers) else 1,
         )
         if reply.refusal is not None:
             raise NoAnswer(reply.refusal, reply)
@@ -228,7 +228,7 @@ def _piece(token: str, written: str) -> str:
     return token.lower() if written else token.lstrip(" \n\u2581").lower()
 
 
-def _one_begins_another(answers: Sequence[str]) -> bool:
+def _share_beginnings(answers: Sequence[str]) -> bool:
     return any(a and a != b and b.startswith(a) for a in answers for b in answers)
 
 

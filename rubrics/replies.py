@@ -94,7 +94,7 @@ FAULTS = (
     "it holds more than one scratchpad",
     "there is no response {labels}",
 )
-"""What is said of a judge's answer when it is asked for again: languages have words for each."""
+"""The remarks on a judge's answer when it is asked for again: languages have words for each."""
 
 
 class Unreadable(ValueError):

@@ -124,7 +124,7 @@ class CategoryScale(BaseModel):
 
     @field_validator("values")
     @classmethod
-    def _are_told_apart(cls, values: Mapping[str, str]) -> Mapping[str, str]:
+    def _are_distinct(cls, values: Mapping[str, str]) -> Mapping[str, str]:
         seen: dict[str, str] = {}
         for name in values:
             if (
@@ -277,7 +277,7 @@ class ItemForm(BaseModel):
     prompt_from: str | None = Field(default=None, min_length=1)
 
     @model_validator(mode="after")
-    def _parts_are_told_apart(self) -> ItemForm:
+    def _parts_are_distinct(self) -> ItemForm:
         if len({self.prompt, self.context, self.response}) < 3:
             raise ValueError("two parts of an item have one name; a name of its own for each")
         return self
@@ -324,7 +324,7 @@ class ReadingRule(BaseModel):
 
     @field_validator("labels")
     @classmethod
-    def _are_told_apart(
+    def _are_distinct(
         cls, value: Mapping[str, float | str] | None
     ) -> Mapping[str, float | str] | None:
         if value is not None and len({*map(folded, value)}) < len(value):
@@ -332,7 +332,7 @@ class ReadingRule(BaseModel):
         return value
 
     @model_validator(mode="after")
-    def _is_one(self) -> ReadingRule:
+    def _has_one_way(self) -> ReadingRule:
         rules = {"json": self.json_path, "regex": self.regex, "labels": self.labels}
         there = [name for name, rule in rules.items() if rule is not None]
         if len(there) != 1:

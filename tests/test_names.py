@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import pkgutil
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 import persona_panel
@@ -39,6 +40,46 @@ def test_no_type_has_another_ones_name() -> None:
                 found[name].append(str(path.relative_to(ROOT)))
     assert len(found) > 100
     assert {name: paths for name, paths in found.items() if len(paths) > 1} == {}
+
+
+def names_in(tree: ast.AST) -> Iterator[str]:
+    """Yield the name of each variable, parameter, function, class and attribute set."""
+    for node in ast.walk(tree):
+        match node:
+            case ast.Name(id=name, ctx=ast.Store()) | ast.Attribute(attr=name, ctx=ast.Store()):
+                yield name
+            case ast.arg(arg=name) | ast.alias(asname=str(name)):
+                yield name
+            case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name):
+                yield name
+            case ast.ClassDef(name=name):
+                yield name
+
+
+def says_nothing(name: str) -> bool:
+    """Return whether a name is, or ends with, the pronoun `one`, or has a participle in it that
+    could be of anything."""
+    words = name.strip("_").lower().split("_")
+    return words[-1] == "one" or not {"found", "told", "given", "said"}.isdisjoint(words)
+
+
+TERMS = {"given", "within_one", "NOT_FOUND", "UNDEFINED_WITHOUT_ONE"}
+"""Two columns of a study's result, a status of HTTP, and a reason."""
+
+
+def test_names_say_what_is_named() -> None:
+    """No name is a pronoun or participle such as `one` or `given`; `one_line` has a number."""
+    empty = ("one", "_found", "judge_one", "given_label", "said")
+    assert all(map(says_nothing, empty))
+    assert not any(map(says_nothing, ("one_line", "leave_one_judge_out", "bone", "unsaid")))
+    named = {
+        f"{path.relative_to(ROOT)}: {name}"
+        for package in PACKAGES
+        for path in sorted((ROOT / package).rglob("*.py"))
+        for name in names_in(ast.parse(path.read_text("utf-8")))
+        if name not in TERMS and says_nothing(name)
+    }
+    assert named == set()
 
 
 def test_every_analysis_is_a_public_name() -> None:

@@ -102,7 +102,7 @@ def ablation_result(
         try:
             opened[name] = open_run(run)
         except InputError as error:
-            whys[name] = "; ".join(fault.found for fault in error.faults)
+            whys[name] = "; ".join(fault.actual for fault in error.faults)
     pairs: dict[str, RunPair] = {}
     origin = None
     for name, each in opened.items() if base in opened else ():
@@ -115,7 +115,7 @@ def ablation_result(
                     origin = origin or pair.origin
                 pairs[name] = pair
         except InputError as error:
-            whys[name] = "; ".join(fault.found for fault in error.faults)
+            whys[name] = "; ".join(fault.actual for fault in error.faults)
     adjust(list(pairs.values()))
     figures = {name: _figures(pair) for name, pair in pairs.items()}
     for kind in ("agreement", "lead"):
@@ -186,15 +186,15 @@ def _on_composite(people: Ratings, base: OpenedRun) -> Ratings:
 def _figures(pair: RunPair) -> dict[str, _Figure]:
     """Return each figure of the base, of the other panel and their difference."""
     score = next(iter(pair.differences.values()))
-    found: dict[str, _Figure] = {
+    figures: dict[str, _Figure] = {
         "score": (score.a_mean, score.b_mean, score),
         "agreement": _agreement(pair),
         "lead": _lead(pair),
     }
     if (nearer := next(iter(pair.people.values()), None)) is not None:
         tau = nearer.figures["tau_b"]
-        found["people"] = tau.a_value, tau.b_value, tau
-    return found
+        figures["people"] = tau.a_value, tau.b_value, tau
+    return figures
 
 
 def _tau(pair: RunPair) -> PairedFigure:

@@ -313,7 +313,7 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
     try:
         return personas_in_votes(votes_of(run, ratings).main, command)
     except InputError as error:
-        why = error.faults[0].found
+        why = error.faults[0].actual
         return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
 
 

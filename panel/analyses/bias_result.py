@@ -214,7 +214,7 @@ def _for_people(made: StatisticTables, rows: Sequence[Row], ratings: Ratings) ->
     unit = SHARES_OF_RESPONSES if compared else _unit_of(ratings)
     # Beside that of all dimensions each one's own is in points of its scale.
     mixed = unit is SHARES_OF_WIDTH
-    bonus = f"own-family bonus,\n{unit.several}"
+    bonus = f"own-family bonus,\n{unit.plural}"
     # A run on one dimension has no rows on all of them.
     main = ALL if len({row.dimension for row in rows} - {ALL}) > 1 else rows[-1].dimension
     ours = [replace(row, dimension=ALL) for row in rows if row.dimension == main]
@@ -239,7 +239,7 @@ def _for_people(made: StatisticTables, rows: Sequence[Row], ratings: Ratings) ->
         (
             "Judges",
             [row for judge in judges[:_JUDGES_SHOWN] for row in ours if row.group == judge],
-            {"leniency": "leniency" if compared else f"leniency,\n{unit.several}", **_OF_SCORES},
+            {"leniency": "leniency" if compared else f"leniency,\n{unit.plural}", **_OF_SCORES},
             "judge",
         ),
         (

@@ -125,7 +125,7 @@ def calibrate(
         run_of,
     )
     from persona_panel.files.ratings import check_calibration
-    from persona_panel.files.selections import given_inclusion, inclusion_of
+    from persona_panel.files.selections import inclusion_of, known_inclusion
     from persona_panel.results.conclusions.wording import rescaling_of
     from persona_panel.statistics import calibrate as calibration
 
@@ -139,7 +139,7 @@ def calibrate(
     )
     names = input_name(panel, "the panel's ratings"), input_name(human, "the human ratings")
     check_calibration(ours, theirs, *names)
-    known = given_inclusion(theirs, selected, human_mapping)
+    known = known_inclusion(theirs, selected, human_mapping)
     chances = None if known is None else inclusion_of(known, ours, theirs, selected or names[1])
     result = calibration(ours, theirs, inclusion=chances)
     return calibrate_result(

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from persona_panel.statistics.personas import ContestedResponse
 
 _NAMED = 3
-"""How many personas are named on each side."""
+"""The largest number of personas named on each side."""
 _APART = 0.005
 """Below it a departure is shown as 0.00."""
 
@@ -136,7 +136,7 @@ def contested_result(
             (*keys, *columns),
             response=headline(each),
             spread=Estimate(
-                each.spread, p=each.p, p_adjusted=each.p_adjusted, unit=unit.several,
+                each.spread, p=each.p, p_adjusted=each.p_adjusted, unit=unit.plural,
                 reason=each.reason and str(each.reason),
             ),
         )
@@ -200,7 +200,7 @@ def contested_result(
             for each, row in zip(listed, rows, strict=True)
             if each.reason is None
         ],
-        f"{_title(shown)} (spread in {unit.several})",
+        f"{_title(shown)} (spread in {unit.plural})",
         remarks=[f"{row['response']}: {' '.join(row['why'])}"
                  for each, row in zip(listed, rows, strict=True) if each.reason is None],
         programs=False,

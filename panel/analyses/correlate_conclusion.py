@@ -162,7 +162,7 @@ def _correlated(correlations: Mapping[str, Row]) -> list[str]:
                 every = all_dimensions(len(correlations)) if sign else "any dimension"
                 on = on_dimensions(names, correlations, every)
                 figures = _figures(names, defined)
-                if not sign and any(_has_one_of_two(defined[name]) for name in names):
+                if not sign and any(_p_and_interval_differ(defined[name]) for name in names):
                     figures += f"; a claim takes p below {LEVEL} and an interval that leaves 0 out"
                 sentences.append(how.format(where=where, on=on, figures=figures))
     if without := [name for name, row in correlations.items() if row.reason]:
@@ -171,7 +171,7 @@ def _correlated(correlations: Mapping[str, Row]) -> list[str]:
     return sentences
 
 
-def _has_one_of_two(row: Row) -> bool:
+def _p_and_interval_differ(row: Row) -> bool:
     """Return whether only one of p-value and interval, of which a claim takes both, shows it."""
     leaves_out = row.ci_low > 0 or row.ci_high < 0
     return not isnan(row.p_value) and (row.p_value < LEVEL) != leaves_out

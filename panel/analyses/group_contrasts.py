@@ -50,7 +50,7 @@ from persona_panel.statistics.group_fidelity import (
 )
 
 _RATERS_NAMED = 8
-"""How many raters or personas a note or a fault has by name."""
+"""The largest number of raters or personas that a note or a fault names."""
 
 T = TypeVar("T")
 

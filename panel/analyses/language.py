@@ -24,7 +24,7 @@ from persona_panel.statistics.core.ranking import Leaderboard, rank_systems
 from persona_panel.statistics.paired import PairedFigure, order_alike, scores_alike
 
 _NAMED = 3
-"""How many significant differences are named."""
+"""The largest number of significant differences that are named."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -428,7 +428,7 @@ def _remarks(report: DesignReport) -> list[str]:
     if any(study.measured == SYSTEM for study in studies):
         raters = _raters(report)
         few = "prompts" if raters != "judges" else "models"
-        one_of = ", or one model where the run has several" if raters == "judges" else ""
+        one_model = ", or one model where the run has several" if raters == "judges" else ""
         lines.append(
             f"±: half the width of the 95 % interval over prompts and {raters} that can be "
             f"expected of a system's mean. It is mostly more than twice the SE, most so with few "
@@ -436,7 +436,7 @@ def _remarks(report: DesignReport) -> list[str]:
             f"variance over prompts and in that over {raters}. Detects: the difference of two "
             "systems whose interval leaves 0 out in 80 % of runs (of several differences, each "
             "must be larger, as p-values are adjusted). – where there is none (fewer than five "
-            f"{raters}{one_of}; a difference that the scale does not allow), or with fewer than "
+            f"{raters}{one_model}; a difference that the scale does not allow), or with fewer than "
             f"{LEAST_DF} degrees of freedom (Satterthwaite), as often of two {few}, with which "
             "widths differ too much from run to run to be forecast."
         )

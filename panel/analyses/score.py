@@ -47,7 +47,7 @@ from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference,
 from persona_panel.statistics.core.strengths import Strengths
 
 CORRECTED = "corrected_"
-"""How the names of tables begin that are corrected by people's ratings."""
+"""The beginning of the names of tables that are corrected by people's ratings."""
 _RESPONSES_SHOWN = 12
 """From more responses on their ranks are in the full report, not in the short one."""
 _RESPONSES_IN_FULL = 500
@@ -405,8 +405,8 @@ def strengths_tables(strengths: Strengths | None, systems: Sequence[str]) -> Ite
             rows.append({"system": system, "strength": nothing, "win_probability": nothing})
             continue
         rows.append(row_of(entry, columns, system=system))
-    all_have_one = all(not isnan(row["strength"].value) for row in rows)
-    others = "" if all_have_one else " of those that have one"
+    all_have_strengths = all(not isnan(row["strength"].value) for row in rows)
+    others = "" if all_have_strengths else " of those that have one"
     remark = (
         f"Strength: log-odds of being preferred; 0 is the mean{others}. Win probability: against a "
         "system of strength 0, a tie counting half. Whether systems differ is tested above."

@@ -59,7 +59,7 @@ from persona_panel.statistics.personas import (
 from persona_panel.statistics.reliability import krippendorff_alpha
 
 _SHOWN = 2
-"""How many of the significant ones are named."""
+"""The largest number of significant personas and groups that are named."""
 _CONTESTED = 10
 _RESPONSES = 20
 """The most responses in a heat map; of more, these are the most contested."""
@@ -120,7 +120,7 @@ def _persona_tables(
     keys = (*([Key("axis", "axis")] if several else []), Key("persona", "persona", labels=names))
     people = [{"axis": axes.get(name, ""), "persona": name} for name in measured.personas]
     labels = {entry.id: entry.label for entry in run.rubric.dimensions}
-    units = unit_of(run.rubric).several, unit_of_ratings(run.rubric).several
+    units = unit_of(run.rubric).plural, unit_of_ratings(run.rubric).plural
     there = dict.fromkeys(entry.on for entry in measured.by_system)
     by_system = {name: name for name in systems if name in there}
     by_dimension = {entry.on: labels[entry.on] for entry in measured.by_dimension}
@@ -189,7 +189,7 @@ def _by_response(
         Column(f"c{n}", kind, names[entry]) for n, entry in enumerate(measured.personas)
     )
     sentences = [
-        f"{_ABOVE.format(unit_of_departures(run).several)}, the persona's own severity taken out."
+        f"{_ABOVE.format(unit_of_departures(run).plural)}, the persona's own severity taken out."
     ]
     if (left_out := len(run.items) - len(rows)) > 0:
         sentences[0] += f" The most contested responses; {left_out:,} others are not shown."
@@ -284,8 +284,8 @@ def group_units(run: Run) -> str:
     dimensions."""
     whole, single = unit_of(run.rubric), unit_of_ratings(run.rubric)
     if whole == single or not run.rubric.numeric:
-        return whole.several
-    return f"{whole.several} (on single dimensions, {single.several})"
+        return whole.plural
+    return f"{whole.plural} (on single dimensions, {single.plural})"
 
 
 def _verdict(entry: GroupDifference) -> str:

@@ -241,7 +241,7 @@ class BatchRounds:
         self._caller, self._addresses, self._journal = caller, addresses, journal
         self._tell, self._pace = tell, pace
         self.ending = False
-        """Whether batches are to be ended: one that is found is cancelled, and one that its
+        """True where batches are to be ended: one that is found is cancelled, and one that its
         provider does not know is lost."""
         self.cancelled: list[str] = []
         """The ids of batches that somebody cancelled."""
@@ -349,14 +349,14 @@ class BatchRounds:
                 raise self._stopped(batch, f"did not take the batch: {fault}") from None
             self._tell(f"{batch.model}: {fault}; trying again")
             if may_have_arrived(fault):
-                status = await self._found(batch, time.time())
+                status = await self._sent_status(batch, time.time())
                 if status is not None:
                     return status
             else:
                 await asyncio.sleep(wait_after(fault, wait))
             wait = min(2 * wait, self._pace.longest_look)
 
-    async def _found(self, batch: BatchRecord, sent_at: float) -> BatchStatus | None:
+    async def _sent_status(self, batch: BatchRecord, sent_at: float) -> BatchStatus | None:
         """Return the status of a batch that may be at the provider; None where it surely is not."""
         api, wait = self._caller.apis[batch.model], self._pace.first_look
         wanted, message = sought(batch, self._journal.batches.values()), ""
@@ -386,7 +386,7 @@ class BatchRounds:
     async def _settled_or_gone(self, batch: BatchRecord) -> None:
         """Wait for a batch and put its answers into the cache."""
         if batch.id is None:
-            sent = await self._found(batch, batch.prepared_at)
+            sent = await self._sent_status(batch, batch.prepared_at)
             if sent is None:
                 await self._drop(batch, "it never reached the provider")
                 return

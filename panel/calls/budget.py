@@ -71,7 +71,7 @@ class Caps:
 
 NO_CAPS = Caps()
 CAP = "the cap of"
-"""How the reason begins why a cap kept a judgment from being made."""
+"""The beginning of the reason why a cap kept a judgment from being made."""
 
 
 @dataclass(frozen=True, slots=True)

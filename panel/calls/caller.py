@@ -95,7 +95,7 @@ _AGAIN_S = 0.5
 _PAGES_IN_MEMORY = 64
 _NO_TURN = nullcontext()
 _MOST_DOUBTS = 2
-"""How often the answer to a request is taken back until it is asked no more."""
+"""The number of doubtful answers to a request after which it is asked no more."""
 
 
 class AnswersTakenBack(Abort):

@@ -188,7 +188,7 @@ class Endpoint:
     lost_in_a_row: int = 0
     retries: int = 0
     """Attempts beyond the first, of all calls."""
-    given_up: int = 0
+    failed: int = 0
     """Calls tried to the end in vain."""
     answered: bool = False
     _silent_since: float | None = field(default=None, init=False)
@@ -236,7 +236,7 @@ class Endpoint:
 
     def lost(self, error: CallError) -> None:
         """Note that a call was tried to the end in vain."""
-        self.given_up += 1
+        self.failed += 1
         if error.kind == "permanent":
             self.lost_in_a_row += 1
             may_be_the_text = error.status == _FORBIDDEN and self.answered
@@ -275,7 +275,7 @@ class Endpoint:
             limits=self.limiter.state(now),
             retries=self.retries,
             retry_in_s=tuple(sorted(max(0.0, due - now) for due in self._retries_at)),
-            given_up=self.given_up,
+            failed=self.failed,
             down_s=now - since if self.down and since is not None else None,
             probe_in_s=max(0.0, self._probe_at - now) if self.down else 0.0,
             dead=self.dead,

@@ -47,7 +47,7 @@ class EndpointState:
     Attributes:
         retries: attempts beyond the first so far, of all calls.
         retry_in_s: when each call that waits for another attempt makes it, the soonest first.
-        given_up: calls that failed for good, after all their attempts.
+        failed: calls that failed for good, after all their attempts.
         down_s: how long nothing but faults has come; None, the model is not down.
         probe_in_s: while it is down, when it is next tried; 0, that is under way.
         dead: why it is called no more; None, it is.
@@ -56,7 +56,7 @@ class EndpointState:
     limits: LimiterState = LimiterState()
     retries: int = 0
     retry_in_s: tuple[float, ...] = ()
-    given_up: int = 0
+    failed: int = 0
     down_s: float | None = None
     probe_in_s: float = 0.0
     dead: str | None = None

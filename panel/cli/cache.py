@@ -90,7 +90,7 @@ def import_(file: str) -> None:
     line can be read.
     """
     from persona_panel.calls.kept_replies import listed_store, read_replies
-    from persona_panel.files.errors import told_once
+    from persona_panel.files.errors import distinct_faults
     from persona_panel.results.conclusions.wording import counted
 
     with listed_store() as store:
@@ -100,7 +100,7 @@ def import_(file: str) -> None:
         f"{'was' if replies.known == 1 else 'were'} there already."
     )
     if replies.faults:
-        say("\n".join(map(visible, told_once(replies.faults))), err=True)
+        say("\n".join(map(visible, distinct_faults(replies.faults))), err=True)
         lines = {fault.line for fault in replies.faults}
         if n := len(lines - {None}):
             say(f"{counted(n, 'line')} left out.", err=True)

@@ -186,7 +186,7 @@ OLD_NAMES = {
     "rubrics": "library rubrics",
     "framings": "library framings",
 }
-"""What a command was called up to 0.1, and what it is called now."""
+"""The names of commands up to 0.1, each with its present name."""
 
 
 def new_words(words: Sequence[str]) -> tuple[list[str], str]:

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 import click
 
 from persona_panel.files.addresses import is_address, is_meant_as_address
-from persona_panel.files.errors import Fault, InputError, PanelError, RunStopped, told_once
+from persona_panel.files.errors import Fault, InputError, PanelError, RunStopped, distinct_faults
 from persona_panel.files.secrets import say, say_sentences, visible
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def local_runs(ctx: click.Context, parameters: dict[str, Any]) -> Iterator[None]
 
 
 WRITTEN = ("--out", "--junit", "--markdown", "--plot", "--batch-out")
-"""What names what a command writes: files, a folder, or a run, which may be at an address."""
+"""The options for what a command writes: files, a folder, or a run, which may be at an address."""
 
 
 def figure_and_file(plot: str) -> tuple[str, str]:
@@ -138,7 +138,7 @@ def _refusals(function: Callable[P, R], calls_models: bool) -> Callable[P, R]:
                     return function(*args, **kwargs)
             return function(*args, **kwargs)
         except InputError as error:
-            faults = told_once(error.faults)
+            faults = distinct_faults(error.faults)
             say("\n".join(map(visible, faults)), err=True)
             n = len(faults)
             calls = "; no model was called" if calls_models else ""

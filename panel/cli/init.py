@@ -29,10 +29,10 @@ _LIKELY = {
     "text": ("answer", "output", "completion", "essay", "argument", "reply"),
     "system": ("model", "author", "source", "writer"),
 }
-"""What the columns of the needed fields may be called in a file that was not made for this, the
+"""The names that columns of the needed fields may have in a file that was not made for this, the
 likeliest first."""
 _OF_PEOPLE = ("rater", "rating", "score", "annotator", "human", "label", "rank")
-"""What the name of a column of people's ratings has in it."""
+"""The words that the name of a column of people's ratings has in it."""
 
 
 @click.command(cls=PanelCommand, example="answers.csv --model openai:gpt-5-mini")

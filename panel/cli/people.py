@@ -460,7 +460,7 @@ def _read(key: StudyKey, answers: tuple[str, ...]) -> ReadAnswers:
     from persona_panel.study.collection import read_answers
 
     read = read_answers(map(Path, answers), key)
-    if not read.found:
+    if not read.answered:
         raise InputError(read.faults)
     _say_faults(read)
     return read
@@ -474,7 +474,7 @@ def _say_faults(read: ReadAnswers) -> None:
 
 
 _TEXTS, _RUBRIC = "RESPONSES", "RUBRIC"
-"""What stands in a command for what only the user knows."""
+"""The words in a command for what only the user knows."""
 
 
 @click.command(cls=PanelCommand, example="runs/first --n 60 --out items.csv")

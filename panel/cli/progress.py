@@ -42,7 +42,7 @@ _WIDEST, _HIGHEST = 1000, 100
 _GAP = 2
 _NARROWEST_NAME = 12
 _STEPS = (0.05, 0.25, 0.5, 0.75)
-"""Where lines are printed one below the other, the table comes at these shares of the judgments."""
+"""Shares of the judgments at which the table comes, where lines go one below the other."""
 _SHORTEST_S = 20.0
 """And of runs that take this long at least."""
 
@@ -257,7 +257,7 @@ def state_lines(
 def has_trouble(state: EndpointState) -> bool:
     """Return whether a model waits for something, is down or dead, or has given calls up."""
     waits = state.limits.waiting or state.limits.paused_s or state.retry_in_s
-    return bool(waits or state.given_up or state.down_s is not None or state.dead is not None)
+    return bool(waits or state.failed or state.down_s is not None or state.dead is not None)
 
 
 def _line(name: str, state: EndpointState, width: int | None) -> str:
@@ -278,11 +278,11 @@ def _in_words(state: EndpointState) -> list[str]:
         return [f"no longer called: {state.dead}"]
     limits, retries = state.limits, state.retry_in_s
     in_flight = [f"{limits.in_flight:,} in flight"]
-    given_up = [f"{state.given_up:,} given up"] if state.given_up else []
+    failed = [f"{state.failed:,} given up"] if state.failed else []
     if state.down_s is not None:
         down = f"no answer for {clock(state.down_s)}"
         probe = f"next try in {clock(state.probe_in_s)}" if state.probe_in_s else "trying now"
-        return [", ".join([down, probe, *given_up])]
+        return [", ".join([down, probe, *failed])]
     long, short = [*in_flight], [*in_flight]
     if limits.waiting:
         wait = f" {clock(limits.opens_in_s)}" if limits.opens_in_s >= 1 else ""
@@ -298,7 +298,7 @@ def _in_words(state: EndpointState) -> list[str]:
         waiting = f" ({len(retries):,} to come, next in {clock(retries[0])})" if retries else ""
         long.append(n + waiting)
         short.append(n + (f" (next {clock(retries[0])})" if retries else ""))
-    return [", ".join(parts + given_up) for parts in (long, short)]
+    return [", ".join(parts + failed) for parts in (long, short)]
 
 
 _REFRESH_S = 0.5

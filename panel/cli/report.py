@@ -165,7 +165,7 @@ def report(
     from persona_panel.analyses.on_page import EPSILON
     from persona_panel.analyses.score import score_result
     from persona_panel.files.aligned_ratings import load_human_ratings
-    from persona_panel.files.selections import given_inclusion
+    from persona_panel.files.selections import known_inclusion
     from persona_panel.reports.page.report import NAME, report_of
     from persona_panel.runs.load import load_run
 
@@ -174,7 +174,7 @@ def report(
     humans = inclusion = None
     if human is not None:
         humans = load_human_ratings(human, human_mapping, **reading)
-        inclusion = given_inclusion(humans, selected, human_mapping)
+        inclusion = known_inclusion(humans, selected, human_mapping)
     loaded = load_run(run)
     contrasts: GroupContrasts | None = None
     if human is not None and raters is not None and groups is not None:

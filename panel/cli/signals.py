@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
 
 _LEFT = (errno.EPIPE, errno.EINVAL)
-"""What a write meets whose reader has left; the second on Windows."""
+"""The errors of a write whose reader has left; the second on Windows."""
 
 
 class _Guarded(io.RawIOBase):
@@ -128,8 +128,8 @@ T = TypeVar("T")
 
 _HEEDED = ("SIGINT", "SIGTERM", "SIGHUP")  # Windows lacks the last
 _ECHO_S = 0.3
-"""How soon a signal after another is the same one: `timeout` sends each to the process and to its
-group, and so do terminals that are closed."""
+"""The seconds within which a signal after another is the same one: `timeout` sends each to the
+process and to its group, and so do terminals that are closed."""
 _SHOW_CURSOR = b"\x1b[?25h"
 
 _received: signal.Signals | None = None

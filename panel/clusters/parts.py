@@ -220,7 +220,7 @@ class _PartsToDo:
     def __init__(self, units: AsyncIterator[tuple[Response, ...]], size: int) -> None:
         self._units = units
         self._size = size
-        self._given_back: list[Units] = []
+        self._returned: list[Units] = []
         self._turn = asyncio.Lock()
         self._taken = 0
         self._all_taken = False
@@ -229,8 +229,8 @@ class _PartsToDo:
     async def take(self) -> Units | None:
         """Return the next part, None once there is no more."""
         self._taken += 1
-        if self._given_back:
-            return self._given_back.pop()
+        if self._returned:
+            return self._returned.pop()
         part: list[tuple[Response, ...]] = []
         async with self._turn:
             while sum(map(len, part)) < self._size:
@@ -246,13 +246,13 @@ class _PartsToDo:
     def count_judged(self) -> None:
         """Count one part that was taken as judged."""
         self._taken -= 1
-        if self._all_taken and not self._taken and not self._given_back:
+        if self._all_taken and not self._taken and not self._returned:
             self.finished.set()
 
     def give_back(self, part: Units) -> None:
         """Put back a part that was not judged."""
         self._taken -= 1
-        self._given_back.append(part)
+        self._returned.append(part)
 
 
 class _Team:

@@ -90,7 +90,7 @@ class Ablating(Job[Ablation]):
             for name, plan in panels.items()
         ]
         of_panels = dict.fromkeys(notice for cell in self.cells.values() for notice in cell.notices)
-        self.notices = [*of_panels, *(f"{said}." for said in changes if said)]
+        self.notices = [*of_panels, *(f"{change}." for change in changes if change)]
 
     def estimate(self) -> list[CostEstimate]:
         # By one prediction: what two panels ask alike is asked once.

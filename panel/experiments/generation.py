@@ -30,10 +30,10 @@ from persona_panel.files.wording import did_you_mean
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.graphs.sweeping import (
     TargetAnswer,
+    answer_text,
     answer_tokens,
     question_for,
     response_id,
-    said_in,
     target_answer,
 )
 from persona_panel.models.config import ModelConfig
@@ -485,7 +485,7 @@ class Generation(Job[GeneratedTexts]):
                 part.of += 1
                 page = page_of(part.bound.client.parameters, wanted.prompt.text)
                 reply = predicted.reply(page, key_of(wanted.request, wanted.sample))
-                if reply is None or said_in(reply) is None:
+                if reply is None or answer_text(reply) is None:
                     tokens = min(most, wanted.request.max_tokens)
                     part.add_new(predicted, page, wanted.request, tokens, wanted.sample)
         return [part.estimate() for part in parts.values()]

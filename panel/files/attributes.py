@@ -164,7 +164,7 @@ class _Reader:
                 self.step()
                 values.append(self._text("a value"))
             self._expect(")", "a comma and another value, or )")
-            return lambda known: _is_one_of(known.get(attribute), values)
+            return lambda known: _is_among(known.get(attribute), values)
         sign = self.next
         if self.kind != "sign" or sign in "(),":
             raise WrongCondition(self.token(), f"=, !=, <, <=, >, >= or in, behind {attribute!r}")
@@ -174,9 +174,9 @@ class _Reader:
             return _ordered(attribute, sign, value)
         if sign == "!=":
             return lambda known: (
-                None if (held := _is_one_of(known.get(attribute), [value])) is None else not held
+                None if (held := _is_among(known.get(attribute), [value])) is None else not held
             )
-        return lambda known: _is_one_of(known.get(attribute), [value])
+        return lambda known: _is_among(known.get(attribute), [value])
 
     def _expect(self, sign: str, expected: str) -> None:
         if self.next != sign or self.kind != "sign":
@@ -236,7 +236,7 @@ def _ordered(attribute: str, sign: str, value: str) -> ConditionTest:
     return compared
 
 
-def _is_one_of(known: str | None, values: list[str]) -> bool | None:
+def _is_among(known: str | None, values: list[str]) -> bool | None:
     return None if known is None else any(_same(known, value) for value in values)
 
 

@@ -77,7 +77,7 @@ def resolve(name_or_path: str, shipped: Mapping[str, Path], what: str) -> Path:
         f"one of {', '.join(sorted(shipped))}{did_you_mean(name_or_path, shipped)}, "
         "or the path of a .yaml file"
     )
-    raise InputError([Fault(file=name_or_path, field=what, found=problem, expected=expected)])
+    raise InputError([Fault(file=name_or_path, field=what, actual=problem, expected=expected)])
 
 
 # From a file to plain data that remembers its lines.
@@ -134,7 +134,7 @@ def _text(source: Path) -> str:
     try:
         raw = content_of(source, _MOST_BYTES)
     except OSError:
-        fault = Fault(file=file, found=unreadable(source), expected="a YAML file")
+        fault = Fault(file=file, actual=unreadable(source), expected="a YAML file")
         raise InputError([fault]) from None
     try:
         return raw.decode("utf-8-sig")
@@ -221,7 +221,7 @@ def _syntax_fault(error: yaml.MarkedYAMLError, file: str) -> Fault:
     column = f" at column {mark.column + 1}" if mark else ""
     return Fault(
         file=file,
-        found=f"an error{column} ({problem})",
+        actual=f"an error{column} ({problem})",
         expected="YAML",
         line=mark.line + 1 if mark else None,
     )

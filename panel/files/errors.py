@@ -58,7 +58,7 @@ class Fault:
     """
 
     file: str
-    found: str
+    actual: str
     expected: str
     line: int | None = None
     field: str | None = None
@@ -75,11 +75,11 @@ class Fault:
 
     def _text(self, where: str) -> str:
         field = "" if self.field is None else f": {self.field}"
-        text = f"{self.file}{where}{field}: found {self.found}; expected {self.expected}"
+        text = f"{self.file}{where}{field}: found {self.actual}; expected {self.expected}"
         return mask_addresses(text)
 
 
-def told_once(faults: Iterable[Fault]) -> list[str]:
+def distinct_faults(faults: Iterable[Fault]) -> list[str]:
     """Return the faults in words, each once; of a fault that many lines have, such as a field that
     a whole file lacks, with the first lines and their number."""
     lines: dict[Fault, list[int]] = {}
@@ -117,7 +117,7 @@ class InputError(PanelError):
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.faults = tuple(faults)
-        super().__init__("\n".join(told_once(self.faults)))
+        super().__init__("\n".join(distinct_faults(self.faults)))
 
     def __reduce__(self) -> tuple[Any, ...]:
         # Its message alone, by which an exception is made anew, does not hold the faults.

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple, get_args
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.limits import json_in, json_of, lines_of
 from persona_panel.files.records import Fields, Record, Report, read_records
-from persona_panel.files.tabulation import Given, score_of
+from persona_panel.files.tabulation import Rating, score_of
 from persona_panel.files.wording import shown, unreadable
 from persona_panel.graphs.records import judges_in
 from persona_panel.rubrics.comparison import Outcome
@@ -40,7 +40,7 @@ class Judgments(NamedTuple):
         coverage: the numbers of judgments, as `Ratings.coverage` has them.
     """
 
-    ratings: list[Given]
+    ratings: list[Rating]
     categories: dict[str, tuple[str, ...]]
     scales: dict[str, tuple[float, float]]
     composite_of: tuple[str, ...] | None
@@ -88,7 +88,7 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
     place = _places(folder / "responses.jsonl")
     ordered = sorted(last.items(), key=lambda each: place.get(each[0][0], len(place)))
     ratings = [
-        Given(
+        Rating(
             record.line,
             item,
             judge,

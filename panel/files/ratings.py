@@ -31,7 +31,7 @@ from persona_panel.files.selections import PROBABILITY
 from persona_panel.files.tabulation import (
     RATING_FIELDS,
     Categories,
-    Given,
+    Rating,
     RatingCell,
     Tabulation,
     long_cells,
@@ -295,7 +295,7 @@ def _of_run(folder: Path, min_raters: int, mapping: ColumnMapping | None) -> Rat
     )
 
 
-def _renamed(rows: Iterable[Given], path: Path, columns: Mapping[str, str]) -> Iterator[Given]:
+def _renamed(rows: Iterable[Rating], path: Path, columns: Mapping[str, str]) -> Iterator[Rating]:
     """Yield ratings with items, or raters beside the judges, by columns of the run's responses."""
     lines = {f"{line['prompt_id']}/{line['id']}": line for line in map(json_in, lines_of(path))}
     for name in columns.values():
@@ -363,7 +363,7 @@ def _without_raters(mapping: ColumnMapping | None) -> tuple[ColumnMapping | None
 
 def _rated(
     cells: Iterable[RatingCell], report: Report, *, commas: str | None
-) -> tuple[list[Given], dict[str, int], dict[str, Categories]]:
+) -> tuple[list[Rating], dict[str, int], dict[str, Categories]]:
     """Return the ratings; the line on which each kind of them comes first; and the categories of
     each dimension that has labels."""
     rows = []
@@ -382,7 +382,7 @@ def _rated(
         item, rater = labels["item"], labels["rater"]
         if item is not None and rater is not None:
             own = {name: labels[name] for name in ("dimension", "group", "prompt", "source")}
-            rows.append(Given(line, item, rater, score, label=label, **own))
+            rows.append(Rating(line, item, rater, score, label=label, **own))
     if len(kinds) > 1:
         (first, _), (other, line) = list(kinds.items())[:2]
         report.add(f"a {other}", f"a {first}, as on the lines before", line=line, field=other)
@@ -425,7 +425,7 @@ def _form(
 
 
 def _reading(
-    file: str, ratings: Ratings, form: Sequence[str], rows: Sequence[Given], n_repeated: int
+    file: str, ratings: Ratings, form: Sequence[str], rows: Sequence[Rating], n_repeated: int
 ) -> str:
     """Return one line on what was read."""
     n_missing = sum(math.isnan(row.score) for row in rows)

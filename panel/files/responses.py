@@ -533,7 +533,7 @@ def _another(place: int, item: Item, first: int) -> Fault:
         file="responses",
         line=place,
         field="prompt_id",
-        found=f"{item.prompt_id!r}, which is another prompt's, in response {first}",
+        actual=f"{item.prompt_id!r}, which is another prompt's, in response {first}",
         expected="one prompt for each prompt_id",
     )
 
@@ -547,7 +547,7 @@ def _repeated(place: int, item: Item, first: int, other: Item) -> Fault:
         file="responses",
         line=place,
         field="id",
-        found=problem,
+        actual=problem,
         expected="an id of its own for every response to a prompt",
     )
 
@@ -556,7 +556,7 @@ def _no_text(place: int, item: Item) -> Fault:
     return Fault(
         file="responses",
         line=place,
-        found=f"half a surrogate pair in {item.id!r}",
+        actual=f"half a surrogate pair in {item.id!r}",
         expected="text that can be encoded in UTF-8",
     )
 

@@ -77,7 +77,7 @@ def read_inclusion(
     return probabilities or None
 
 
-def given_inclusion(
+def known_inclusion(
     humans: Ratings, selected: str | None, mapping: ColumnMapping | None
 ) -> dict[str, float] | None:
     """Read inclusion probabilities from the file that `select` wrote, or where there is none from

@@ -136,7 +136,7 @@ class Categories:
         return float(self._codes[name])
 
 
-class Given(NamedTuple):
+class Rating(NamedTuple):
     """A rating as it was read, NaN for a gap; names that it lacks are None. Where it is a category,
     `label` is its name and the score its code."""
 
@@ -152,7 +152,7 @@ class Given(NamedTuple):
     label: str | None = None
 
 
-def _as_text(rating: Given) -> str:
+def _as_text(rating: Rating) -> str:
     """Return a rating in words."""
     if math.isnan(rating.score):
         return "a gap"
@@ -174,7 +174,7 @@ class Tabulation:
         self.n_repeated = 0
         self._merges = merges
         self._report = report
-        self._cells: dict[tuple[str, str, str], Given] = {}
+        self._cells: dict[tuple[str, str, str], Rating] = {}
         self._items: dict[str, int] = {}
         self._raters: dict[str, int] = {}
         self._dimensions: dict[str, int] = {}
@@ -184,7 +184,7 @@ class Tabulation:
         self._personas = _Labels(report, "persona", "rater")
         self._without_dimension: list[int] = []
 
-    def add(self, rating: Given) -> None:
+    def add(self, rating: Rating) -> None:
         """Take a rating in."""
         line, dimension = rating.line, rating.dimension
         if dimension is None:
@@ -311,12 +311,12 @@ class _Labels:
         self._report = report
         self._kind = kind
         self._owner = owner
-        self._found: dict[str, tuple[str, int]] = {}
+        self._labels: dict[str, tuple[str, int]] = {}
 
     def take(self, name: str, label: str | None, line: int) -> None:
         if label is None:
             return
-        first, before = self._found.setdefault(name, (label, line))
+        first, before = self._labels.setdefault(name, (label, line))
         if first != label:
             self._report.add(
                 f"{shown(label)}, but {shown(first)} on line {before}",
@@ -327,17 +327,17 @@ class _Labels:
 
     def of(self, names: dict[str, int]) -> tuple[str, ...] | None:
         """Return the label of each name; None where no name has one."""
-        if not self._found:
+        if not self._labels:
             return None
         for name, line in names.items():
-            if name not in self._found:
+            if name not in self._labels:
                 self._report.add(
                     f"nothing for the {self._owner} {shown(name)}",
                     f"a {self._kind}, as other {self._owner}s have",
                     line=line,
                     field=self._kind,
                 )
-        return tuple(self._found.get(name, ("", 0))[0] for name in names)
+        return tuple(self._labels.get(name, ("", 0))[0] for name in names)
 
 
 SCORE = ("score", "rank", "label")

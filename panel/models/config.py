@@ -543,7 +543,7 @@ _OFF = frozenset({"none", "off", "disabled"})
 _O_SERIES = re.compile(r"openai:o\d")
 """o1, o3-mini and their like, all of which reason; only some of them are in the table."""
 _DATE = re.compile(r"-\d{4}-\d\d-\d\d$")
-"""What the name of a snapshot ends with."""
+"""The end of a snapshot's name."""
 
 
 def reasoning_room(config: ModelConfig) -> int | None:

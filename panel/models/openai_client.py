@@ -298,8 +298,8 @@ class OpenAIClient(BaseModel):
         if (doubt := self._strays.doubt(asked, answered, id_, model)) is not None:
             self._wire.distrust()
             # What the answer to this one took, nobody knows.
-            said_so = one_line(f"{self.base_url}: {doubt}; it is not used", self.base_url)
-            raise CallError(said_so, kind="transient", status=BROKEN, used=None)
+            message = one_line(f"{self.base_url}: {doubt}; it is not used", self.base_url)
+            raise CallError(message, kind="transient", status=BROKEN, used=None)
 
     def _remember(self, declined: str) -> None:
         # Of the calls in flight together each learns it; one line in the log is enough.

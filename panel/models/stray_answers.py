@@ -34,7 +34,7 @@ MOST_ANSWERS = 1_000
 _MARGIN = 1.25
 _SHORTEST_USUAL_S = 0.02
 _HASTY = 4
-"""How many times as quick as usual an answer is that was perhaps made for no request."""
+"""An answer that comes so many times as quickly as usual was perhaps made for no request."""
 _LONGEST_LOOK_S, _LONGEST_HASTY_LOOK_S, _LONGEST_STRAY_LOOK_S = 0.25, 0.5, 2.0
 """The most seconds for which results wait for an answer too many: in general, after an answer that
 came in a fraction of the usual time, and where a server has sent such."""

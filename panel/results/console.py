@@ -24,13 +24,13 @@ _WITHOUT_END = 100_000
 _GAP = 3
 _INDENT = 2
 NARROWEST_LABEL = 20
-"""How far names are folded, at most, so that more figures go beside each other; a table may say
-otherwise."""
+"""The narrowest width to which names are folded so that more figures go beside each other; a table
+may say otherwise."""
 _LEAST = 4
-"""How far names are folded where a single figure takes what room there is."""
+"""The narrowest width of names where a single figure takes what room there is."""
 _WIDEST_HEAD = 16
 _PIECE = re.compile(r"[^\s/|:_-]*[\s/|:_-]+|[^\s/|:_-]+")
-"""What a name is not parted within: a word, with the signs that part it from the next."""
+"""A piece within which a name is not parted: a word, with the signs that part it from the next."""
 
 
 class FigureText(Text):
@@ -215,10 +215,10 @@ def _turned(lines: Sequence[TableRow]) -> Iterator[tuple[Text, ...]]:
 
 def _label_width(natural: int, widths: Sequence[int], room: int, most_folded: int) -> int:
     """The widest that labels can have without parting the table into more parts."""
-    beside_one = max(_LEAST, room - 2 * _GAP - max(widths))
-    narrowest = min(natural, most_folded, beside_one)
+    beside_figure = max(_LEAST, room - 2 * _GAP - max(widths))
+    narrowest = min(natural, most_folded, beside_figure)
     fewest = len(_parts(narrowest, widths, room))
-    allowed = range(narrowest, min(natural, beside_one) + 1)
+    allowed = range(narrowest, min(natural, beside_figure) + 1)
     return max(width for width in allowed if len(_parts(width, widths, room)) == fewest)
 
 

@@ -11,8 +11,8 @@ from persona_panel.statistics.core.display import ALL, ColumnKind, FrameColumn, 
 from persona_panel.statistics.core.estimate import Estimate
 
 CellKind = Literal["estimate", "number", "p", "whole", "text", "texts", "flag"]
-"""What a column holds: estimates, numbers without an interval, p-values, whole numbers, texts,
-lists of texts, true or false; each cell may be None."""
+"""The kind of a column's cells: estimates, numbers without an interval, p-values, whole numbers,
+texts, lists of texts, true or false; each cell may be None."""
 
 When = Literal["always", "short", "full"]
 """In which reports people see something: in both, in the short one, in the full one (`--full`)."""

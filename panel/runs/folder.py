@@ -53,15 +53,15 @@ from persona_panel.runs.spending import earlier_spending
 logger = logging.getLogger(__name__)
 
 _IDENTITY = ("personas", "rubric", "models", "graph", "sweep")
-"""What makes a run what it is, besides its settings."""
+"""The parts of `run.json` that a run's identity has, besides its settings."""
 _JUDGMENTS = "judgments.jsonl"
 _RESULTS = ("scored", "abstained")
 _WRITTEN = (
     *(RUN_FILES - {"run.json", _JUDGMENTS}), "report.html",
     *(f"{name}.{kind}" for name in ("heatmap", "scorecard") for kind in ("png", "svg")),
 )  # fmt: skip
-"""What runs of all kinds write besides run.json and judgments.jsonl, and one that is
-overwritten leaves."""
+"""The files that runs of all kinds write besides run.json and judgments.jsonl, and that an
+overwritten run leaves."""
 
 
 class RunFolder:

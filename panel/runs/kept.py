@@ -41,7 +41,7 @@ from persona_panel.rubrics import Rubric
 from persona_panel.statistics.core.arrays import DEFAULT_OPTIONS, Random
 
 OF_A_RUN = "that of a run"
-"""What is expected of a file of a run's folder that is another's."""
+"""The words for what is expected of a file of a run's folder that is another's."""
 
 
 def require_folder(path: Path, name: str) -> None:

@@ -93,8 +93,8 @@ class FigureUnit(NamedTuple):
     """The name of a unit: of one figure, as on an axis; of several; and after a number in a
     sentence, where shares of judges or responses have none."""
 
-    one: str
-    several: str
+    singular: str
+    plural: str
     after_number: str = ""
 
 

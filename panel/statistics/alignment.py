@@ -211,7 +211,7 @@ N_FOLDS = 5
 LEAST_PROMPTS = 10
 """With fewer prompts that people rated nothing is learnt."""
 LEAST_RELIABILITY = 0.25
-"""What the 95 % interval of the reliability of people's mean has to be above."""
+"""The bound above which the 95 % interval of the reliability of people's mean has to lie."""
 FigureName = Literal["rmse", "mae", "tau_b"]
 _SAME = 1e-9
 

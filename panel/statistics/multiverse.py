@@ -39,11 +39,11 @@ from persona_panel.statistics.core.ranking import (
 
 MEAN, MEDIAN, TRIMMED, RANKS, Z_SCORES = "mean", "median", "trimmed mean", "ranks", "z-scores"
 AGGREGATIONS: Mapping[str, int] = {MEAN: 1, MEDIAN: 3, TRIMMED: 5, RANKS: 1, Z_SCORES: 1}
-"""How the judges' ratings of a response become its score, and from how many judges on that differs
-from another of these: ranks are by judge within the prompt, z-scores by judge over all responses,
-both averaged over judges."""
+"""The ways from judges' ratings of a response to its score, with the number of judges from which on
+each differs from another: ranks are by judge within the prompt, z-scores by judge over all
+responses, both averaged over judges."""
 MOST = 400
-"""How many combinations there are at most while more than one choice is changed at a time."""
+"""The largest number of combinations while more than one choice is changed at a time."""
 _TRIMMED = 0.2
 """The share of judges that the trimmed mean leaves out at either end."""
 LEAST_SPREAD = 0.25
@@ -241,7 +241,7 @@ def ranks_by_judge(terms: Array, prompts: IntArray) -> Array:
     for prompt in np.unique(prompts):
         rows = np.flatnonzero(prompts == prompt)
         of = terms[rows]
-        below = np.array([(one > of).sum(axis=0) + ((one == of).sum(axis=0) - 1) / 2 for one in of])
+        below = np.array([(own > of).sum(axis=0) + ((own == of).sum(axis=0) - 1) / 2 for own in of])
         others = (~np.isnan(of)).sum(axis=0) - 1.0
         ranks[rows] = np.where(np.isnan(of), nan, divide(below, np.where(others > 0, others, nan)))
     return ranks

@@ -90,7 +90,7 @@ class ReadAnswers:
     """The packets that were answered, one file each, with the answers and the file's name; faults
     of files that cannot be used; files left aside for a later one of the same packet."""
 
-    found: tuple[tuple[KeyedPacket, StudyAnswers, str], ...]
+    answered: tuple[tuple[KeyedPacket, StudyAnswers, str], ...]
     faults: tuple[Fault, ...]
     replaced: tuple[str, ...]
 
@@ -323,7 +323,7 @@ def collect_study(
     """Unblind the answers; nothing that is missing is filled in. Raters who failed so many
     attention checks, or as many as the study's own rule says, are left out."""
     limit = key.exclude_failed if exclude_failed is None else exclude_failed
-    by_packet = {packet.packet: (answers, file) for packet, answers, file in read.found}
+    by_packet = {packet.packet: (answers, file) for packet, answers, file in read.answered}
     progress, ratings = [], []
     for packet in key.packets:
         answers, file = by_packet.get(packet.packet, (None, None))

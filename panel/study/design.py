@@ -34,7 +34,7 @@ Task = Literal["rank", "rate"]
 TASKS: tuple[Task, ...] = ("rank", "rate")
 
 MOST_TOGETHER = 6
-"""How many texts a rater compares at a time, at most: as many as in SCRuB's study."""
+"""The largest number of texts that a rater compares at a time: as many as in SCRuB's study."""
 
 
 @dataclass(frozen=True, slots=True)

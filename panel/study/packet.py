@@ -30,12 +30,12 @@ PACKET_SCHEMA: Literal["persona-panel/study-packet/1"] = "persona-panel/study-pa
 NOT_ASSESSABLE = "not_assessable"
 
 _WORDS_A_MINUTE = 238
-"""How fast adults read non-fiction silently. M. Brysbaert (2019), "How many words do we read per
-minute?", Journal of Memory and Language 109."""
+"""The speed at which adults read non-fiction silently. M. Brysbaert (2019), "How many words do we
+read per minute?", Journal of Memory and Language 109."""
 _SECONDS_A_SCORE = 8
 _SECONDS_A_RANK = 10
 _SECONDS_A_REASON = 60
-"""What an answer takes besides reading: guesses, which the times of a pilot correct."""
+"""The seconds that an answer takes besides reading: guesses, which the times of a pilot correct."""
 
 
 class _Shown(BaseModel):

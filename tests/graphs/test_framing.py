@@ -73,7 +73,7 @@ def test_a_set_that_does_not_hold_together_is_refused(
     """The fault is named with what was found, in which field, and its line."""
     with pytest.raises(InputError) as refused:
         framings_of(str(own(change, tmp_path)))
-    told = [fault for fault in refused.value.faults if fault.found.startswith(found)]
+    told = [fault for fault in refused.value.faults if fault.actual.startswith(found)]
     assert told, str(refused.value)
     assert told[0].line is not None
     assert field is None or told[0].field == field

@@ -54,7 +54,7 @@ from persona_panel.statistics.strata import StratumFigure, stratum_differences
 
 BY_JUDGES = ("persona", "axis", "model")
 BY = (*BY_JUDGES, "prompt", "dimension")
-"""What a run can be broken down by besides columns of its responses."""
+"""The columns by which a run can be broken down besides those of its responses."""
 Boards = Iterator[tuple[str, Leaderboard]]
 
 
@@ -293,10 +293,10 @@ def _judges_interactions(run: Run, by: str) -> Sequence[Interaction]:
 
 
 _NAMED = 5
-"""How many of the significant differences are named."""
+"""The largest number of significant differences that are named."""
 _FIGURES = {"each": "each text", "best": "best text", "first place": "best text"}
 _LINES = 40
-"""How many systems within strata people are shown."""
+"""The largest number of systems within strata that people are shown."""
 
 
 def systems_by_result(by_stratum: SystemsBy, run: Run, *, lines: int = _LINES) -> Result:

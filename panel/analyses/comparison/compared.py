@@ -67,7 +67,7 @@ from persona_panel.statistics.paired import (
 )
 
 MOST_CHANGED = 5
-"""How many responses that changed most are named each way."""
+"""The number of responses that are named as changed most, each way."""
 _SAME = 1e-9
 
 

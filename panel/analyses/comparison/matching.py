@@ -21,7 +21,7 @@ from persona_panel.files.wording import printable, some
 from persona_panel.results.conclusions.wording import counted
 
 WhatDiffers = Literal["texts", "panels"]
-"""What differs between two runs: the texts, or the panel."""
+"""The side on which two runs differ: the texts, or the panel."""
 
 _some = partial(some, as_=printable)
 _Key = tuple[str, str]

@@ -179,7 +179,7 @@ class RunPlots:
         figure = forest(
             [SECRETS.scrub(name) for name in others],
             [ForestPanel("", [ForestSeries("difference", points)])],
-            f"Difference of the composite from {shown} ({unit_of(self._run.rubric).several})",
+            f"Difference of the composite from {shown} ({unit_of(self._run.rubric).plural})",
             ForestMarks(sample, filled=f"adjusted p < {LEVEL}", empty=f"adjusted p ≥ {LEVEL}"),
             columns=columns,
             zero=True,
@@ -275,7 +275,7 @@ class RunPlots:
         figure = heatmap(
             heads,
             panels,
-            f"Departure from the panel ({unit.several})",
+            f"Departure from the panel ({unit.plural})",
             [("negative", "below the panel"), ("*", f"adjusted p < {LEVEL}")],
             columns=columns,
             least=least_shown(run.rubric),
@@ -323,7 +323,7 @@ class RunPlots:
         figure = strips(
             rows,
             list(by_axis) or [""],
-            f"Departure of the persona from the panel ({unit_of_departures(self._run).several})",
+            f"Departure of the persona from the panel ({unit_of_departures(self._run).plural})",
             "beyond noise",
             "within noise",
             columns=columns,
@@ -420,5 +420,5 @@ def least_shown(rubric: Rubric) -> float:
 def _with_scale(unit: FigureUnit, limits: Limits) -> str:
     low, high = limits
     if unit != POINTS or isinf(low) or isinf(high):
-        return unit.one
-    return f"{unit.one}; scale {general(low)} to {general(high)}"
+        return unit.singular
+    return f"{unit.singular}; scale {general(low)} to {general(high)}"

@@ -408,7 +408,7 @@ def _on_one_scale(ratings: Array, rubric: Rubric) -> tuple[Array, float, str]:
         low, high = ends[0]
         unit = unit_of_ratings(rubric)
         scale = f" of the scale from {general(low)} to {general(high)}" if unit == POINTS else ""
-        return ratings, high - low, f"{unit.several}{scale}"
+        return ratings, high - low, f"{unit.plural}{scale}"
     lows, highs = np.array(ends).T
     return (ratings - lows) / (highs - lows), 1.0, "shares of the range of each dimension's scale"
 

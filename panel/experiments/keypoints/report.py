@@ -36,7 +36,7 @@ from persona_panel.statistics.sources import (
 
 NAME = "keypoints.json"
 OTHER: Mapping[Stance, str] = {"pro": "other (pro)", "con": "other (con)"}
-"""What points are called that belong to no key point."""
+"""The names of the points that belong to no key point."""
 _QUOTED = 20
 """Quotations of a key point that are kept."""
 _KeyPoint = tuple[str, Stance]

@@ -31,7 +31,7 @@ T = TypeVar("T")
 Stance = Literal["pro", "con"]
 STANCES: tuple[Stance, ...] = ("pro", "con")
 MOST_POINTS = 5
-"""How many points a rationale is asked for, at most."""
+"""The largest number of points that a rationale is asked for."""
 POINTS_TOKENS = 45 * 3
 KEY_POINT_TOKENS = 14
 PLACE_TOKENS = 6
@@ -166,7 +166,7 @@ def _key_points_in(text: str, most: int) -> tuple[str, ...]:
 
 
 SUMMED_UP_AT_ONCE = 60
-"""How many points a model sums up in one call; of more, what the calls give is summed up again."""
+"""The most points that a model sums up in one call; of more, the sums are summed up again."""
 ASSIGNED_AT_ONCE = 10
 _SKIPPED = "skipped:"
 

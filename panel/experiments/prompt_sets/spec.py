@@ -65,7 +65,7 @@ DIFFERENT = (
     "whole society), in the kind of reasoning that they take (explaining causes, weighing values, "
     "finding hidden assumptions, tracing consequences) or in the field of life that they are about."
 )
-"""What it means that questions of one item differ, where a SPEC says nothing else: functional
+"""The rule for questions of one item to differ, where a SPEC says nothing else: functional
 diversity (scrub.txt, section 15.3)."""
 
 
@@ -135,7 +135,7 @@ class KeepRule(_SpecPart):
         return value
 
     @model_validator(mode="after")
-    def _says_one_thing(self) -> Self:
+    def _has_one_kind(self) -> Self:
         kinds = [kind for kind in ("values", "contains", "lacks", "unique") if getattr(self, kind)]
         if len(kinds) != 1:
             named = " and ".join(kinds) or "none of them"

@@ -35,7 +35,7 @@ from persona_panel.rubrics.replies import Unreadable, is_refusal, read_object, s
 from persona_panel.rubrics.wording import correction, fence_for, fenced
 
 N_QUESTIONS = 3
-"""How many questions are asked about an intervention."""
+"""The number of questions asked about an intervention."""
 
 QUESTIONS_TOKENS = 40 * N_QUESTIONS
 ANSWER_TOKENS = 10

@@ -46,7 +46,7 @@ class Reference:
     label: str
 
 
-def given_label(response: Response) -> str | None:
+def known_label(response: Response) -> str | None:
     """Return the label in a response's metadata, in our spelling; None if there is none we know."""
     label = response.metadata.get("label")
     return _SCALE.find(label) if isinstance(label, str) else None
@@ -61,7 +61,7 @@ def references_of(
     references: dict[str, list[Reference]] = {}
     faults = []
     for response in labelled:
-        label = given_label(response)
+        label = known_label(response)
         if label is None:
             number = response.metadata.get("label")
             actual = "nothing" if number is None else repr(number)
@@ -354,7 +354,7 @@ def match_result(questions: Sequence[Response], matches: Sequence[Match]) -> Res
         for quality in systems
     ]
     kappa: list[Table] = []
-    labels = [given_label(question) for question in questions]
+    labels = [known_label(question) for question in questions]
     if any(labels):
         agreed = label_kappa([match.label for match in matches], labels)
         reason = None if agreed.reason is None else str(agreed.reason)

@@ -32,10 +32,10 @@ from persona_panel.graphs.framing import BASELINE, FramedResponse, Framings, Pro
 from persona_panel.graphs.rewriting import Role, rewriting
 from persona_panel.graphs.sweeping import (
     JudgeSees,
+    answer_text,
     question_for,
     response_key,
     response_of,
-    said_in,
     worth_judging,
 )
 from persona_panel.models.config import MODEL_SPEC, ModelConfig
@@ -401,7 +401,7 @@ def _answers(
         part.of += 1
         page, key = page_of(part.bound.client.parameters, prompt.text), key_of(request, 1)
         if (reply := predicted.reply(page, key)) is not None:
-            answered = said_in(reply)
+            answered = answer_text(reply)
         else:
             # Answers must differ: equal ones would count as read only once.
             answered = f"{system} {key.hex()[:8]} " + _WORD * (plan.words or _USUAL_WORDS)

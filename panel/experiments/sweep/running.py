@@ -282,8 +282,8 @@ def sweep_context(
     def forget(role: str, model: str, prompt: Prompt, answered: Sequence[Answered]) -> None:
         caller.forget(answered, caller.page(endpoint_name(role, model), prompt.text))
 
-    given = {} if plan.responses is None else plan.responses_by_prompt()
-    for responses in given.values():
+    by_prompt = {} if plan.responses is None else plan.responses_by_prompt()
+    for responses in by_prompt.values():
         gathered.responses |= responses
     text_slot: AbstractAsyncContextManager[object]
     text_slot = nullcontext() if texts_at_once is None else asyncio.Semaphore(texts_at_once)
@@ -294,7 +294,7 @@ def sweep_context(
         conditions=plan.conditions,
         systems=plan.systems,
         rewriters=plan.dealt(),
-        given={prompt: list(responses) for prompt, responses in given.items()},
+        response_keys={prompt: list(responses) for prompt, responses in by_prompt.items()},
         judge_sees=plan.judge_sees,
         words=plan.words,
         variants={},

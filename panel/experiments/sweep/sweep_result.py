@@ -548,11 +548,11 @@ class _SweepTables:
         variants, answers = self.sweep["variants"], self.sweep["answers"]
         if not (variants["made"] or answers["received"] or answers["missing"]):
             return
-        given_up = [
+        unused = [
             f"{n} under “{self.conditions.get(each, each)}”"
             for each, n in variants["rejected"].items()
         ]
-        rejected = f"; given up: {', '.join(given_up)}" if given_up else ""
+        rejected = f"; given up: {', '.join(unused)}" if unused else ""
         yield f"{variants['used']} of {counted(variants['made'], 'variant')} used{rejected}."
         cut_off = f", {answers['cut_off']} of them cut off" if answers["cut_off"] else ""
         missing = f", {len(answers['missing'])} missing" if answers["missing"] else ""

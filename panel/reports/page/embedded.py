@@ -27,7 +27,7 @@ from persona_panel.runs.run import Run
 from persona_panel.statistics.core.arrays import Array
 
 BYTES = 2_500_000
-"""What ratings and texts may take in a page, which with everything else stays below 3 MB."""
+"""The most bytes of ratings and texts in a page, which with everything else stays below 3 MB."""
 _FOR_RATINGS = 0.8
 """Of the room, what ratings may take."""
 _FOR_RESPONSES = 0.5

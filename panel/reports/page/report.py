@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 NAME = "report.html"
 _HEIGHT = 720
 _STRATA_LINES = 200
-"""How many systems within strata a page shows."""
+"""The largest number of systems within strata that a page shows."""
 _OWN = ("persona_panel.reports.page", "templates")
 
 

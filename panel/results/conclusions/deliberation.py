@@ -13,7 +13,7 @@ from persona_panel.statistics.core.estimate import LEVEL
 from persona_panel.statistics.core.means import items_needed, widened
 from persona_panel.statistics.revisions import Change, Direction, TowardHumans
 
-_SAID = {
+_SENTENCES = {
     Direction.TOWARD: "Deliberation moved the panel toward people on {names}{facts}.",
     Direction.AWAY: "Deliberation moved the panel away from people on {names}{facts}.",
     Direction.DIVIDED: "Deliberation moved the panel toward people by one measure and away "
@@ -54,7 +54,7 @@ def deliberation_conclusion(
 
 def _directions(humans: Mapping[str, TowardHumans]) -> list[str]:
     sentences = []
-    for direction, sentence in _SAID.items():
+    for direction, sentence in _SENTENCES.items():
         names = [name for name, human in humans.items() if human.direction is direction]
         if not names:
             continue

@@ -11,7 +11,7 @@ from persona_panel.statistics.core.table import Ratings, Row
 from persona_panel.statistics.strata import LESS_OTHERS
 
 Called = Callable[[str], str]
-"""What a dimension of an id is called."""
+"""Returns the label of the dimension of an id."""
 
 _BY_DIMENSION = ("dimension", f"dimension{LESS_OTHERS}")
 

@@ -19,19 +19,19 @@ T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
 NAMES_SHOWN = 4
-"""How many names a sentence has; of more, their number."""
+"""The largest number of names in a sentence; of more, it has their number."""
 
 SAMPLES: Mapping[Random, str] = {
     "prompts": "over prompts, judges fixed",
     "prompts-and-judges": "over prompts and judges, as a sample of such judges",
 }
-"""What intervals take as a sample."""
+"""The names of what intervals take as a sample."""
 
 WITHOUT_PEOPLE = (
     "Without human ratings to compare with, all agreement counts as dependence, also that about "
     "what is true: a lower number may be that of better {}s."
 )
-"""How to read an effective number of judges (or raters) or votes that is not of errors against
+"""The reading of an effective number of judges (or raters) or votes that is not of errors against
 people."""
 
 AVERAGED = "averaging over dimensions removes noise"
@@ -41,7 +41,7 @@ ONE_PERSON = (
     "There is one human rater: what is said of people is of this person, and how far people agree "
     "with each other is not known."
 )
-"""What is to be known wherever something is concluded from the ratings of a single person."""
+"""The remark wherever something is concluded from the ratings of a single person."""
 
 
 def listed(names: Sequence[str], what: str = "") -> str:

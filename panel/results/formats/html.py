@@ -108,7 +108,7 @@ TEMPLATES = ("persona_panel.results", "templates")
 
 
 _UNQUOTED = "!~*'()"
-"""What JavaScript leaves as it is in an address, too."""
+"""The signs that JavaScript leaves as they are in an address, too."""
 _TINTS = 3
 _SHADES = 8
 _UPRIGHT = 8
@@ -128,7 +128,7 @@ class _Cell(NamedTuple):
     ends: str = ""
     css: str = "r"
     established: bool = False
-    said: str = ""
+    title: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -548,7 +548,7 @@ def _heat_cell(
         return _Cell(head, entry.number(1), "", f"c {shade(entry.value, scale)}")
     text = "; ".join(part for part in (entry.interval(), entry.p_text(), entry.lacks) if part)
     if not entry.has_interval and not isnan(entry.p) and not entry.p < LEVEL:
-        return _Cell(head, "·", "", "c ", said=f"{signed(entry.value)}; {text}")
+        return _Cell(head, "·", "", "c ", title=f"{signed(entry.value)}; {text}")
     beyond = entry.sign if entry.has_interval else not entry.lacks
     css = (
         tint(-entry.value if column.better == "lower" else entry.value, most)

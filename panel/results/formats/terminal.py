@@ -21,7 +21,7 @@ from persona_panel.rubrics.segmentation import graphemes
 from persona_panel.statistics.core.display import counted
 
 LINES = 24
-"""How many lines the short report has at most, on a screen of 80 columns."""
+"""The largest number of lines of the short report, on a screen of 80 columns."""
 _COLUMNS = 80
 _ROWS = 3
 """Of the first table so many rows are shown at least: all answers but the first are shortened for

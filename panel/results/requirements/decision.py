@@ -34,10 +34,10 @@ from persona_panel.statistics.core.ranking import SampledMean, prompts_assured, 
 Why = Literal[
     "value", "interval", "estimate", "beyond", "open", "contrary", "no interval", "undefined"
 ]
-"""What a decision rests on: the value of a figure that is known without error, the interval, or
-the estimate, as `by_point` asks for. Not met: the interval lies wholly `beyond` the bound, the
-estimate is on the right side and the interval is `open`, or the estimate is `contrary`; there is
-no interval, or no figure."""
+"""The basis of a decision: the value of a figure that is known without error, the interval, or the
+estimate, as `by_point` asks for. Not met: the interval lies wholly `beyond` the bound, the estimate
+is on the right side and the interval is `open`, or the estimate is `contrary`; there is no
+interval, or no figure."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ def decide_all(
 
 
 def _fault(text: str, error: WrongRequirement) -> Fault:
-    return Fault(f"the requirement {text}", error.found, error.expected)
+    return Fault(f"the requirement {text}", error.actual, error.expected)
 
 
 _MOST_DIGITS = 9

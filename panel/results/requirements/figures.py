@@ -164,7 +164,7 @@ def find(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
         expected = f"== or != and one of {', '.join(figure.words)}" if figure.words else "a number"
         raise WrongRequirement(f"{requirement.comparison} behind {figure}", expected)
     if requirement.word and requirement.word not in figure.words:
-        raise WrongRequirement(repr(requirement.word), _one_of(requirement.word, figure.words))
+        raise WrongRequirement(repr(requirement.word), _nearest(requirement.word, figure.words))
     return figure
 
 
@@ -177,7 +177,7 @@ def _called(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
     if not called:
         known = dict.fromkeys(figure.name for figure in figures)
         where = _WHERE_IT_IS if name in _ANNOTATOR_TEST else ""
-        expected = f"{where}{_one_of(name, list(known))}"
+        expected = f"{where}{_nearest(name, list(known))}"
         raise WrongRequirement(f"the figure {requirement.name!r}", expected)
     fitting = [figure for figure in called if _fits(requirement.keys, figure.keys) is not None]
     asked = written(requirement.name, requirement.keys)
@@ -185,13 +185,13 @@ def _called(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
         # In another order, perhaps.
         near = [figure for figure in called if _has_all(requirement.keys, figure)] or called
         names = _names_of(near, by_label, len(requirement.keys))
-        raise WrongRequirement(asked, _one_of(asked, names))
+        raise WrongRequirement(asked, _nearest(asked, names))
     if len(fitting) > 1:
         further = [_n_further(requirement.keys, figure) for figure in fitting]
         nearest = [figure for figure, n in zip(fitting, further, strict=True) if n == min(further)]
         if len(nearest) > 1:
             clash = f"{asked}, which is the name of {len(nearest):,} figures"
-            raise WrongRequirement(clash, _one_of(asked, _names_of(nearest, by_label)))
+            raise WrongRequirement(clash, _nearest(asked, _names_of(nearest, by_label)))
         return nearest[0]
     return fitting[0]
 
@@ -236,7 +236,7 @@ def _names_of(figures: Sequence[Figure], by_label: bool, n_keys: int = 0) -> lis
     ]
 
 
-def _one_of(asked: str, names: Iterable[str]) -> str:
+def _nearest(asked: str, names: Iterable[str]) -> str:
     """The names that there are, the nearest first, of many the nearest alone."""
     there = list(dict.fromkeys(names))
     matcher = SequenceMatcher(b=asked.lower(), autojunk=False)

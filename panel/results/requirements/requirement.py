@@ -29,9 +29,9 @@ _NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
 class WrongRequirement(ValueError):
     """A requirement that cannot be read: what was found, and what is expected."""
 
-    def __init__(self, found: str, expected: str) -> None:
-        super().__init__(f"found {found}; expected {expected}")
-        self.found, self.expected = found, expected
+    def __init__(self, actual: str, expected: str) -> None:
+        super().__init__(f"found {actual}; expected {expected}")
+        self.actual, self.expected = actual, expected
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,20 +98,20 @@ def parse_requirement(text: str) -> Requirement:
             key, rest = _name(rest[1:], "a name")
             keys.append(key)
         if not rest.startswith("]"):
-            raise WrongRequirement(_found(rest), "a comma and another name, or ]")
+            raise WrongRequirement(_rest_shown(rest), "a comma and another name, or ]")
         rest = rest[1:].lstrip()
     comparison = next((arg for arg in get_args(Comparator) if rest.startswith(arg)), None)
     is_equality = comparison in ("==", "!=")
     if comparison is None or (is_equality and _NUMBER.fullmatch(rest[2:].strip())):
-        raise WrongRequirement(_found(rest), "one of >=, >, <= and <")
+        raise WrongRequirement(_rest_shown(rest), "one of >=, >, <= and <")
     if is_equality:
         word, after = _name(rest[len(comparison) :], "a verdict")
         if after:
-            raise WrongRequirement(_found(after), "the end of the requirement")
+            raise WrongRequirement(_rest_shown(after), "the end of the requirement")
         return Requirement(name, tuple(keys), cast(Comparator, comparison), nan, word)
     number, at, level = (part.strip() for part in rest[len(comparison) :].partition("level="))
     if _NUMBER.fullmatch(number) is None or not isfinite(float(number)):
-        raise WrongRequirement(_found(number), "a number, such as 6, -0.2 or 1e-3")
+        raise WrongRequirement(_rest_shown(number), "a number, such as 6, -0.2 or 1e-3")
     if at and (_NUMBER.fullmatch(level) is None or not 0.5 <= float(level) < 1):
         raise WrongRequirement(f"level={level}", "a level of confidence from 0.5 to below 1")
     requirement = Requirement(name, tuple(keys), cast(Comparator, comparison), float(number))
@@ -150,13 +150,13 @@ def _name(text: str, expected: str) -> tuple[str, str]:
     quote = text[:1] if text.startswith(tuple(_QUOTES)) else ""
     match = (_QUOTED if quote else _PLAIN).match(text)
     if match is None:
-        raise WrongRequirement(_found(text), f"another {quote} that ends the name")
+        raise WrongRequirement(_rest_shown(text), f"another {quote} that ends the name")
     name = match[0][1:-1].replace(quote * 2, quote) if quote else match[0].strip()
     rest = text[match.end() :].lstrip()
     if not name:
-        raise WrongRequirement(_found(rest), expected)
+        raise WrongRequirement(_rest_shown(rest), expected)
     return same_name(name), rest
 
 
-def _found(rest: str) -> str:
+def _rest_shown(rest: str) -> str:
     return repr(rest.strip()) if rest.strip() else "nothing"

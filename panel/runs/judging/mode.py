@@ -27,7 +27,7 @@ from persona_panel.graphs.deliberation import (
     peer_name,
     should_continue,
 )
-from persona_panel.graphs.dialogues import judge_one, revise_one, run_dialogue, verdict_of_kept
+from persona_panel.graphs.dialogues import ask_judge, ask_revision, run_dialogue, verdict_of_kept
 from persona_panel.graphs.records import ComparisonTask, question_of
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.rubrics import (
@@ -90,7 +90,7 @@ class PointwiseEstimator:
         whole = True
         for judge in context.judges:
             part = self._parts[judge.model]
-            judgment, missing = self._cached.of(judge_one(judge, response, context))
+            judgment, missing = self._cached.of(ask_judge(judge, response, context))
             judgments.append(judgment)
             part.of += 1
             if missing is not None:
@@ -105,7 +105,7 @@ class PointwiseEstimator:
             for judge in context.judges:
                 if may_revise(now[judge]):
                     judgment, missing = self._cached.of(
-                        revise_one(judge, response, judgments, context)
+                        ask_revision(judge, response, judgments, context)
                     )
                     again.append(judgment)
                     if missing is not None:
@@ -242,7 +242,7 @@ class Pointwise:
                         Fault(
                             file=f"{response.prompt_id}/{response.id}",
                             field="response",
-                            found=f"about {needed:,} tokens {blocks}",
+                            actual=f"about {needed:,} tokens {blocks}",
                             expected=f"at most {window:,}, the context of {model.id}: shorten the "
                             "response, leave this model out, or set its context_window in a panel "
                             "file if it takes more",
@@ -379,7 +379,7 @@ def _refuse_uncomparable(batch: Batch) -> None:
     if batch.versions is not None:
         actual = "responses to several versions of a prompt (field condition)"
         expected = "one version, or an elicitation that rates each response by itself"
-        faults.append(Fault(file=batch.versions, found=actual, expected=expected))
+        faults.append(Fault(file=batch.versions, actual=actual, expected=expected))
     for responses in _by_prompt(batch):
         n = len(responses)
         if not 2 <= n <= MOST:
@@ -387,7 +387,7 @@ def _refuse_uncomparable(batch: Batch) -> None:
                 Fault(
                     file=str(responses[0].prompt_id),
                     field="prompt_id",
-                    found=f"{n} response{'s' if n > 1 else ''} to the prompt",
+                    actual=f"{n} response{'s' if n > 1 else ''} to the prompt",
                     expected=f"2 to {MOST}, to be compared with each other",
                 )
             )
@@ -417,7 +417,7 @@ def _refuse_too_long_together(plan: PanelPlan, batch: Batch) -> None:
                     Fault(
                         file=str(responses[0].prompt_id),
                         field="responses",
-                        found=f"about {needed:,} tokens with the question for {named} together",
+                        actual=f"about {needed:,} tokens with the question for {named} together",
                         expected=f"at most {window:,}, the context of {bound.id}: leave out or "
                         "shorten responses, leave this model out, or set its context_window in a "
                         "panel file if it takes more",

@@ -110,7 +110,7 @@ logger = logging.getLogger(__name__)
 T = TypeVar("T")
 
 _users: Counter[tuple[asyncio.AbstractEventLoop, int]] = Counter()
-"""How many runs of a loop use a client, by its id: whoever leaves last closes it."""
+"""The number of runs of a loop that use a client, by its id: whoever leaves last closes it."""
 
 
 @asynccontextmanager

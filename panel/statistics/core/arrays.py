@@ -162,13 +162,13 @@ def without_rounding(means: Array, of: Array) -> Array:
     # another.
     least = np.frexp(np.max(np.abs(np.nan_to_num(of)), initial=0))[1] - NEAR_ZERO
     # Merge first: a mean in the middle between two numbers of 12 decimals could become either.
-    merged = _one_of_each(means, np.ldexp(1e-12, np.maximum(np.frexp(means)[1], least)))
+    merged = _merged(means, np.ldexp(1e-12, np.maximum(np.frexp(means)[1], least)))
     fraction, own = np.frexp(merged)
     exponent = np.maximum(own, least)
     return np.ldexp(np.round(np.ldexp(fraction, own - exponent), 12), exponent)
 
 
-def _one_of_each(values: Array, widths: Array) -> Array:
+def _merged(values: Array, widths: Array) -> Array:
     order = np.argsort(values, axis=None)
     rising = values.ravel()[order]
     is_first = np.ones(rising.size, dtype=np.bool_)

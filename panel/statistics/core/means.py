@@ -66,9 +66,9 @@ class Assurance:
 
 
 PRIOR = 4
-"""How many values at the bound the prior is worth: before the data a mean is within half a standard
-deviation of the bound with a probability of 68 %, and beyond one with 5 % (of differences Cohen
-calls 0.2 small, 0.5 medium and 0.8 large)."""
+"""The number of values at the bound that the prior is worth: before the data a mean is within half
+a standard deviation of the bound with a probability of 68 %, and beyond one with 5 % (of
+differences Cohen calls 0.2 small, 0.5 medium and 0.8 large)."""
 _QUANTILES = (np.arange(32) + 0.5) / 32
 
 

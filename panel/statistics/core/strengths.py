@@ -192,7 +192,7 @@ class DavidsonFit:
 LEAST_PROMPTS = 5
 """With fewer prompts there is no interval."""
 LEAST_WORTH = 4.0
-"""Where a system's prompts are worth fewer of one size, there is no interval."""
+"""The fewest prompts of one size that a system's have to be worth for an interval."""
 MOST_SYSTEMS = 50
 """Above this number of systems, the tables of every two need not fit into memory."""
 

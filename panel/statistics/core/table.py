@@ -428,8 +428,8 @@ class Row:
 _DECIDED = "alt_test_winning_rate"
 """It counts decisions of tests, which allow for chance already: its value decides."""
 _MOST_WIDTHS = 8.0
-"""How many times as wide as another the range of a dimension's ratings may be, if both are on one
-scale that is not known: 0 to 100 beside 1 to 5 is wider."""
+"""The largest ratio of the ranges of two dimensions' ratings, if both are on one scale that is not
+known: 0 to 100 beside 1 to 5 is wider."""
 
 
 def on_composite(ratings: Ratings, *others: Ratings) -> tuple[Ratings, ...] | None:

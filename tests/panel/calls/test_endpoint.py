@@ -107,7 +107,7 @@ def test_it_tells_how_it_is_doing() -> None:
         at.faulted(fault(), began=now, now=now)
     wait = at.until_next_probe_s(14.0)
     state = at.state(14.2)
-    assert (state.given_up, state.down_s, state.dead) == (1, pytest.approx(4.2), None)
+    assert (state.failed, state.down_s, state.dead) == (1, pytest.approx(4.2), None)
     assert state.probe_in_s == pytest.approx(wait - 0.2)
     at.give_up("no key")
     assert at.state(15.0).dead == "no key"

@@ -78,7 +78,7 @@ def test_ids_that_come_twice_are_no_names(tmp_path: Path) -> None:
     human = text(tmp_path / "h.csv", "item,rater,score", "a,r,1")
     (fault,) = faults_of(run, human)
     assert fault.file == str(human)
-    assert fault.found == f"only items that {run} does not have: 'a'"
+    assert fault.actual == f"only items that {run} does not have: 'a'"
     assert fault.expected == f"items of {run}: 'p/a', 'q/a'"
 
 
@@ -94,7 +94,7 @@ def test_no_dimension_in_common(run: Path, tmp_path: Path) -> None:
     """Dimensions of other names are refused with what there is on both sides."""
     human = text(tmp_path / "h.csv", "item,rater,score,dimension", "a,r,1,wit", "b,r,2,wit")
     (fault,) = faults_of(run, human)
-    assert "'wit'" in fault.found
+    assert "'wit'" in fault.actual
     assert "'clarity', 'depth'" in fault.expected
 
 

@@ -167,18 +167,18 @@ def test_all_faults_are_reported_together(write: Write) -> None:
 
 def test_a_missing_file(tmp_path: Path) -> None:
     """A path at which nothing is says so."""
-    assert fault_of(tmp_path / "no.yaml").found == "no such file"
+    assert fault_of(tmp_path / "no.yaml").actual == "no such file"
 
 
 def test_a_directory(tmp_path: Path) -> None:
     """A directory is no definition."""
-    assert fault_of(tmp_path).found == "a directory"
+    assert fault_of(tmp_path).actual == "a directory"
 
 
 @pytest.mark.parametrize("content", ["", "\n\n", "# nothing yet\n"])
 def test_an_empty_file(write: Write, content: str) -> None:
     """A file that says nothing is empty, comments or not."""
-    assert fault_of(write(content)).found == "an empty file"
+    assert fault_of(write(content)).actual == "an empty file"
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_a_syntax_error(write: Write, content: str, line: int, part: str) -> Non
     """What is no YAML, or YAML that would run code, is refused on its line."""
     fault = fault_of(write(content))
     assert (fault.line, fault.expected) == (line, "YAML")
-    assert part in fault.found
+    assert part in fault.actual
 
 
 @pytest.mark.parametrize("value", ["2024-13-45", "!!bool maybe", "!!int ''", r'"\ud800"'])
@@ -226,7 +226,7 @@ def test_a_value_that_yaml_cannot_hold(write: Write, value: str) -> None:
 def test_a_control_character(write: Write) -> None:
     """Characters that YAML forbids are named by their line."""
     fault = fault_of(write("name: x\ntags: [\x07]\n"))
-    assert (fault.line, fault.found) == (2, r"the character '\x07'")
+    assert (fault.line, fault.actual) == (2, r"the character '\x07'")
 
 
 def test_a_repeated_key(write: Write) -> None:
@@ -241,18 +241,18 @@ def test_aliases_that_multiply(write: Write) -> None:
     """A few lines of aliases that stand for billions of values are refused before they expand."""
     levels = [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]" for n in range(1, 10)]
     fault = fault_of(write("\n".join(["a0: &a0 [x]", *levels])))
-    assert fault.found == "more than 50,000 values, aliases written out"
+    assert fault.actual == "more than 50,000 values, aliases written out"
 
 
 @pytest.mark.parametrize("content", ["name: &a [*a]\n", "name: " + "[" * 5_000])
 def test_endless_nesting(write: Write, content: str) -> None:
     """A value inside itself, or inside thousands of others, is refused."""
-    assert fault_of(write(content)).found == "more than 50 levels of nesting"
+    assert fault_of(write(content)).actual == "more than 50 levels of nesting"
 
 
 def test_a_file_that_is_too_large(write: Write) -> None:
     """A file of more than a megabyte is no definition."""
-    assert fault_of(write("#" * 1_000_001)).found == "a file of 1,000,001 bytes"
+    assert fault_of(write("#" * 1_000_001)).actual == "a file of 1,000,001 bytes"
 
 
 def test_a_missing_key(write: Write) -> None:
@@ -269,7 +269,7 @@ def test_an_unknown_key_has_a_suggestion(write: Write) -> None:
         ),
         PersonaSet,
     )
-    assert (fault.line, fault.field, fault.found) == (3, "persona", "an unknown key")
+    assert (fault.line, fault.field, fault.actual) == (3, "persona", "an unknown key")
     assert (
         fault.expected == "one of the keys id, label, language, personas (did you mean 'personas'?)"
     )
@@ -331,7 +331,7 @@ def test_a_key_known_by_its_alias(write: Write) -> None:
 def test_the_wording(write: Write, content: str, found: str, expected: str) -> None:
     """What pydantic finds is said in plain words, one fault a value."""
     fault = fault_of(write(content))
-    assert (fault.found, fault.expected) == (found, expected)
+    assert (fault.actual, fault.expected) == (found, expected)
 
 
 @pytest.mark.parametrize("key", ["5", "yes"])
@@ -351,7 +351,7 @@ def test_a_key_that_is_no_text(write: Write, key: str) -> None:
 def test_a_validators_own_words(write: Write, content: str, fault: tuple[str, str, str]) -> None:
     """A model's validator says what is wrong and, after a semicolon, what would be right."""
     got = fault_of(write(content), Judged)
-    assert (got.field, got.found, got.expected) == fault
+    assert (got.field, got.actual, got.expected) == fault
 
 
 def test_a_list_is_not_called_short_for_its_faults(write: Write) -> None:
@@ -363,7 +363,7 @@ def test_a_list_is_not_called_short_for_its_faults(write: Write) -> None:
 def test_a_list_that_is_too_short(write: Write) -> None:
     """A list that needs an item says how many it has."""
     fault = fault_of(write("id: x\nlabel: y\npersonas: []"), PersonaSet)
-    assert (fault.found, fault.expected) == ("0 items", "1 or more")
+    assert (fault.actual, fault.expected) == ("0 items", "1 or more")
 
 
 def test_a_fault_inside_a_union_is_said_once(write: Write) -> None:
@@ -388,7 +388,7 @@ def test_a_secret_is_not_shown(write: Write, value: str) -> None:
 
 def test_a_number_of_tokens_is_shown(write: Write) -> None:
     """A limit on tokens is no secret."""
-    assert fault_of(write("models: [{kind: remote, url: x, max_tokens: 0}]")).found == "0"
+    assert fault_of(write("models: [{kind: remote, url: x, max_tokens: 0}]")).actual == "0"
 
 
 def test_a_name_is_safe_to_print(write: Write) -> None:
@@ -440,7 +440,7 @@ def test_what_cannot_be_resolved(
     with pytest.raises(InputError) as caught:
         resolve(name, shipped, "rubric")
     (fault,) = caught.value.faults
-    assert (fault.file, fault.field, fault.found) == (name, "rubric", found)
+    assert (fault.file, fault.field, fault.actual) == (name, "rubric", found)
     assert fault.expected.startswith("one of scrub, speeches")
 
 

@@ -80,7 +80,7 @@ def test_ids_are_made_from_system_and_text(tmp_path: Path) -> None:
     # What `printf 'ash\na\n' | sha256sum` says.
     assert [one.id for one in load_responses(path)] == ["r-c80c5629ecd3", "r-32b86e46030f"]
     path.write_text("prompt,response,system\nq,a,ash\nq,a,ash\n")
-    assert fault_of(path).found == "the same text by 'ash' again, first on line 2"
+    assert fault_of(path).actual == "the same text by 'ash' again, first on line 2"
 
 
 @pytest.mark.parametrize("name", ["ID", "Id", "Response ID"])
@@ -99,7 +99,7 @@ def test_ids_that_some_lines_lack(tmp_path: Path) -> None:
     assert fault_of(path).field == "id"
     lacking = {name: value for name, value in ROW.items() if name != "id"}
     path.write_text(json.dumps(ROW) + "\n" + json.dumps({**lacking, "prompt": "B"}))
-    assert (fault_of(path).line, fault_of(path).found) == (2, "nothing")
+    assert (fault_of(path).line, fault_of(path).actual) == (2, "nothing")
 
 
 @pytest.mark.parametrize("mapping", [{"response": "anwser"}, {"context": "anwser"}])
@@ -108,7 +108,7 @@ def test_a_mapped_column_that_is_not_there(tmp_path: Path, mapping: dict[str, st
     path = tmp_path / "in.csv"
     path.write_text("id,prompt,response,system,answer\n1,q,a,s,b\n")
     fault = fault_of(path, mapping=mapping)
-    assert fault.found.startswith("no such field, only 'id', 'prompt'")
+    assert fault.actual.startswith("no such field, only 'id', 'prompt'")
     assert "did you mean 'answer'" in fault.expected
 
 
@@ -122,7 +122,7 @@ def test_a_mapped_column_that_is_not_there(tmp_path: Path, mapping: dict[str, st
 )
 def test_a_mapping_that_cannot_be(tmp_path: Path, mapping: dict[str, str], found: str) -> None:
     """An unknown field, a field twice and a column twice are refused before the file is read."""
-    assert fault_of(tmp_path / "absent.csv", mapping=mapping).found == found
+    assert fault_of(tmp_path / "absent.csv", mapping=mapping).actual == found
 
 
 def test_many_empty_cells_are_one_fault_in_words(tmp_path: Path) -> None:

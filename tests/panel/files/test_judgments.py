@@ -93,7 +93,7 @@ def test_a_score_off_its_scale_is_none_that_a_run_writes(tmp_path: Path) -> None
     for dimension in document["rubric"]["dimensions"]:
         dimension["scale"] = {"min": 1, "max": 5}
     (path / "run.json").write_text(json.dumps(document))
-    assert [(each.line, each.field, each.found, each.expected) for each in faults_of(path)] == [
+    assert [(each.line, each.field, each.actual, each.expected) for each in faults_of(path)] == [
         (1, "scores.clarity", "0", "a number from 1 to 5"),
         (1, "scores.depth", "99", "a number from 1 to 5"),
         (3, "scores.clarity", "5.5", "a number from 1 to 5"),
@@ -123,7 +123,7 @@ def test_a_judgment_twice_is_refused(tmp_path: Path) -> None:
     """The same judge on the same response in the same round is named with both lines."""
     faults = faults_of(folder_of(tmp_path / "run", judgment("a"), judgment("a")))
     assert {fault.line for fault in faults} == {2}
-    assert all("first on line 1" in fault.found for fault in faults)
+    assert all("first on line 1" in fault.actual for fault in faults)
 
 
 @pytest.mark.parametrize("kept", [1, 40, -1])
@@ -166,11 +166,11 @@ def test_what_is_no_run_folder(tmp_path: Path) -> None:
     """A folder without the two files, or with a run.json of something else, is named as such."""
     (fault,) = faults_of(tmp_path)
     assert fault.file.endswith("run.json")
-    assert fault.found == "no such file"
+    assert fault.actual == "no such file"
     path = folder_of(tmp_path / "run", judgment("a"))
     (path / "run.json").write_text("[]")
     (fault,) = faults_of(path)
-    assert fault.found == "no rubric with dimensions"
+    assert fault.actual == "no rubric with dimensions"
     (path / "run.json").write_text(json.dumps(RUN))
     (path / "judgments.jsonl").unlink()
     (fault,) = faults_of(path)
@@ -180,7 +180,7 @@ def test_what_is_no_run_folder(tmp_path: Path) -> None:
 def test_nothing_scored(tmp_path: Path) -> None:
     """A run in which every judgment failed has no ratings."""
     (fault,) = faults_of(folder_of(tmp_path / "run", judgment("a", status="failed", scores={})))
-    assert fault.found == "gaps only"
+    assert fault.actual == "gaps only"
 
 
 CATEGORIES = {
@@ -215,7 +215,7 @@ def test_a_category_that_the_scale_lacks(tmp_path: Path) -> None:
     folder = folder_of(tmp_path / "run", judgment("a", scores={}, labels={"use": "maybe"}))
     (folder / "run.json").write_text(json.dumps(CATEGORIES))
     (fault,) = faults_of(folder)
-    assert (fault.line, fault.field, fault.found) == (1, "labels.use", "'maybe'")
+    assert (fault.line, fault.field, fault.actual) == (1, "labels.use", "'maybe'")
     assert fault.expected == "one of useful, no"
 
 

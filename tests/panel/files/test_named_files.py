@@ -84,7 +84,7 @@ def test_a_fault_names_its_file(folder: Path) -> None:
         load_responses(folder)
     [fault] = refused.value.faults
     assert (fault.file, fault.line) == (str(folder / "z.parquet"), 1)
-    assert fault.found == f"'r0' again, first on line 1 of {folder / 'a.parquet'}"
+    assert fault.actual == f"'r0' again, first on line 1 of {folder / 'a.parquet'}"
 
 
 @pytest.mark.parametrize(
@@ -102,6 +102,6 @@ def test_nothing_there_is_told(source: str, found: str) -> None:
     as such."""
     with pytest.raises(InputError) as refused:
         load_responses(source)
-    assert [(fault.file, fault.found) for fault in refused.value.faults] == [
+    assert [(fault.file, fault.actual) for fault in refused.value.faults] == [
         (source or "''", found)
     ]

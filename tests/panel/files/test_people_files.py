@@ -233,7 +233,7 @@ def test_what_lies_off_a_given_scale_is_listed(tmp_path: Path, scale: object) ->
     """All values at once, with line, item and rater; more than twenty are counted."""
     with pytest.raises(InputError) as caught:
         _read(tmp_path, f"{LONG}a,x,80\nb,x,3\nb,y,0\n", scale=scale)
-    assert [(one.line, one.found) for one in caught.value.faults] == [
+    assert [(one.line, one.actual) for one in caught.value.faults] == [
         (2, "80 by 'x' of 'a'"),
         (4, "0 by 'y' of 'b'"),
     ]
@@ -283,7 +283,7 @@ def test_a_rater_twice_but_for_spaces_is_named(tmp_path: Path) -> None:
     with pytest.raises(InputError) as refused:
         _read(tmp_path, "item;ann;ann \na;3;4\nb;5;1\n")
     [fault] = refused.value.faults
-    assert (fault.field, fault.found) == ("ann", "2 columns of this name")
+    assert (fault.field, fault.actual) == ("ann", "2 columns of this name")
 
 
 def test_a_rater_without_a_rating_is_named(tmp_path: Path) -> None:
@@ -328,4 +328,4 @@ def test_a_rating_of_the_whole_off_the_scale_has_its_line(tmp_path: Path) -> Non
     with pytest.raises(InputError) as caught:
         align_ratings(panel, humans, "panel.csv", "people.csv")
     [fault] = caught.value.faults
-    assert (fault.line, fault.found) == (3, "80 by 'ann' of 'b'")
+    assert (fault.line, fault.actual) == (3, "80 by 'ann' of 'b'")

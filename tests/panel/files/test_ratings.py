@@ -231,7 +231,7 @@ def test_every_fault_is_named_at_once(tmp_path: Path) -> None:
         ",s,1,h,p,x\n"
     )
     found = [
-        (fault.line, fault.field, fault.found)
+        (fault.line, fault.field, fault.actual)
         for fault in faults_of(text(tmp_path / "in.csv", content))
     ]
     assert found == [
@@ -262,7 +262,7 @@ def test_every_fault_is_named_at_once(tmp_path: Path) -> None:
 def test_what_is_no_number(tmp_path: Path, score: str, found: str) -> None:
     """Text that Python might take for a number, and numbers too large, are refused."""
     path = write(tmp_path / "in.csv", [{"item": "a", "rater": "r", "score": score}])
-    assert (fault_of(path).line, fault_of(path).found) == (2, found)
+    assert (fault_of(path).line, fault_of(path).actual) == (2, found)
 
 
 @pytest.mark.parametrize(
@@ -273,7 +273,7 @@ def test_what_is_no_number(tmp_path: Path, score: str, found: str) -> None:
 def test_what_is_no_number_in_json(tmp_path: Path, score: str, found: str) -> None:
     """Booleans, lists and infinite numbers are refused."""
     path = text(tmp_path / "in.jsonl", f'{{"item": "a", "rater": "r", "score": {score}}}\n')
-    assert fault_of(path).found == found
+    assert fault_of(path).actual == found
 
 
 def test_the_same_rating_on_another_dimension_is_another(tmp_path: Path) -> None:
@@ -281,7 +281,7 @@ def test_the_same_rating_on_another_dimension_is_another(tmp_path: Path) -> None
     rows = [("a", "r", "clear", "1"), ("a", "r", "deep", "2"), ("a", "r", "deep", "")]
     path = write(tmp_path / "in.csv", [dict(zip(HEADER, row, strict=True)) for row in rows])
     fault = fault_of(path)
-    assert (fault.line, fault.found) == (
+    assert (fault.line, fault.actual) == (
         4,
         "'a' rated again on 'deep', first on line 3 (a gap, first 2)",
     )
@@ -291,7 +291,7 @@ def test_ranks_beyond_the_items_of_a_prompt(tmp_path: Path) -> None:
     """A rank is from 1 to the number of items in its prompt, or of all where there are none."""
     content = "item,rater,rank,prompt\na,r,1,p\nb,r,3,p\nc,s,0,q\n"
     faults = faults_of(text(tmp_path / "in.csv", content))
-    assert [(fault.line, fault.found) for fault in faults] == [(3, "3"), (4, "0")]
+    assert [(fault.line, fault.actual) for fault in faults] == [(3, "3"), (4, "0")]
     assert faults[0].expected == "a rank from 1 to 2, the items that its prompt has"
     content = "item,rater,rank\na,r,1\nb,r,3\n"
     fault = fault_of(text(tmp_path / "in.csv", content))
@@ -302,26 +302,26 @@ def test_columns_that_are_not_there(tmp_path: Path) -> None:
     """Each missing column is named with those that are there, and the one that may be meant."""
     faults = faults_of(text(tmp_path / "in.csv", "Item,judge,value\na,r,1\n"))
     assert [fault.field for fault in faults] == ["item", "rater", "score"]
-    assert faults[0].found == "no such field, only 'Item', 'judge', 'value'"
+    assert faults[0].actual == "no such field, only 'Item', 'judge', 'value'"
     assert faults[0].expected == "'item' (did you mean 'Item'?); or use --map item=Item"
     assert faults[2].expected == "'score' or 'rank' or 'label'; or use --map score=COLUMN"
     assert all(fault.line == 1 for fault in faults)
     fault = fault_of(text(tmp_path / "in.csv", "item,rater,score,rank\na,r,1,1\n"))
-    assert (fault.found, fault.expected) == ("'score' and 'rank'", "one of them")
+    assert (fault.actual, fault.expected) == ("'score' and 'rank'", "one of them")
 
 
 def test_scores_and_ranks_do_not_mix(tmp_path: Path) -> None:
     """JSON lines that give now a score and now a rank are refused where it changes."""
     rows = [{"item": "a", "rater": "r", "score": 1}, {"item": "a", "rater": "s", "rank": 1}]
     fault = fault_of(write(tmp_path / "in.jsonl", rows))
-    assert (fault.line, fault.found) == (2, "a rank")
+    assert (fault.line, fault.actual) == (2, "a rank")
 
 
 def test_a_label_for_some_is_needed_for_all(tmp_path: Path) -> None:
     """One line that gives an item's prompt is enough; an item that never has one is named."""
     content = "item,rater,score,prompt,dimension\na,r,1,p,x\na,s,1,,x\nb,r,2,,\n"
     faults = faults_of(text(tmp_path / "in.csv", content))
-    assert [(fault.line, fault.field, fault.found) for fault in faults] == [
+    assert [(fault.line, fault.field, fault.actual) for fault in faults] == [
         (4, "dimension", "nothing"),
         (4, "prompt", "nothing for the item 'b'"),
     ]
@@ -334,7 +334,7 @@ def test_a_label_for_some_is_needed_for_all(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_nothing_to_read(tmp_path: Path, content: str, found: str) -> None:
     """An empty file, a header alone and gaps alone are no ratings."""
-    assert fault_of(text(tmp_path / "in.csv", content)).found == found
+    assert fault_of(text(tmp_path / "in.csv", content)).actual == found
 
 
 def test_fewer_raters_than_are_needed(tmp_path: Path) -> None:
@@ -342,19 +342,19 @@ def test_fewer_raters_than_are_needed(tmp_path: Path) -> None:
     path = text(tmp_path / "in.csv", "item,rater,score\na,r,1\nb,r,2\na,s,?\n")
     assert load_ratings(path).raters == ("r", "s")
     fault = fault_of(path, min_raters=2)
-    assert (fault.found, fault.expected) == ("ratings by 'r' only", "2 raters or more")
+    assert (fault.actual, fault.expected) == ("ratings by 'r' only", "2 raters or more")
 
 
 def test_a_file_that_is_not_there(tmp_path: Path) -> None:
     """No file, and a file of another kind, are refused by name."""
-    assert fault_of(tmp_path / "none.csv").found == "no such file"
-    assert "'.xlsx'" in fault_of(text(tmp_path / "in.xlsx", "")).found
+    assert fault_of(tmp_path / "none.csv").actual == "no such file"
+    assert "'.xlsx'" in fault_of(text(tmp_path / "in.xlsx", "")).actual
 
 
 def test_half_a_surrogate_pair(tmp_path: Path) -> None:
     """A name that could not be printed or written again is refused."""
     path = text(tmp_path / "in.jsonl", '{"item": "\\ud800", "rater": "r", "score": 1}\n')
-    assert fault_of(path).found == "half a surrogate pair"
+    assert fault_of(path).actual == "half a surrogate pair"
 
 
 def test_the_quote_of_our_own_csv_is_no_part_of_a_name(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pytest
 
 from persona_panel import InputError, Panel, Response, load_responses
-from persona_panel.files.errors import told_once
+from persona_panel.files.errors import distinct_faults
 from persona_panel.testing import ScriptedModel
 from tests.helpers.extras import needs_extra
 
@@ -86,7 +86,7 @@ def judged(given: Any, **options: Any) -> Any:
 def refused(given: Any) -> list[str]:
     with pytest.raises(InputError) as caught:
         judged(given)
-    return told_once(caught.value.faults)
+    return distinct_faults(caught.value.faults)
 
 
 @pytest.mark.parametrize("made", TABLES)
@@ -225,7 +225,7 @@ def test_an_empty_collection_is_called_empty(empty: Any) -> None:
     """A list has a length, and a mapping without keys no tables: it is told to be empty."""
     with pytest.raises(InputError) as refused:
         load_responses(empty)
-    assert refused.value.faults[0].found.endswith(f"{type(empty).__name__} with nothing in it")
+    assert refused.value.faults[0].actual.endswith(f"{type(empty).__name__} with nothing in it")
 
 
 def test_what_is_neither_file_nor_table_is_refused() -> None:

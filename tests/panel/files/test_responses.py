@@ -226,7 +226,7 @@ def test_the_id_of_a_prompt_is_no_other_prompts(here: Path) -> None:
     jsonl(here, {**GOOD, "prompt": "A", "prompt_id": "p-df7e70e50215"}, {**GOOD, "prompt": "B"})
     fault = fault_of(here)
     assert (fault.line, fault.field) == (2, "prompt_id")
-    assert fault.found == "'p-df7e70e50215', which is another prompt's, on line 1"
+    assert fault.actual == "'p-df7e70e50215', which is another prompt's, on line 1"
 
 
 @settings(deadline=None)
@@ -320,12 +320,12 @@ def test_all_faults_are_reported_together(here: Path) -> None:
 
 def test_a_missing_file(here: Path) -> None:
     """A path at which nothing is says so."""
-    assert fault_of(here).found == "no such file"
+    assert fault_of(here).actual == "no such file"
 
 
 def test_a_directory(tmp_path: Path) -> None:
     """A directory is one of Parquet files, or none of responses."""
-    assert fault_of(str(tmp_path)).found == "a folder without a Parquet file"
+    assert fault_of(str(tmp_path)).actual == "a folder without a Parquet file"
 
 
 @pytest.mark.parametrize("name", ["in.jsonl", "in.csv", "in.tsv"])
@@ -333,20 +333,20 @@ def test_an_empty_file(tmp_path: Path, name: str) -> None:
     """A file without a byte holds no responses."""
     path = tmp_path / name
     path.touch()
-    assert fault_of(path).found == "no responses"
+    assert fault_of(path).actual == "no responses"
 
 
 def test_only_a_header(table: Path) -> None:
     """A table without rows holds no responses."""
     table.write_text(HEADER)
-    assert fault_of(table).found == "no responses"
+    assert fault_of(table).actual == "no responses"
 
 
 def test_a_parquet_file_without_rows(tmp_path: Path) -> None:
     """The same goes for Parquet."""
     path = tmp_path / "in.parquet"
     pq.write_table(pa.table({name: pa.array([], pa.string()) for name in GOOD}), path)
-    assert fault_of(path).found == "no responses"
+    assert fault_of(path).actual == "no responses"
 
 
 def test_a_wrong_extension(tmp_path: Path) -> None:
@@ -354,7 +354,7 @@ def test_a_wrong_extension(tmp_path: Path) -> None:
     path = tmp_path / "in.xlsx"
     path.write_text("[]")
     fault = fault_of(path)
-    assert "'.xlsx'" in fault.found
+    assert "'.xlsx'" in fault.actual
     assert ".jsonl, .ndjson, .json, .csv, .tsv, .parquet" in fault.expected
     assert "save the sheet as CSV UTF-8" in fault.expected
 
@@ -366,7 +366,7 @@ def test_wrong_encoding_is_located(here: Path) -> None:
     fault = next(fault for fault in faults_of(here) if fault.field is None)
     assert (fault.line, fault.expected.partition(";")[0]) == (3, "UTF-8 text")
     place = len(good) + 1 + 10
-    assert fault.found == f"probably Windows-1252 (cp1252): the byte 0xe9 at offset {place}"
+    assert fault.actual == f"probably Windows-1252 (cp1252): the byte 0xe9 at offset {place}"
 
 
 def test_wrong_encoding_is_one_fault(table: Path) -> None:
@@ -375,15 +375,15 @@ def test_wrong_encoding_is_one_fault(table: Path) -> None:
     table.write_bytes(HEADER.encode() + b"r1,q,caf\xe9,s\nr2,q,a,s\nr3,q,\xfc,s\n")
     fault = fault_of(table)
     assert fault.line == 2
-    assert "cp1252" in fault.found
-    assert fault.found.endswith("on lines 2, 4")
+    assert "cp1252" in fault.actual
+    assert fault.actual.endswith("on lines 2, 4")
 
 
 def test_another_encoding_is_not_called_cp1252(table: Path) -> None:
     """Cyrillic text in cp1251, which cp1252 would read as other letters, is only said not to be
     UTF-8."""
     table.write_bytes(HEADER.encode() + "r1,вопрос,ответ на вопрос,s\n".encode("cp1251"))
-    assert "cp1252" not in fault_of(table).found
+    assert "cp1252" not in fault_of(table).actual
 
 
 @pytest.mark.parametrize("name", ["in.jsonl", "in.csv"])
@@ -398,7 +398,7 @@ def test_utf_16(tmp_path: Path, name: str) -> None:
 def test_a_text_stream_that_cannot_be_decoded() -> None:
     """A stream that decodes its bytes itself, and fails, is refused like a file."""
     stream = io.TextIOWrapper(io.BytesIO(b"\xff"), encoding="utf-8")
-    assert fault_of(stream).found == "bytes that are not utf-8"
+    assert fault_of(stream).actual == "bytes that are not utf-8"
 
 
 @pytest.mark.parametrize("name", ["in.jsonl", "in.csv"])
@@ -408,7 +408,7 @@ def test_a_nul(tmp_path: Path, name: str) -> None:
     lines = [json.dumps(GOOD)] if name.endswith("jsonl") else [HEADER.strip(), "r1,q,a,s"]
     path.write_text("\n".join([*lines[:-1], "\0" + lines[-1]]))
     fault = fault_of(path)
-    assert (fault.line, fault.found) == (len(lines), "a NUL at column 1")
+    assert (fault.line, fault.actual) == (len(lines), "a NUL at column 1")
 
 
 def test_a_run_without_texts_is_no_file_of_responses(tmp_path: Path) -> None:
@@ -475,7 +475,7 @@ def test_a_name_and_its_alias(here: Path) -> None:
     """A name together with its alias leaves open which one counts."""
     jsonl(here, {**GOOD, "response_id": "x"})
     fault = fault_of(here)
-    assert (fault.field, fault.found) == ("id", "'id' and 'response_id'")
+    assert (fault.field, fault.actual) == ("id", "'id' and 'response_id'")
 
 
 @pytest.mark.parametrize("field", list(GOOD))
@@ -484,7 +484,7 @@ def test_an_empty_value(here: Path, field: str, value: str) -> None:
     """A required field that is blank is empty."""
     jsonl(here, {**GOOD, field: value})
     fault = fault_of(here)
-    assert (fault.line, fault.field, fault.found) == (1, field, "an empty value")
+    assert (fault.line, fault.field, fault.actual) == (1, field, "an empty value")
 
 
 @pytest.mark.parametrize("field", list(GOOD))
@@ -496,7 +496,7 @@ def test_a_value_that_is_no_text(here: Path, field: str, value: Any, shown: str)
     """Booleans, objects, lists and null are neither text nor labels."""
     jsonl(here, {**GOOD, field: value})
     fault = fault_of(here)
-    assert (fault.field, fault.found) == (field, shown)
+    assert (fault.field, fault.actual) == (field, shown)
     assert fault.expected.startswith("text")
 
 
@@ -505,7 +505,7 @@ def test_an_id_that_is_no_finite_number(here: Path, number: str) -> None:
     """NaN and Infinity name nothing."""
     here.write_text(json.dumps(GOOD).replace('"r1"', number))
     fault = fault_of(here)
-    assert (fault.field, fault.found) == ("id", "NaN or Infinity")
+    assert (fault.field, fault.actual) == ("id", "NaN or Infinity")
 
 
 def test_a_duplicate_names_both_lines(here: Path) -> None:
@@ -513,7 +513,7 @@ def test_a_duplicate_names_both_lines(here: Path) -> None:
     jsonl(here, {**GOOD, "id": 1}, {**GOOD, "id": "2"}, {**GOOD, "id": "1"})
     fault = fault_of(here)
     assert (fault.line, fault.field) == (3, "id")
-    assert fault.found == "'1' again, first on line 1"
+    assert fault.actual == "'1' again, first on line 1"
 
 
 def test_one_prompt_id_for_two_prompts(here: Path) -> None:
@@ -521,7 +521,7 @@ def test_one_prompt_id_for_two_prompts(here: Path) -> None:
     jsonl(here, {**GOOD, "prompt_id": "x"}, {**GOOD, "prompt_id": "x", "prompt": "Another?"})
     fault = fault_of(here)
     assert (fault.line, fault.field) == (2, "prompt_id")
-    assert fault.found == "'x', which is another prompt's, on line 1"
+    assert fault.actual == "'x', which is another prompt's, on line 1"
 
 
 def test_a_json_syntax_error(here: Path) -> None:
@@ -529,7 +529,7 @@ def test_a_json_syntax_error(here: Path) -> None:
     here.write_text('{"id": "r1" "prompt": "q"}\n')
     fault = fault_of(here)
     assert fault.line == 1
-    assert fault.found == "a syntax error at column 13 (Expecting ',' delimiter)"
+    assert fault.actual == "a syntax error at column 13 (Expecting ',' delimiter)"
 
 
 @pytest.mark.parametrize(
@@ -546,7 +546,7 @@ def test_a_repeated_key(here: Path, extra: str) -> None:
     """A key that an object has twice is refused, at any depth, for one of them would be lost."""
     here.write_text(f"{json.dumps(GOOD)[:-1]}, {extra}}}")
     fault = fault_of(here)
-    assert (fault.field, fault.found) == ("system", "the key more than once")
+    assert (fault.field, fault.actual) == ("system", "the key more than once")
 
 
 @pytest.mark.parametrize("value", ["NaN", "-Infinity", "[1e999]", '{"a": NaN}'])
@@ -554,7 +554,7 @@ def test_metadata_that_json_lacks(here: Path, value: str) -> None:
     """NaN and Infinity in metadata could not be written out again."""
     here.write_text(f'{json.dumps(GOOD)[:-1]}, "m": {value}}}')
     fault = fault_of(here)
-    assert (fault.line, fault.field, fault.found) == (1, "m", "NaN or Infinity")
+    assert (fault.line, fault.field, fault.actual) == (1, "m", "NaN or Infinity")
 
 
 @pytest.mark.parametrize("field", ["response", "id", "note"])
@@ -581,7 +581,7 @@ def test_an_unclosed_quote(table: Path) -> None:
     """A quote that is never closed is reported on the line where its record starts."""
     table.write_text(f'{HEADER}r1,q,"a\nb",s\nr2,q,"a\nb,s\n')
     fault = fault_of(table)
-    assert (fault.line, fault.found) == (4, "a quote that is never closed")
+    assert (fault.line, fault.actual) == (4, "a quote that is never closed")
 
 
 def test_text_after_a_closing_quote(table: Path) -> None:
@@ -591,7 +591,7 @@ def test_text_after_a_closing_quote(table: Path) -> None:
     )
     faults = faults_of(table)
     assert [fault.line for fault in faults] == [4, 6, 7]
-    assert faults[0].found == faults[1].found == "text after a closing quote"
+    assert faults[0].actual == faults[1].actual == "text after a closing quote"
 
 
 def test_a_broken_header(table: Path) -> None:
@@ -609,7 +609,7 @@ def test_old_line_ends(table: Path) -> None:
 def test_too_many_and_too_few_cells(table: Path) -> None:
     """Rows of another length than the header's are counted, blank lines are not rows."""
     table.write_text(f"{HEADER}r1,q,a,s,x\n\nr2,q,a\n")
-    assert [(fault.line, fault.found, fault.expected) for fault in faults_of(table)] == [
+    assert [(fault.line, fault.actual, fault.expected) for fault in faults_of(table)] == [
         (2, "5 cells", "4, as in the header"),
         (4, "3 cells", "4, as in the header"),
     ]
@@ -619,7 +619,7 @@ def test_a_repeated_column(table: Path) -> None:
     """Two columns of one name are refused."""
     table.write_text("id,prompt,response,system,note,note\nr1,q,a,s,x,y\n")
     fault = fault_of(table)
-    assert (fault.line, fault.field, fault.found) == (1, "note", "2 fields of this name")
+    assert (fault.line, fault.field, fault.actual) == (1, "note", "2 fields of this name")
 
 
 def test_a_repeated_column_in_parquet(tmp_path: Path) -> None:
@@ -643,7 +643,7 @@ def test_a_damaged_parquet_file(tmp_path: Path) -> None:
     pq.write_table(pa.Table.from_pylist([GOOD]), path)
     raw = path.read_bytes()
     path.write_bytes(raw[:10] + b"\xff" * 20 + raw[30:])
-    assert fault_of(path).found.startswith("a damaged file")
+    assert fault_of(path).actual.startswith("a damaged file")
 
 
 def test_parquet_text_that_is_not_utf_8(tmp_path: Path) -> None:
@@ -665,7 +665,7 @@ def test_parquet_bytes_are_no_metadata(tmp_path: Path) -> None:
     """A column of bytes cannot be written out as JSON."""
     path = tmp_path / "in.parquet"
     pq.write_table(pa.Table.from_pylist([{**GOOD, "image": b"x"}]), path)
-    assert (fault_of(path).field, fault_of(path).found) == (
+    assert (fault_of(path).field, fault_of(path).actual) == (
         "image",
         "bytes, or another type that JSON lacks",
     )
@@ -675,13 +675,13 @@ def test_parquet_bytes_are_no_metadata(tmp_path: Path) -> None:
 def test_a_limit_below_one(here: Path, limit: int) -> None:
     """A limit that takes nothing is refused."""
     fault = fault_of(jsonl(here, GOOD), limit=limit)
-    assert (fault.field, fault.found, fault.expected) == ("limit", str(limit), "1 or more")
+    assert (fault.field, fault.actual, fault.expected) == ("limit", str(limit), "1 or more")
 
 
 def test_long_values_are_shortened(here: Path) -> None:
     """What is shown of a value fits a line, whatever its length."""
     jsonl(here, {**GOOD, "id": "x" * 10_000}, {**GOOD, "id": "x" * 10_000})
-    assert fault_of(here).found == f"'{'x' * 60}…' again, first on line 1"
+    assert fault_of(here).actual == f"'{'x' * 60}…' again, first on line 1"
 
 
 def test_many_faults_take_linear_time(here: Path) -> None:
@@ -702,7 +702,7 @@ def test_two_responses_of_one_name_are_refused_before_a_call() -> None:
     ]
     with pytest.raises(InputError) as caught:
         Batch(texts)
-    assert [(fault.line, fault.found) for fault in caught.value.faults] == [
+    assert [(fault.line, fault.actual) for fault in caught.value.faults] == [
         (2, "the id 'a/b', by which this is 'p/a/b', as is response 1"),
         (3, "'b' a second time for the prompt 'p/a'"),
     ]

@@ -118,7 +118,7 @@ def test_only_what_the_packet_asked_is_taken(
         tmp_path / "absent.json": "no such file",
     }
     read = read_answers([*expected, *files[1:]], study.key)
-    assert len(read.found) == 3
+    assert len(read.answered) == 3
     assert [fault.file for fault in read.faults] == list(map(str, expected))
     for fault, said in zip(read.faults, expected.values(), strict=True):
         assert said in str(fault)
@@ -134,7 +134,7 @@ def test_the_later_file_of_a_packet_counts(
     )
     for order in ([early, files[0]], [files[0], early]):
         read = read_answers(order, study.key)
-        assert [name for _, _, name in read.found] == [str(files[0])]
+        assert [name for _, _, name in read.answered] == [str(files[0])]
         assert read.replaced == (str(early),)
 
 

@@ -144,7 +144,7 @@ def test_dimensions_on_different_scales_count_as_shares() -> None:
     assert first.by_dimension["depth"] == pytest.approx(0.45, abs=0.15)
     assert persona_departures(run).by_dimension[0].reason is Reason.OTHER_SCALE
     assert re.search(r"on Depth \(standard deviation 0\.\d\d of the scale's width\)", first.why[0])
-    assert unit_of_departures(run).several == "shares of the scale's width"
+    assert unit_of_departures(run).plural == "shares of the scale's width"
 
 
 def test_of_categories_alone_no_response_is_contested() -> None:
@@ -164,7 +164,7 @@ def test_a_share_is_no_point() -> None:
     mixed = a_run(KIND, a_dimension("clarity"), composite=share)
     assert in_points(mixed.rubric, "clarity")
     assert group_units(mixed) == "shares of the judges (on single dimensions, points)"
-    assert unit_of_departures(mixed).several == "points"
+    assert unit_of_departures(mixed).plural == "points"
 
 
 def test_what_noise_may_explain_is_said_so() -> None:

@@ -72,7 +72,7 @@ def test_a_wrong_name_is_answered_by_the_nearest(
     """What is not there, and what means several: with those that are there, the nearest first."""
     with pytest.raises(WrongRequirement) as caught:
         found(expression)
-    assert caught.value.found == was_found
+    assert caught.value.actual == was_found
     assert caught.value.expected.startswith(expected)
 
 

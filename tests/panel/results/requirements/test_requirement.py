@@ -40,8 +40,8 @@ def test_any_text_is_read_or_refused(text: str) -> None:
     try:
         found = parse_requirement(text)
     except WrongRequirement as error:
-        assert str(error) == f"found {error.found}; expected {error.expected}"
-        assert error.found
+        assert str(error) == f"found {error.actual}; expected {error.expected}"
+        assert error.actual
         assert error.expected
     else:
         assert parse_requirement(str(found)) == found
@@ -95,7 +95,7 @@ def test_what_cannot_be_read_is_said(text: str, found: str, expected: str) -> No
     """Where a requirement cannot be read, what stands there and what is expected there."""
     with pytest.raises(WrongRequirement) as caught:
         parse_requirement(text)
-    assert (caught.value.found, caught.value.expected) == (found, expected)
+    assert (caught.value.actual, caught.value.expected) == (found, expected)
 
 
 def test_the_level_of_the_interval_follows_the_number() -> None:
