@@ -119,7 +119,7 @@ class World:
             conditions=FRAMINGS.ids,
             systems=("s", "t"),
             rewriters={"p": {"rewriter": "r", "checker": "c"}},
-            given=self.given,
+            response_keys=self.given,
             judge_sees=self.judge_sees,
             words=None,
             variants={},
