@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from itertools import pairwise
 from typing import TextIO
 
 from rich.cells import cell_len
@@ -54,14 +55,14 @@ def _fitting(
 ) -> tuple[list[SmallPrint | ReportTable], list[str]]:
     """Return the parts that fit beside what stands last, and the sentence that there is more."""
     # What is not read on a terminal has the same content, however wide its lines are.
-    width = min(console.width, _COLUMNS) if console.is_terminal else _COLUMNS
+    screen = _Screen(min(console.width, _COLUMNS) if console.is_terminal else _COLUMNS)
     rest: list[SmallPrint | ReportTable] = [SmallPrint("--full has the rest, --json every figure.")]
     table = next((part for part in figures if isinstance(part, ReportTable)), None)
-    least = [] if table is None else _cut(table, 0, width, _ROWS)
+    least = [] if table is None else _cut(table, 0, screen, _ROWS)
     kept = {n: each for n, each in enumerate(sentences) if not n or _is_answer(each)}
 
     def is_too_long(*more: str) -> bool:
-        return _height([*least, *rest, *kept.values(), *more, *last], width) > LINES
+        return screen.height(*least, *rest, *kept.values(), *more, *last) > LINES
 
     names = _short_names(result) if is_too_long() else {}
     if names:
@@ -69,9 +70,9 @@ def _fitting(
         kept = {n: sentences[n] for n in kept}
         figures = [_with_names(part, names) for part in figures]
         table = next((part for part in figures if isinstance(part, ReportTable)), None)
-        least = [] if table is None else _cut(table, 0, width, _ROWS)
+        least = [] if table is None else _cut(table, 0, screen, _ROWS)
     while is_too_long():
-        shorter = ((n, _shortened(kept[n], width)) for n in reversed(kept) if n)
+        shorter = ((n, _shortened(kept[n], screen)) for n in reversed(kept) if n)
         n, text = next((each for each in shorter if each[1]), (0, ""))
         if not text:
             break
@@ -82,7 +83,7 @@ def _fitting(
                 break
             kept[n] = sentence
     whole, sentences = sentences, [kept[n] for n in sorted(kept)]
-    left = LINES - _height([*rest, *sentences, *last], width)
+    left = LINES - screen.height(*rest, *sentences, *last)
     shown: list[SmallPrint | ReportTable] = []
     for part in figures:
         if part in shown:
@@ -91,11 +92,11 @@ def _fitting(
         # Lines that are more than a screen need not be laid out to know that they do not fit.
         may_fit = not isinstance(part, ReportTable) or len(part.lines) < left
         # The empty line between small print and sentences is counted above.
-        if may_fit and _height([*shown, part], width) <= left:
+        if may_fit and screen.height(*shown, part) <= left:
             shown.append(part)
         elif part is table:
-            cut = _cut(part, left, width)
-            if _height(cut, width) > left:
+            cut = _cut(part, left, screen)
+            if screen.height(*cut) > left:
                 # How to read a table helps nobody without it.
                 break
             shown += cut
@@ -107,12 +108,12 @@ def _is_answer(sentence: str) -> bool:
     return sentence.startswith(tuple(QUESTIONS.values()))
 
 
-def _shortened(answer: str, width: int) -> str:
+def _shortened(answer: str, screen: _Screen) -> str:
     """Return an answer without its last sentences, on fewer lines; empty where that is all."""
     sentences = _NEXT_SENTENCE.split(answer.removesuffix(" …"))
     for n in reversed(range(1, len(sentences))):
         shorter = f"{' '.join(sentences[:n])} …"
-        if _height([shorter], width) < _height([answer], width):
+        if screen.height(shorter) < screen.height(answer):
             return shorter
     return ""
 
@@ -163,7 +164,7 @@ def _with_names(
 
 
 def _cut(
-    table: ReportTable, left: int, width: int, least: int = 1
+    table: ReportTable, left: int, screen: _Screen, least: int = 1
 ) -> list[SmallPrint | ReportTable]:
     """Return a table's first rows that fit, at least `least`, and how many more there are."""
 
@@ -176,27 +177,44 @@ def _cut(
     if n < 1 or len(table.lines) == 2 <= least:
         return [table]
     # From below: a long table is not laid out again and again.
-    while n + 1 < len(table.lines) and _height(first(n + 1), width) <= left:
+    while n + 1 < len(table.lines) and screen.height(*first(n + 1)) <= left:
         n += 1
     return first(n)
 
 
-def _height(parts: Sequence[ResultPart], width: int) -> int:
-    to = io.StringIO()
-    console = output(to)
-    console.width = width
-    _write(console, parts)
-    return to.getvalue().count("\n")
+class _Screen:
+    """Counts the lines that parts take on so many columns; each part is laid out once."""
+
+    def __init__(self, width: int) -> None:
+        self._width = width
+        # By identity, which a part keeps while it is held: tables have no hash.
+        self._counted: dict[int, tuple[ResultPart, int]] = {}
+
+    def height(self, *parts: ResultPart) -> int:
+        apart = sum(_is_apart(before, part) for before, part in pairwise(parts))
+        return apart + sum(map(self._lines, parts))
+
+    def _lines(self, part: ResultPart) -> int:
+        if id(part) not in self._counted:
+            to = io.StringIO()
+            console = output(to)
+            console.width = self._width
+            _write(console, [part])
+            self._counted[id(part)] = part, to.getvalue().count("\n")
+        return self._counted[id(part)][1]
+
+
+def _is_apart(before: ResultPart, part: ResultPart) -> bool:
+    """Return True where an empty line stands between two parts: a table ends with one, and
+    sentences of one kind stand together."""
+    return not isinstance(before, ReportTable) and type(part) is not type(before)
 
 
 def _write(console: Console, parts: Sequence[ResultPart]) -> None:
-    before: object = None
-    for part in parts:
-        # A table ends with an empty line; sentences of one kind stand together.
-        if before is not None and not isinstance(before, ReportTable) and type(part) is not before:
+    for n, part in enumerate(parts):
+        if n and _is_apart(parts[n - 1], part):
             console.print()
         if isinstance(part, ReportTable):
             show_table(console, part.title, part.heads, part.columns, part.lines)
         else:
             console.print(Text(part, "dim" if isinstance(part, SmallPrint) else ""))
-        before = part if isinstance(part, ReportTable) else type(part)
