@@ -24,7 +24,11 @@ if TYPE_CHECKING:
     from persona_panel.runs.run import Run
     from persona_panel.runs.scale_limits import FigureUnit
     from persona_panel.statistics.core.arrays import Array
-    from persona_panel.statistics.personas import ContestedResponse
+    from persona_panel.statistics.personas import (
+        ContestedResponse,
+        PersonaCells,
+        ResponseDepartures,
+    )
 
 _NAMED = 3
 """The largest number of personas named on each side."""
@@ -115,11 +119,11 @@ def contested_result(
     """Return the result of a run, called `source`: the `top` responses (None: all); `titles` are
     the beginnings of prompts by their ids, those of the run by default."""
     called = run.titles if titles is None else titles
-    result = [
+    result = ranked_responses(run)
+    listed = [
         replace(each, title=called.get(each.prompt_id, each.prompt_id))
-        for each in most_contested(run)
+        for each in most_contested(run, top)
     ]
-    listed = result[:top]
     unit = unit_of_departures(run)
     keys = Key("system", "system"), Key("prompt_id", "prompt"), Key("id", "response")
     spread = Column("spread", "estimate", "spread", p="column", figure="spread")
@@ -143,7 +147,7 @@ def contested_result(
         for each in listed
     ]  # fmt: skip
     tested = sum(each.reason is None for each in result)
-    n_contested = sum(each.established for each in result) if tested else None
+    n_contested = sum(each.shown for each in result) if tested else None
     for_all = (
         Table("responses", keys, columns, rows),
         Table(
@@ -248,10 +252,9 @@ def _widest(run: Run, top: int | None, titles: Mapping[str, str]) -> Table:
 def by_disagreement(run: Run) -> list[int]:
     """Return the places of all responses in the run, the most contested first; where noise is not
     known, as with one model, by the spread of their ratings."""
-    measured = most_contested(run) if run.rubric.numeric and run.items else []
+    measured = ranked_responses(run) if run.rubric.numeric and run.items else ()
     if any(entry.reason is None for entry in measured):
-        rows = {item[:2]: row for row, item in enumerate(run.items)}
-        return [rows[entry.prompt_id, entry.id] for entry in measured]
+        return [entry.response for entry in measured]
     spread = spreads(run)
     return sorted(range(len(spread)), key=lambda row: (not spread[row] >= 0, -spread[row]))
 
@@ -285,7 +288,7 @@ def _headline(prompt_id: str, id_: str, system: str, title: str) -> str:
     return ids if title == prompt_id else f"{ids} ({title})"
 
 
-def contested_conclusion(responses: Sequence[Contested]) -> list[str]:
+def contested_conclusion(responses: Sequence[ContestedResponse]) -> list[str]:
     """Return how many of all responses of a run are contested, or why that is not known, in a
     sentence; none of no response."""
     if not responses:
@@ -294,7 +297,7 @@ def contested_conclusion(responses: Sequence[Contested]) -> list[str]:
         dict.fromkeys(str(each.reason) for each in responses if each.reason is not None)
     )
     tested = sum(each.reason is None for each in responses)
-    n = sum(each.established for each in responses)
+    n = sum(each.shown for each in responses)
     if not tested:
         return [f"Which responses are contested is not known: {why}."]
     if not n:
@@ -316,29 +319,15 @@ def most_contested(run: Run, top: int | None = None) -> list[Contested]:
     Over the rubric's dimensions with numbers; where they are on different scales, each is divided
     by the width of its scale, and points are shares of it.
     """
-    return list(_ranked(run)[:top])
-
-
-def unit_of_departures(run: Run) -> FigureUnit:
-    """Return what the spread and the departures of contested responses are in."""
-    from persona_panel.runs.scale_limits import SHARES_OF_WIDTH, on_one_scale, unit_of_ratings
-
-    return unit_of_ratings(run.rubric) if on_one_scale(run.rubric) else SHARES_OF_WIDTH
-
-
-@once_per_run
-def _ranked(run: Run) -> tuple[Contested, ...]:
     from persona_panel.analyses.breakdown.groups import RunCells, axes_of, labels_of_personas
-    from persona_panel.statistics.personas import contested_responses, response_departures
 
-    cells = RunCells.of(run)
-    used = cells.dimensions if cells.one_scale else cells.in_shares(run)
-    seen, personas = response_departures(used), used.personas
+    personas, dimensions = RunCells.of(run).dimensions.personas, RunCells.of(run).names
+    seen, unit = _departures(run), unit_of_departures(run).after_number
     labels = {dimension.id: dimension.label for dimension in run.rubric.dimensions}
     names, axes = labels_of_personas(run), axes_of(run)
     of_personas = [names[persona] for persona in personas]
     sides = [axes.get(persona, "") for persona in personas]
-    on, unit = [labels[name] for name in cells.names], unit_of_departures(run).after_number
+    on = [labels[name] for name in dimensions]
 
     def of(entry: ContestedResponse) -> Contested:
         item, row = run.items[entry.response], entry.response
@@ -347,7 +336,7 @@ def _ranked(run: Run) -> tuple[Contested, ...]:
             *item,
             title=run.titles.get(item.prompt_id, item.prompt_id),
             spread=entry.value,
-            by_dimension=dict(zip(cells.names, entry.by_dimension, strict=True)),
+            by_dimension=dict(zip(dimensions, entry.by_dimension, strict=True)),
             share=entry.share,
             p=entry.p,
             p_adjusted=entry.p_adjusted,
@@ -360,7 +349,37 @@ def _ranked(run: Run) -> tuple[Contested, ...]:
             reason=entry.reason,
         )
 
-    return tuple(map(of, contested_responses(used)))
+    return [of(entry) for entry in ranked_responses(run)[:top]]
+
+
+def unit_of_departures(run: Run) -> FigureUnit:
+    """Return what the spread and the departures of contested responses are in."""
+    from persona_panel.runs.scale_limits import SHARES_OF_WIDTH, on_one_scale, unit_of_ratings
+
+    return unit_of_ratings(run.rubric) if on_one_scale(run.rubric) else SHARES_OF_WIDTH
+
+
+@once_per_run
+def ranked_responses(run: Run) -> tuple[ContestedResponse, ...]:
+    """Return all responses of the run, each with its place in it, in the order of
+    `most_contested`."""
+    from persona_panel.statistics.personas import contested_responses
+
+    return tuple(contested_responses(_cells(run)))
+
+
+@once_per_run
+def _departures(run: Run) -> ResponseDepartures:
+    from persona_panel.statistics.personas import response_departures
+
+    return response_departures(_cells(run))
+
+
+def _cells(run: Run) -> PersonaCells:
+    from persona_panel.analyses.breakdown.groups import RunCells
+
+    cells = RunCells.of(run)
+    return cells.dimensions if cells.one_scale else cells.in_shares(run)
 
 
 def reasons(

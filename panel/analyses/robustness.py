@@ -220,7 +220,7 @@ def _exclusions(run: Run, columns: Sequence[int], terms: Array) -> Iterator[Excl
     import numpy as np
 
     from persona_panel.analyses.breakdown.groups import axes_of
-    from persona_panel.analyses.contested import most_contested
+    from persona_panel.analyses.contested import ranked_responses
     from persona_panel.statistics.core.arrays import mean_there
     from persona_panel.statistics.multiverse import Exclusion, least_correlated
 
@@ -232,7 +232,9 @@ def _exclusions(run: Run, columns: Sequence[int], terms: Array) -> Iterator[Excl
         for name in dict.fromkeys(filter(None, of_judges)):
             yield Exclusion(what.format(name), np.array([each != name for each in of_judges]))
     if run.rubric.numeric and run.items:
-        contested = {each.prompt_id for each in most_contested(run) if each.established}
+        contested = {
+            run.items[each.response].prompt_id for each in ranked_responses(run) if each.shown
+        }
         kept = np.array([item.prompt_id not in contested for item in run.items])
         yield Exclusion("contested prompts", responses=kept)
     places, names = np.arange(len(columns)), _named_judges(run, judges)

@@ -493,7 +493,7 @@ def _who_differs(run: Run) -> tuple[list[str], list[Table]]:
     if not run.rubric.numeric or not (sentences := who_differs(run)):
         return [], []
     of, names = contested_result(run, _CONTESTED), labels_of_personas(run)
-    first = [each for each in most_contested(run)[:_CONTESTED_SHOWN] if each.established]
+    first = [each for each in most_contested(run, _CONTESTED_SHOWN) if each.established]
     named = [f"{headline(each)}: {_apart(each, names)}." for each in first]
     tables = [
         replace(

@@ -27,69 +27,72 @@ _GRADE = (
 _TOP = r"(?:highest|maximum|max|top|full|perfect|best)"
 _ORDERS = (
     (
-        ("ignore", "disregard", "forget", "override"),
+        ("ignore|disregard|forget|override",),
         r"\b(?:ignore|disregard|forget|override)\b[^.\n]{0,40}\b"
         r"(?:instructions?|prompts?|guidelines|criteria)\b",
     ),
     (
-        ("highest", "max", "top", "full", "perfect", "best"),
+        ("highest|max|top|full|perfect|best", "scor|rated|rating|rate |mark|grad"),
         rf"\b(?:give|assign|award|rate|deserves?|output|return|enter)\b[^.\n]{{0,60}}\b"
         rf"{_TOP}(?: possible)? {_GRADE}\b",
     ),
     (
-        ("judge", "grader", "rater", "marker", "evaluator", "assessor", "reviewer", "panel"),
+        (
+            "judge|grader|rater|marker|evaluator|assessor|reviewer|panel",
+            "must|shall|should|has to|have to|are to",
+        ),
         rf"\b{_JUDGE}\b[^.\n]{{0,60}}\b(?:must|shall|should|has to|have to|are to)\b"
         rf"[^.\n]{{0,40}}\b(?:{_GRADE}|enter|award)\b",
     ),
     # German, Spanish, French, Chinese and Arabic: to ignore instructions, to give the top score.
     (
-        ("ignor", "vergiss", "vergessen", "missachte"),
+        ("ignor|vergiss|vergessen|missachte",),
         r"\b(?:ignorier\w*|vergiss|vergessen sie|missachte\w*)\b[^.\n]{0,40}"
         r"(?:anweisung|anleitung|vorgabe|kriterien|prompt|instruktion)",
     ),
     (
-        ("ignor", "olvid", "oubli", "tenez pas compte"),
+        ("ignor|olvid|oubli|tenez pas compte",),
         r"\b(?:ignor[ae][nz]?|olvid[ae]n?|oubliez?|tenez pas compte)\b[^.\n]{0,40}\b"
         r"(?:instrucciones|indicaciones|criterios|instructions|consignes|crit[eè]res)\b",
     ),
     (
-        ("punkt", "bewert", "note"),
+        ("punkt|wertung|note", "höchste|hochste|voll|maximal|beste"),
         r"\b(?:gib|geben sie|vergib|vergeben sie|verdient)\b[^.\n]{0,60}\b"
         r"(?:h[oö]chste|volle|maximale|beste)\w* (?:punkt|bewertung|note|wertung)",
     ),
     (
-        ("puntua", "calificaci", "nota", "note", "score"),
+        ("puntua|calificaci|nota|note|score", "maxim|máxim|perfect|parfait|meilleure"),
         r"\b(?:da|dale|otorga|asigna|pon|merece|donnez?|attribuez?|mets|mettez|m[eé]rite)\b"
         r"[^.\n]{0,60}\b(?:(?:puntuaci[oó]n|calificaci[oó]n|nota|note|score) (?:m[aá]xim\w+|"
         r"perfect\w+|maximale?|parfaite?)|m[aá]xima (?:puntuaci[oó]n|calificaci[oó]n|nota)|"
         r"meilleure note)\b",
     ),
     (
-        ("忽略", "无视", "無視", "忘记", "忘記", "满分", "滿分", "最高分"),
+        ("忽略|无视|無視|忘记|忘記|满分|滿分|最高分",),
         r"(?:忽略|无视|無視|忘记|忘記)[^。\n]{0,20}(?:指令|指示|说明|說明|标准|標準|提示)|"
         r"(?:给|給|打|评|評|应得|應得)[^。\n]{0,15}(?:满分|滿分|最高分)",
     ),
     (
-        ("تجاهل", "درجة", "علامة", "تقييم"),
+        ("تجاهل|درجة|علامة|تقييم",),
         r"(?:تجاهل|انس)[^.\n]{0,40}(?:تعليمات|التعليمات|المعايير|توجيهات|التوجيهات)|"
         r"(?:أعط|اعط|امنح|ضع|يستحق)\w*[^.\n]{0,40}(?:أعلى|اعلى|كامل)\s+"
         r"(?:درجة|الدرجة|علامة|العلامة|تقييم)|(?:الدرجة|العلامة)\s+(?:الكاملة|القصوى)",
     ),
     # Marks of a chat's turns, or of the end of a response.
     (
-        ("<", "["),
+        ("<|[",),
         r"<\|\w+\|>|\[/?INST]|<</?SYS>>|</?(?:response|rating|instructions?|reader|prompt|context)\b",
     ),
-    (('"score', '"rating'), r'"(?:score|rating)s?"\s*:'),
+    (('"score|"rating',), r'"(?:score|rating)s?"\s*:'),
 )
-"""Patterns, each with words of which a text that it matches has at least one: to look for words
-first takes a third of the time or less."""
+"""Patterns, each with groups of words of each of which a text that it matches has at least one: to
+look for words first takes a third of the time or less."""
 # Letters that `re.IGNORECASE` takes for an s or an i, and `str.lower` does not.
 _AS_ASCII = {"\u017f": "s", "\u0131": "i", "i\u0307": "i"}
 
 
 @cache
-def _signs(tops: tuple[float, ...]) -> list[tuple[tuple[str, ...], re.Pattern[str]]]:
+def _signs(tops: tuple[float, ...]) -> list[tuple[list[list[str]], re.Pattern[str]]]:
     signs = [*_ORDERS]
     for top in (f"{top:g}" for top in tops):
         number = rf"(?<![\d.,]){re.escape(top)}(?![\d%]|[.,]\d)"
@@ -101,7 +104,10 @@ def _signs(tops: tuple[float, ...]) -> list[tuple[tuple[str, ...], re.Pattern[st
             rf"\b(?:output|return) {re.escape(top)}\b",
         )
         signs.append(((top.lower(),), "|".join(named)))
-    return [(words, re.compile(pattern, re.IGNORECASE)) for words, pattern in signs]
+    return [
+        ([words.split("|") for words in groups], re.compile(pattern, re.IGNORECASE))
+        for groups, pattern in signs
+    ]
 
 
 def addresses_a_judge(text: str, *tops: float) -> bool:
@@ -123,8 +129,8 @@ def addresses_a_judge(text: str, *tops: float) -> bool:
         lower = lower.replace(letter, read_as)
     return any(
         pattern.search(text)
-        for words, pattern in _signs(tops)
-        if any(word in lower for word in words)
+        for groups, pattern in _signs(tops)
+        if all(any(word in lower for word in words) for words in groups)
     )
 
 

@@ -22,6 +22,7 @@ from persona_panel.analyses.contested import (
     by_disagreement,
     contested_conclusion,
     most_contested,
+    ranked_responses,
     unit_of_departures,
 )
 from persona_panel.results.conclusions.wording import (
@@ -79,12 +80,11 @@ def differs_document(run: Run) -> dict[str, Any]:
     only one of, or where nothing was scored."""
     if not (run.rubric.numeric and run.coverage.scored) or not (sentences := who_differs(run)):
         return {}
-    result = most_contested(run)
-    shown = [item for item in result if item.established][:_CONTESTED]
+    shown = [item for item in most_contested(run, _CONTESTED) if item.established]
     return {
         "differs": sentences,
         "contested": {
-            "conclusion": contested_conclusion(result),
+            "conclusion": contested_conclusion(ranked_responses(run)),
             "responses": [asdict(item) for item in shown],
         },
     }

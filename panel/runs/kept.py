@@ -432,14 +432,21 @@ def kept_responses(folder: Path, items: Sequence[Item]) -> Iterator[Response]:
     path = folder / RESPONSES
     response_in = _reader(folder)
     offsets = {}
+    n_read = 0
     for offset, number, line in kept_lines(path):
         if "response" not in line:
             raise RunFolderError(
                 f"{folder} keeps the SHA-256 of its texts and no texts (--no-texts): read them "
                 "from where they were scored"
             )
-        offsets[line["prompt_id"], line["id"]] = (offset, number)
-    return _in_order(path, items, offsets, response_in)
+        key = line["prompt_id"], line["id"]
+        # Most stand in this order: those need not be read again.
+        if n_read < len(items) and key == items[n_read][:2]:
+            yield _response_of(path, number, line, response_in)
+            n_read += 1
+        else:
+            offsets[key] = (offset, number)
+    yield from _in_order(path, items[n_read:], offsets, response_in)
 
 
 def kept_metadata(folder: Path, items: Sequence[Item]) -> list[dict[str, Any]]:
@@ -465,10 +472,19 @@ def _in_order(
                 raise InputError([Fault(str(path), actual, "every response that was judged")])
             offset, number = offsets[item[:2]]
             file.seek(offset)
-            try:
-                yield response_in(orjson.loads(file.readline()))
-            except _UNREADABLE:
-                raise _no_line(path, number) from None
+            yield _response_of(path, number, orjson.loads(file.readline()), response_in)
+
+
+def _response_of(
+    path: Path,
+    number: int,
+    line: Mapping[str, Any],
+    response_in: Callable[[Mapping[str, Any]], Response],
+) -> Response:
+    try:
+        return response_in(line)
+    except _UNREADABLE:
+        raise _no_line(path, number) from None
 
 
 def _reader(folder: Path) -> Callable[[Mapping[str, Any]], Response]:

@@ -116,8 +116,8 @@ def missing_ratings(
         if each.value < 0:
             each = -each
         a, b = place[each.a], place[each.b]
-        filled = _Filled(low[:, a] - high[:, b], high[:, a] - low[:, b], factors)
-        bounds.append(filled.bounds(each))
+        ends = low[:, a] - high[:, b], high[:, a] - low[:, b]
+        bounds.append(_Filled.of(*ends, factors).bounds(each))
     counts = cells(gaps.mean(axis=(1, 2)))
     within = PairedScores(mean_there(mean_there(cells(terms), 2), 2))
     scores = within_judges(within, cells(terms), cells(1.0 - gaps)).scores
@@ -128,11 +128,21 @@ def missing_ratings(
 
 @dataclass(frozen=True, slots=True)
 class _Filled:
-    """The ends of each judge's differences `(prompts, judges, terms)`, NaN where one lacks."""
+    """The ends of each judge's differences `(terms, prompts, judges)`, NaN where one lacks, and
+    each judge's mean of those that are there `(terms, 1, judges)`."""
 
     low: Array
     high: Array
+    typical: Array
     factors: Mapping[str, Labels] | None
+
+    @classmethod
+    def of(cls, low: Array, high: Array, factors: Mapping[str, Labels] | None) -> _Filled:
+        # A sum over the first axis takes a tenth of the time of one over a short last one.
+        low, high = (np.ascontiguousarray(np.moveaxis(ends, 2, 0)) for ends in (low, high))
+        typical = mean_there(np.where(low == high, low, nan), 1, keepdims=True)
+        of_all = mean_there(typical, 2, keepdims=True)
+        return cls(low, high, np.where(np.isnan(typical), of_all, typical), factors)
 
     def bounds(self, of: Difference) -> DifferenceBounds:
         worst, best = (self._mean(departure) for departure in (inf, -inf))
@@ -146,7 +156,7 @@ class _Filled:
         # Between two of these no difference reaches an end of its scale: scores are linear in the
         # departure, the mean less a multiple of the standard deviation is concave, so a conclusion
         # that holds at both holds between them.
-        reached = np.concatenate([self._typical - self.low, self._typical - self.high])
+        reached = np.concatenate([self.typical - self.low, self.typical - self.high])
         moving = np.concatenate([self.low < self.high] * 2)
         steps = np.unique(np.append(reached[moving & (reached > 0)], 0.0))
         kept = np.linspace(0, len(steps) - 1, min(len(steps), _STEPS)).round().astype(np.intp)
@@ -166,18 +176,13 @@ class _Filled:
 
     def _mean(self, departure: float) -> SampledMean:
         """Return the mean if missing differences lie by so much below their judge's mean."""
-        filled = np.clip(np.nan_to_num(self._typical) - departure, self.low, self.high)
-        scores = filled.mean(axis=2).mean(axis=1)
+        filled = np.clip(np.nan_to_num(self.typical) - departure, self.low, self.high)
+        scores = filled.mean(axis=0).mean(axis=1)
         if self.factors is None:
             return sampled_mean(scores)
-        moved = np.where(np.isnan(scores)[:, None], nan, influence_of(filled))
+        own = influence_of(np.moveaxis(filled, 0, 2))
+        moved = np.where(np.isnan(scores)[:, None], nan, own)
         return sampled_mean(scores, moved, self.factors)
-
-    @property
-    def _typical(self) -> Array:
-        """Return each judge's mean of the differences that are there `(judges, terms)`."""
-        typical = mean_there(np.where(self.low == self.high, self.low, nan), 0)
-        return np.where(np.isnan(typical), mean_there(typical, 0), typical)
 
     def _holds(self) -> bool:
         """Return whether a lower bound of t is significant over all that the ratings may be.
@@ -186,8 +191,8 @@ class _Filled:
         s²(n − 1 + c²)/(n c²) > Σx² + n(n − 1)v, v the judges' variance. For each s, Σx² is at most
         that of a fractional knapsack, as each x² lies below the chord between its ends.
         """
-        there = ~np.isnan(self.low).any(axis=(1, 2))
-        ends = self.low[there].mean(axis=2), self.high[there].mean(axis=2)
+        there = ~np.isnan(self.low).any(axis=(0, 2))
+        ends = self.low[:, there].mean(axis=0), self.high[:, there].mean(axis=0)
         low, high = (end.mean(axis=1) for end in ends)
         n, (added, df) = len(low), self._judges_at_most(*ends)
         square = critical_t(min(df, n - 1.0)) ** 2

@@ -297,13 +297,14 @@ def _written_by_judges(run: Run, rows: Iterable[int], room: int) -> dict[int, by
     used = 0
     try:
         with path.open("rb") as file:
-            begins = _lines_by_response(file)
+            segments = _segments_by_response(file)
             for row in rows:
                 rounds = []
-                for begin in begins.get(run.items[row][:2], ()):
+                places = iter(segments.get(run.items[row][:2], ()))
+                for begin, end in zip(places, places, strict=True):
                     file.seek(begin)
-                    line = orjson.loads(file.readline())
-                    rounds.append([columns[line["judge"]], line["round"], *_words(line)])
+                    for line in map(orjson.loads, file.read(end - begin).splitlines()):
+                        rounds.append([columns[line["judge"]], line["round"], *_words(line)])
                 rounds.sort(key=lambda entry: (entry[0], entry[1]))
                 written = as_json(rounds)
                 used += _taken(written)
@@ -315,29 +316,33 @@ def _written_by_judges(run: Run, rows: Iterable[int], room: int) -> dict[int, by
     return written_of
 
 
-def _lines_by_response(file: BinaryIO) -> dict[tuple[str, str], array[int]]:
-    """Return where the judgments of each response begin, by its ids: a run's replies may be
-    more than memory holds. The lines were checked when the run was read from them."""
+def _segments_by_response(file: BinaryIO) -> dict[tuple[str, str], array[int]]:
+    """Return where judgments of each response that follow each other begin and end, by its ids: a
+    run's replies may be more than memory holds. The lines were checked when the run was read from
+    them."""
     places_of: dict[tuple[str, str], array[int]] = {}
     # By how lines begin: what most have in common is read once.
     known: dict[bytes, array[int]] = {}
-    begin, ids, places = 0, b"\n", array("q")
+    end, ids, places = 0, b"\n", array("q")
     for text in file:
-        if text.endswith(b"\n"):
-            # Most lines are of the same response as the line before.
-            if not text.startswith(ids):
-                end = text.find(_BEHIND_IDS)
-                whole = end < 0 or not text.startswith(_BEGINNING)
-                ids = text if whole else text[: end + len(_BEHIND_IDS)]
-                if ids in known:
-                    places = known[ids]
-                else:
-                    line = orjson.loads(text)
-                    places = places_of.setdefault((line["prompt_id"], line["id"]), array("q"))
-                    if not whole:
-                        known[ids] = places
-            places.append(begin)
-        begin += len(text)
+        if not text.endswith(b"\n"):
+            break
+        begin, end = end, end + len(text)
+        # Most lines are of the same response as the line before.
+        if text.startswith(ids):
+            places[-1] = end
+            continue
+        at = text.find(_BEHIND_IDS)
+        whole = at < 0 or not text.startswith(_BEGINNING)
+        ids = text if whole else text[: at + len(_BEHIND_IDS)]
+        if ids in known:
+            places = known[ids]
+        else:
+            line = orjson.loads(text)
+            places = places_of.setdefault((line["prompt_id"], line["id"]), array("q"))
+            if not whole:
+                known[ids] = places
+        places.extend((begin, end))
     return places_of
 
 

@@ -11,7 +11,7 @@ from markupsafe import Markup
 
 from persona_panel.analyses.analysis import ANALYSES
 from persona_panel.analyses.answers import command_on, conclusion_of
-from persona_panel.analyses.contested import contested_result, most_contested
+from persona_panel.analyses.contested import contested_result, ranked_responses
 from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.analyses.run_summary import SAYS_WHO_DIFFERS
 from persona_panel.analyses.who_differs import who_differs_result
@@ -157,8 +157,8 @@ def _corrected(calibrated: Result) -> Result:
 
 def _contested(run: Run, titles: Mapping[str, str]) -> Result:
     """The most contested responses: those that are, and of none that is three."""
-    measured = most_contested(run) if run.rubric.numeric else []
-    n = sum(entry.established for entry in measured)
+    measured = ranked_responses(run) if run.rubric.numeric else ()
+    n = sum(entry.shown for entry in measured)
     known = any(entry.reason is None for entry in measured)
     top = min(_CONTESTED, max(n, _UNESTABLISHED)) if known else _CONTESTED
     return replace(contested_result(run, top, titles=titles), remarks=())

@@ -9,7 +9,7 @@ from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
-from math import inf, isnan, nan
+from math import inf, isnan, nan, prod
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import numpy as np
@@ -133,9 +133,12 @@ def means_by(values: Array, codes: IntArray, n: int | None = None) -> Array:
     """Return the mean of values `(items, …)` in each of `n` groups, NaN left out: `(n, …)`."""
     n = int(codes.max(initial=-1)) + 1 if n is None else n
     there = ~np.isnan(values)
-    sums, counts = np.zeros((2, n, *values.shape[1:]))
-    np.add.at(sums, codes, np.where(there, values, 0.0))
-    np.add.at(counts, codes, there)
+    width = prod(values.shape[1:])
+    cells = (codes[:, None] * width + np.arange(width)).ravel()
+    sums, counts = (
+        np.bincount(cells, each.ravel(), n * width).reshape(n, *values.shape[1:])
+        for each in (np.where(there, values, 0.0), there.astype(np.float64))
+    )
     return divide(sums, counts)
 
 

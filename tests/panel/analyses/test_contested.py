@@ -11,11 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from persona_panel import Panel, Persona, Response, contested, load_run
-from persona_panel.analyses.contested import Contested, contested_conclusion
+from persona_panel.analyses.contested import contested_conclusion
 from persona_panel.cli.main import command
 from persona_panel.results.result import Result
 from persona_panel.rubrics import ModelRequest
 from persona_panel.statistics.core.arrays import Reason
+from persona_panel.statistics.personas import ContestedResponse
 from persona_panel.testing import ScriptedModel
 from tests.helpers.results import concluded_in
 
@@ -117,10 +118,8 @@ def test_a_requirement_names_how_many_are_contested(folder: Path) -> None:
     assert contested(load_run(folder), top=None)["responses"].rows[0]["id"] == "b"
 
 
-def response(reason: Reason | None = None, *, established: bool = False) -> Contested:
-    return Contested(
-        "p", "r", "s", "Why?", 1.0, {}, 0.5, 0.01, 0.04, established, {}, (), (), reason
-    )
+def response(reason: Reason | None = None, *, p_adjusted: float = 0.5) -> ContestedResponse:
+    return ContestedResponse(1.0, p=0.01, p_adjusted=p_adjusted, reason=reason)
 
 
 def test_what_cannot_be_said_has_its_reason() -> None:
@@ -131,6 +130,6 @@ def test_what_cannot_be_said_has_its_reason() -> None:
     ]
     (said,) = contested_conclusion([response()] * 3)
     assert "on none of 3 do personas differ" in said
-    (said,) = contested_conclusion([response(established=True)] * 2 + [response(), few])
+    (said,) = contested_conclusion([response(p_adjusted=0.04)] * 2 + [response(), few])
     assert said.startswith("2 of 3 responses are contested")
     assert said.endswith(f"Not every response could be tested ({Reason.FEW_RATERS}).")

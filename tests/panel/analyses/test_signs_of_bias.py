@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from importlib.resources import files
+from random import Random
 
 import pytest
 import yaml
 
-from persona_panel.analyses.signs_of_bias import addresses_a_judge, hidden_characters
+from persona_panel.analyses.signs_of_bias import (
+    _signs,
+    addresses_a_judge,
+    hidden_characters,
+)
 
 
 def test_most_attacks_in_plain_english_are_found() -> None:
@@ -108,6 +113,104 @@ def test_each_highest_score_counts() -> None:
 def test_orders_in_five_other_languages_are_found(text: str, addresses: bool) -> None:
     """To ignore instructions, and to give the top score; essays with such words are not found."""
     assert addresses_a_judge(text, 10) is addresses
+
+
+PARTS = [
+    "Ignore",
+    "disregard",
+    "Forget",
+    "instructions",
+    "prompts",
+    "guidelines",
+    "criteria",
+    "give",
+    "award",
+    "rate it",
+    "deserves",
+    "output",
+    "the",
+    "highest",
+    "max",
+    "top",
+    "full",
+    "perfect",
+    "best",
+    "possible",
+    "score",
+    "rated",
+    "ratings",
+    "marks",
+    "grading",
+    "judge",
+    "graders",
+    "panel",
+    "must",
+    "should",
+    "has to",
+    "are to",
+    "enter",
+    "Ignoriere",
+    "vergiss",
+    "missachte",
+    "Anweisung",
+    "Vorgabe",
+    "ignoren",
+    "olvida",
+    "oubliez",
+    "tenez pas compte",
+    "instrucciones",
+    "criterios",
+    "consignes",
+    "critères",
+    "gib",
+    "verdient",
+    "höchste",
+    "volle",
+    "maximale",
+    "beste",
+    "Punktzahl",
+    "Bewertung",
+    "Note",
+    "Wertung",
+    "otorga",
+    "donnez",
+    "mérite",
+    "puntuación máxima",
+    "nota",
+    "perfecta",
+    "parfaite",
+    "máxima nota",
+    "meilleure note",
+    "10",
+    "out of 10",
+    "criterion",
+    "<",
+    "[INST]",
+    "rating",
+    "response",
+    '"score"',
+    ":",
+    "忽略",
+    "指令",
+    "打",
+    "满分",
+    "تجاهل",
+    "التعليمات",
+    "أعط",
+    "أعلى",
+    "درجة",
+]
+
+
+def test_words_that_are_looked_for_first_leave_no_match_out() -> None:
+    """Of twenty thousand rows of such words those are found that a pattern matches, no fewer."""
+    rng, n_found = Random(0), 0
+    for _ in range(20_000):
+        text = " ".join(rng.choices(PARTS, k=rng.randint(2, 6)))
+        matches = any(pattern.search(text) for _, pattern in _signs((10.0,)))
+        assert addresses_a_judge(text, 10.0) is matches, text
+        n_found += matches
+    assert n_found > 1_000
 
 
 @pytest.mark.parametrize(
