@@ -291,3 +291,17 @@ def test_no_interval_of_prompts_that_are_worth_fewer_than_four() -> None:
         found = bradley_terry(NAMES, one_large)
         assert {one.strength.reason for one in found.systems} == {reason}
     assert all(np.isnan(one.p) for one in found.differences)
+
+
+def test_prompts_of_a_system_without_a_strength_are_counted() -> None:
+    """One that won all of its comparisons, on two of six prompts, and one that had none."""
+    counts = drawn(6, 4)
+    for array in (counts.wins, counts.ties):
+        array[:, 2:], array[:, :, 2:] = 0, 0
+    counts.wins[:2, 2, 0] = 3
+    found = {one.system: one for one in bradley_terry(NAMES, counts).systems}
+    assert found["c"].strength.reason is Reason.WON_ALL
+    assert (found["c"].n_prompts, found["c"].strength.n, found["c"].strength.df) == (2, 2, 1)
+    assert found["d"].strength.reason is Reason.NEVER_COMPARED
+    assert (found["d"].n_prompts, found["d"].strength.n) == (0, 0)
+    assert found["a"].n_prompts == 6
