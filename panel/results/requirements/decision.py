@@ -221,7 +221,6 @@ def figure_in_words(decision: Decision) -> str:
     if isnan(figure.value):
         return f"the figure is undefined ({figure.reason})"
     facts = [_interval(figure, requirement)] if figure.has_interval else []
-    facts = [_interval(figure, requirement)] if figure.has_interval else []
     if figure.detail:
         facts.append(figure.detail)
     elif figure.n_prompts is not None:
