@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 from html import unescape
+from math import nan
 
 import pytest
 from markupsafe import escape
@@ -226,3 +227,59 @@ def test_the_key_says_what_bands_are_over() -> None:
         table = Table("m", (Key("system", "system"),), (column,), rows, "M")
         page = Result("r", (), [table]).text("html").replace("\u00a0", " ")
         assert f"● mean, band: {text}" in page
+
+
+def test_a_curve_has_each_estimate_above_its_choices() -> None:
+    """From the least at the left: three of three columns stand at 1/6, 3/6 and 5/6 of the width; a
+    line is grey where 0 lies in it, the main one a diamond; choices are marked below theirs."""
+    column = Column("difference", "estimate", "difference", signed=True)
+    rows = [
+        {"n": 1, "difference": Difference(2.0, 1.0, 3.0, over="prompts", a="a", b="b"),
+         "choices": [("model", "gpt"), ("weights", "even")]},
+        {"n": 2, "difference": Difference(nan, a="a", b="b"), "choices": [("model", "none")]},
+        {"n": 3, "difference": Difference(1.0, -1.0, 3.0, a="a", b="b"), "main": True,
+         "choices": [("model", "llama"), ("weights", "even")]},
+        {"n": 4, "difference": Difference(-2.0, -3.0, -1.0, a="a", b="b"),
+         "choices": [("model", "gpt"), ("weights", "by skill")]},
+    ]  # fmt: skip
+    table = Table("m", (Key("n", "n"),), (column,), rows, "M", curve="choices")
+    drawn = Result("sample", (), [table]).text("html").partition("<details>")[0]
+    kinds = re.findall(r'<line class="(whisker|mark)" x1="([^"]*)"', drawn)
+    assert kinds == [("whisker", "16.67%"), ("mark", "50.00%"), ("whisker", "83.33%")]
+    assert re.findall(r'<circle cx="([^"]*)"', drawn) == ["16.67%", "83.33%"]
+    assert re.findall(r'<svg class="over" x="([^"]*)"', drawn) == ["50.00%"]
+    chosen = {
+        name: re.findall(r'class="tick" x1="([^"]*)"', marks)
+        for name, marks in re.findall(r'class="name foreign">([^<]*)</th>(.*?)</tr>', drawn)
+    }
+    assert list(chosen.items()) == [
+        ("gpt", ["16.67%", "83.33%"]), ("llama", ["50.00%"]),
+        ("even", ["50.00%", "83.33%"]), ("by skill", ["16.67%"]),
+    ]  # fmt: skip
+    # A line between kinds, and estimates on an axis from -4 to 4, 0 in its middle.
+    assert drawn.count('<tr class="first">') == 2
+    assert re.findall(r'<line class="zero"[^>]*y1="([^"]*)"', drawn) == ["50.0%"]
+    assert "line: 95 % interval over prompts; grey: 0 lies in it" in drawn.replace("\u00a0", " ")
+
+
+@pytest.mark.parametrize(
+    ("cell", "better", "css", "text"),
+    [
+        (Estimate(1.0, 0.5, 1.5), "higher", "p3", "+1.00"),
+        (Estimate(1.0, 0.5, 1.5), "lower", "n3", "+1.00"),
+        (Estimate(-0.5, -0.9, -0.1), "higher", "n2", "−0.50"),
+        (Estimate(0.2, 0.1, 0.3), "higher", "p1", "+0.20"),
+        (Estimate(0.5, -0.1, 1.1), "higher", "", "+0.50"),
+        (Estimate(0.5, p=0.2), "higher", "", "·"),
+        (Estimate(0.5, p=0.01, p_adjusted=0.2), "higher", "p2", "+0.50"),
+        (Estimate(nan, reason="few"), "higher", "", "–"),
+    ],
+)
+def test_tints_are_thirds_of_the_largest(cell: Estimate, better: str, css: str, text: str) -> None:
+    """In thirds of the furthest that it reaches, by the side that is better; a dot stands for what
+    a test alone does not find."""
+    column = Column("x", "estimate", "x", better=better)  # type: ignore[arg-type]
+    table = Table("h", (Key("who", "who"),), (column,), [{"who": "a", "x": cell}], "H", heat=1.0)
+    drawn = Result("sample", (), [table]).text("html").partition("<details>")[0]
+    [(found, shown)] = re.findall(r'<td class="c ?(\w*)[^>]*>(.*?)</td>', drawn)
+    assert (found, re.sub("<[^>]*>", "", shown).strip()) == (css, text)
