@@ -26,8 +26,8 @@ from persona_panel.statistics.personas import (
     contested_responses,
     departures_by_dimension,
     departures_by_system,
-    group_differences,
     model_pair,
+    pairwise_differences,
     response_departures,
     severities,
 )
@@ -83,17 +83,17 @@ def claims(scores: Array, n_prompts: int, severity: float) -> dict[str, bool]:
     tables = {
         "persona × system": departures_by_system(cells, systems, prompts),
         "persona × dimension": departures_by_dimension(cells, dimensions, prompts),
-        "axes × system": group_differences(axis, systems, prompts, interaction=True),
-        "models × system": group_differences(model, systems, prompts, interaction=True),
-        "axes, judges a sample": group_differences(
+        "axes × system": pairwise_differences(axis, systems, prompts, interaction=True),
+        "models × system": pairwise_differences(model, systems, prompts, interaction=True),
+        "axes, judges a sample": pairwise_differences(
             axis, systems, prompts, random="prompts-and-judges"
         ),
         "contested": contested_responses(cells),
     }
     if not severity:
         tables["severity"] = severities(cells, prompts)
-        tables["axes"] = group_differences(axis, systems, prompts)
-        tables["models"] = group_differences(model, systems, prompts)
+        tables["axes"] = pairwise_differences(axis, systems, prompts)
+        tables["models"] = pairwise_differences(model, systems, prompts)
     found = {name: any(one.shown for one in rows) for name, rows in tables.items()}
     found["persona × response"] = bool(response_departures(cells).shown.any())
     of_axes = tables["axes, judges a sample"][0]

@@ -19,6 +19,7 @@ from persona_panel.results.conclusions.wording import (
     ONE_PERSON,
     counted,
     first_of,
+    first_upper,
     in_brackets,
     missing_judgments,
 )
@@ -314,7 +315,7 @@ def _conclusion(rows: Sequence[Mapping[str, Any]], unit: str) -> list[str]:
 
 def _sentence(what: str, changes: Sequence[tuple[str, Difference]], unit: str) -> str:
     """Say with which panels a figure is shown to differ from the base's."""
-    named = f"{what[0].upper()}{what[1:]}"
+    named = first_upper(what)
     tested = [(name, each) for name, each in changes if not isnan(each.p)]
     if not tested:
         reasons = "; ".join(dict.fromkeys(str(each.reason) for _, each in changes))

@@ -17,6 +17,7 @@ from persona_panel.results.conclusions.wording import (
     all_dimensions,
     counted,
     dimension_called,
+    first_upper,
     grouped,
     in_brackets,
     listed,
@@ -479,7 +480,7 @@ def _changed(learnt_method: MethodAlignment, verb: str, on: str) -> str:
     moved = error.from_above
     facts = in_brackets(moved.interval(), p_text(learnt_method.p_adjusted))
     return (
-        f"{name[0].upper()}{name[1:]} {verb} the error{on} on held-out prompts by "
+        f"{first_upper(name)} {verb} the error{on} on held-out prompts by "
         f"{moved.number()} points{facts}: RMSE {number(error.after)} instead of "
         f"{number(error.before)}."
     )

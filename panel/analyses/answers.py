@@ -35,11 +35,12 @@ from persona_panel.results.conclusions.wording import (
     AVERAGED,
     counted,
     dollars,
+    first_upper,
     in_brackets,
     listed,
     points,
+    showing,
     two_digits,
-    would_show,
 )
 from persona_panel.runs.collected import ratings_of
 from persona_panel.runs.kept import command_again, command_with
@@ -389,7 +390,7 @@ def may_stand_in(
         passed = rate.value >= PASSED and correlated
         n, n_people = round(rate.value * rate.n_raters), rate.n_raters
         near = (
-            f"for {n:,} of {n_people:,} people, the panel is as close to the other people as that "
+            f"{n:,} of {n_people:,} people, the panel is as close to the other people as that "
             "person is"
         )
         facts = (
@@ -400,10 +401,10 @@ def may_stand_in(
             facts += ", but no significant correlation with people; the same score for every "
             facts += "response may pass, too"
         verdict = "No" if reversed_pairs else "Yes" if passed else "Not shown"
-        sentence = f"{verdict}: {near}{facts}.{goes}"
+        sentence = f"{verdict}: for {near}{facts}.{goes}"
         return RunAnswer(
             "people", sentence, rate.estimate(), command, "winning rate ω", {"needed": PASSED},
-            [f"{near[0].upper()}{near[1:]}."],
+            [f"For {near}."],
         )  # fmt: skip
     against = _first(
         people, "human_difference_tau_b_within_prompts", "human_difference_tau_b"
@@ -439,10 +440,10 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
             return _after_missing(run, answer, sentence)
         why = "which system is best is settled"
         return RunAnswer("settle", "Which system is best is settled.", Estimate(nan, reason=why))
-    answer = _by_more(run, ranked)
-    more = answer.sentence
-    then = "" if more.startswith("Not known") else f"Then {more[0].lower()}{more[1:]}"
-    return _after_missing(run, answer, then)
+    clause, answer = _by_more(run, ranked)
+    if clause:
+        answer = replace(answer, sentence=first_upper(clause))
+    return _after_missing(run, answer, clause and f"Then {clause}")
 
 
 def _not_settled(run: Run, ranked: Ranked) -> str:
@@ -475,8 +476,9 @@ def _after_missing(run: Run, answer: RunAnswer, then: str) -> RunAnswer:
     return replace(answer, sentence=sentence, command=command, limits=[how])
 
 
-def _by_more(run: Run, ranked: Ranked) -> RunAnswer:
-    """Return what would settle which system is best, where no system is."""
+def _by_more(run: Run, ranked: Ranked) -> tuple[str, RunAnswer]:
+    """Return what would settle which system is best, where no system is: as a clause, and an answer
+    without a sentence; where it is not known, no clause, and the answer."""
     command = command_line("plan", [], {"--from": folder_named(run)})
     if ranked.corrected:
         return _more_of_people(run, ranked)
@@ -488,7 +490,7 @@ def _by_more(run: Run, ranked: Ranked) -> RunAnswer:
     if not open_:
         why = "no open difference between systems has a standard error"
         sentence = f"Not known: {why}; it takes several prompts in common."
-        return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
+        return "", RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
     # Needs judges, not prompts; else the smallest in its standard errors.
     hardest, sampled = min(
         open_,
@@ -499,18 +501,16 @@ def _by_more(run: Run, ranked: Ranked) -> RunAnswer:
     )
     which = _ahead(hardest)
     if abs(hardest.value) <= _EQUAL or not sampled.errors[0][0]:
-        why = (
-            f"the difference between {ranked.first} and {hardest.b} is {points(hardest.value, '')}"
-        )
-        return RunAnswer("settle", f"Not known: {why}.", Estimate(nan, reason=why), command)
+        size = points(hardest.value, "")
+        why = f"the difference between {ranked.first} and {hardest.b} is {size}"
+        return "", RunAnswer("settle", f"Not known: {why}.", Estimate(nan, reason=why), command)
     unit = unit_of(run.rubric).after_number
     size = f"at the observed difference of {points(hardest.value, unit)}"
     if takes_more_judges(sampled, LEVEL):
         why = "more judges are needed"
-        sentence = f"No number of prompts would show {which} {size}: {why}."
-        return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
+        clause = f"no number of prompts would show {which} {size}: {why}."
+        return clause, RunAnswer("settle", "", Estimate(nan, reason=why), command)
     assurance = prompts_assured(sampled, LEVEL)
-    sentence = would_show(assurance, f"show {which}")
     more = ": the reverse may be true" if assurance.limit < POWER else ""
     if assurance.needed is not None:
         # What a design needs takes long to import.
@@ -518,7 +518,7 @@ def _by_more(run: Run, ranked: Ranked) -> RunAnswer:
 
         usd = cost_of_prompts(run, assurance.needed)
         more = f"; they cost about {dollars(usd)}" if usd else ""
-    return _by_new_prompts(assurance, f"{sentence[:-1]}{more}.", command)
+    return _by_new_prompts(assurance, f"{showing(assurance, f'show {which}')}{more}.", command)
 
 
 def _ahead(difference: Difference) -> str:
@@ -527,35 +527,35 @@ def _ahead(difference: Difference) -> str:
     return f"{higher.a} ahead of {higher.b}"
 
 
-def _by_new_prompts(assurance: Assurance, sentence: str, command: str = "") -> RunAnswer:
+def _by_new_prompts(assurance: Assurance, clause: str, command: str = "") -> tuple[str, RunAnswer]:
     needed = assurance.needed
     value = Estimate(
         nan if needed is None else float(two_digits(needed)), n=assurance.n, unit="prompts",
         reason="no number of prompts is likely enough" if needed is None else None, exact=True,
     )  # fmt: skip
-    marks = {"now": float(assurance.n)}
-    return RunAnswer("settle", sentence, value, command, "prompts needed", marks)
+    now = {"now": float(assurance.n)}
+    return clause, RunAnswer("settle", "", value, command, "prompts needed", now)
 
 
-def _more_of_people(run: Run, ranked: Ranked) -> RunAnswer:
+def _more_of_people(run: Run, ranked: Ranked) -> tuple[str, RunAnswer]:
     """Return how many responses, or new prompts where they rated all, people would have to rate."""
     command = command_on(run, "select", {"--n": 30, "--out": "items.csv"})
     decisive = ranked.decisive
     mean = None if decisive is None else ranked.corrected[frozenset((decisive.a, decisive.b))]
     if decisive is not None and mean is not None and mean.to_show is not None:
-        sentence = would_show(mean.to_show, f"show {_ahead(decisive)}", rated=" rated by people")
-        return _by_new_prompts(mean.to_show, sentence)
+        clause = showing(mean.to_show, f"show {_ahead(decisive)}", rated=" rated by people")
+        return _by_new_prompts(mean.to_show, f"{clause}.")
     needed = None if mean is None else mean.to_halve
     if decisive is None or needed is None:
         why = "more ratings by people than there are responses"
-        sentence = "More prompts than there are, rated by the panel and by people."
-        return RunAnswer("settle", sentence, Estimate(nan, reason=why))
-    sentence = (
-        f"People's ratings of about {counted(needed, 'response')} would halve the interval of the "
+        clause = "more prompts than there are, rated by the panel and by people."
+        return clause, RunAnswer("settle", "", Estimate(nan, reason=why))
+    clause = (
+        f"people's ratings of about {counted(needed, 'response')} would halve the interval of the "
         f"difference between {decisive.a} and {decisive.b}."
     )
     value = Estimate(float(needed), n=decisive.n, unit="responses", exact=True)
-    return RunAnswer("settle", sentence, value, command, "responses to rate")
+    return clause, RunAnswer("settle", "", value, command, "responses to rate")
 
 
 def _main_ratings(run: Run) -> Ratings | None:

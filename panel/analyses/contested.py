@@ -12,7 +12,7 @@ import click
 from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import analysis
 from persona_panel.analyses.once import once_per_run
-from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.conclusions.wording import counted, first_upper
 from persona_panel.results.definitions import SPREAD
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, for_programs, row_of
@@ -420,9 +420,7 @@ def reasons(
             sides.append(f"{word} the panel {'are' if len(order) > 1 else 'is'} {those}{more}")
     if sides:
         both = "; ".join(sides)
-        sentences.append(
-            f"On it, {both}." if len(dimensions) > 1 else f"{both[0].upper()}{both[1:]}."
-        )
+        sentences.append(f"On it, {both}." if len(dimensions) > 1 else f"{first_upper(both)}.")
     return (*sentences, *_of_axes(axes, on, unit))
 
 

@@ -23,6 +23,7 @@ from persona_panel.results.conclusions.rows import (
 from persona_panel.results.conclusions.wording import (
     ONE_PERSON,
     all_dimensions,
+    first_upper,
     listed,
     would_show,
 )
@@ -305,8 +306,7 @@ def _labelled(labels: Mapping[str, Row]) -> str:
     if not sentences:
         why = reasons_of(labels.values())
         sentences.append(f"whether labels agree with people's is not known ({why})")
-    text = "; ".join(sentences)
-    return f"{text[0].upper()}{text[1:]}."
+    return f"{first_upper('; '.join(sentences))}."
 
 
 def _beyond_chance(labels: Mapping[str, Row]) -> list[str]:

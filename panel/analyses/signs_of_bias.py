@@ -11,7 +11,7 @@ from persona_panel.analyses.once import once_per_run
 from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.wording import some
 from persona_panel.results.answer import QUESTIONS
-from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.conclusions.wording import counted, first_upper
 from persona_panel.rubrics.segmentation import words
 from persona_panel.runs.kept import has_other_texts
 from persona_panel.runs.run import Run
@@ -176,10 +176,8 @@ def _signs_of_bias(run: Run) -> tuple[str, ...]:
 
     signs = [_OTHER_TEXTS] if others else []
     # The five answers make their claims together.
-    signs += [
-        f"{bias[0].upper()}{bias[1:]}"
-        for bias in panel_biases(run, [len(words(text)) for text in texts], 2 * len(QUESTIONS))
-    ]
+    lengths = [len(words(text)) for text in texts]
+    signs += map(first_upper, panel_biases(run, lengths, 2 * len(QUESTIONS)))
     tops = dict.fromkeys(float(scale.max) for scale in run.rubric.numeric_scales.values())
     addressing = [
         f"{item.prompt_id}/{item.id}"

@@ -10,7 +10,7 @@ from typing import Any
 from numpy import argwhere, isnan
 
 from persona_panel.analyses.breakdown.groups import (
-    GroupDifferences,
+    GroupComparison,
     PersonaDepartures,
     axes_of,
     axis_differences,
@@ -221,7 +221,7 @@ def _by_response(
     )  # fmt: skip
 
 
-def _group_tables(run: Run, measured: GroupDifferences) -> Iterator[Table]:
+def _group_tables(run: Run, measured: GroupComparison) -> Iterator[Table]:
     """Yield how groups of judges differ over all systems, then on dimensions and systems."""
     if not measured.differences:
         return

@@ -458,7 +458,7 @@ def model_pair(values: Array, a: str, b: str, models: Sequence[str]) -> PairedRe
     return PairedResponses(a, b, difference, (_share(by_persona, difference),))
 
 
-def group_differences(
+def pairwise_differences(
     pairs: Sequence[tuple[str, PairedResponses]],
     systems: Sequence[str],
     prompts: Labels,

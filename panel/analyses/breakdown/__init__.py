@@ -6,7 +6,7 @@ in none of it. The statistics themselves are in `persona_panel.statistics`.
 """
 
 from persona_panel.analyses.breakdown.groups import (
-    GroupDifferences,
+    GroupComparison,
     PersonaDepartures,
     axis_differences,
     model_differences,
@@ -19,8 +19,8 @@ from persona_panel.statistics.sources import AuthorShare
 __all__ = [
     "AuthorShare",
     "Departure",
+    "GroupComparison",
     "GroupDifference",
-    "GroupDifferences",
     "PersonaDepartures",
     "ResponseDepartures",
     "SystemsBy",

@@ -25,8 +25,8 @@ from persona_panel.statistics.personas import (
     axis_pair,
     departures_by_dimension,
     departures_by_system,
-    group_differences,
     model_pair,
+    pairwise_differences,
     response_departures,
     severities,
 )
@@ -91,7 +91,7 @@ GroupKind = Literal["axis", "model"]
 
 
 @dataclass(frozen=True, slots=True)
-class GroupDifferences:
+class GroupComparison:
     """The differences of every two axes of personas, or every two models, on the same texts.
 
     Attributes:
@@ -111,7 +111,7 @@ class GroupDifferences:
 
 
 @once_per_run
-def axis_differences(run: Run, random: Random | None = None) -> GroupDifferences:
+def axis_differences(run: Run, random: Random | None = None) -> GroupComparison:
     """Compare personas of one axis with those of another; without rows where there are fewer than
     two axes, or they are not known. `random`: what intervals take as a sample; None: as the run
     says."""
@@ -122,7 +122,7 @@ def axis_differences(run: Run, random: Random | None = None) -> GroupDifferences
 
 
 @once_per_run
-def model_differences(run: Run, random: Random | None = None) -> GroupDifferences:
+def model_differences(run: Run, random: Random | None = None) -> GroupComparison:
     """Compare one model with another, persona by persona; without rows where there is one. Args as
     for `axis_differences`."""
     names = RunCells.of(run).dimensions.models
@@ -135,7 +135,7 @@ def _differences(
     names: Sequence[str],
     pair: Callable[[Array, str, str], PairedResponses],
     random: Random | None,
-) -> GroupDifferences:
+) -> GroupComparison:
     cells, random = RunCells.of(run), random or run.random
     pairs = [
         (layer, pair(values, a, b))
@@ -143,12 +143,12 @@ def _differences(
         for a, b in combinations(names, 2)
     ]
     differences, interactions = (
-        group_differences(
+        pairwise_differences(
             pairs, cells.systems, cells.prompts, random=random, interaction=interaction
         )
         for interaction in (False, True)
     )
-    return GroupDifferences(kind, tuple(names), tuple(differences), tuple(interactions), random)
+    return GroupComparison(kind, tuple(names), tuple(differences), tuple(interactions), random)
 
 
 def axes_of(run: Run) -> dict[str, str]:

@@ -76,19 +76,19 @@ class EmbeddedData:
         """Return what is not in the page, and where it is: a sentence each."""
         of, sentences = f"of {self.n_responses:,} responses", []
         if (n := self.n_responses - self.n_listed) > 0:
-            sentences.append(f"Ratings of {n:,} {of}: they are in judgments.jsonl.")
+            sentences.append(f"ratings of {n:,} {of}: they are in judgments.jsonl.")
         if self.n_texts is None:
-            sentences.append("The texts of responses: the run's folder has none.")
+            sentences.append("the texts of responses: the run's folder has none.")
         elif (n := self.n_responses - self.n_texts) > 0:
-            sentences.append(f"The texts of {n:,} {of}: they are in responses.jsonl.")
+            sentences.append(f"the texts of {n:,} {of}: they are in responses.jsonl.")
         if self.n_replies is None:
-            sentences.append("Rationales and raw replies: the run was not written to a folder.")
+            sentences.append("rationales and raw replies: the run was not written to a folder.")
         elif (n := self.n_responses - self.n_replies) > 0:
             sentences.append(
-                f"Rationales and raw replies to {n:,} {of}: they are in judgments.jsonl; those to "
+                f"rationales and raw replies to {n:,} {of}: they are in judgments.jsonl; those to "
                 "the most contested are here."
             )
-        return [f"Not in this page: {each[0].lower()}{each[1:]}" for each in sentences]
+        return [f"Not in this page: {each}" for each in sentences]
 
 
 def embedded(

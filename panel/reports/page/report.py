@@ -26,7 +26,7 @@ from persona_panel.reports.page.names import dimension_names, judge_names
 from persona_panel.reports.page.sections import PageSection, sections_of
 from persona_panel.reports.page.systems import systems_result
 from persona_panel.results.answer import QUESTIONS, RunAnswer
-from persona_panel.results.conclusions.wording import counted, judged
+from persona_panel.results.conclusions.wording import counted, first_upper, judged
 from persona_panel.results.definitions import DEFINITIONS
 from persona_panel.results.formats.html import TEMPLATES, figures, gauge, page, part, picture
 from persona_panel.results.result import Result
@@ -213,7 +213,7 @@ def _read(run: Run, people: RunWithPeople | None, coverage: Coverage, *, systems
         who = "1 person" if len(ratings.raters) == 1 else f"{len(ratings.raters):,} people"
         sentence += f" {who} rated {len(ratings.items):,}."
     cost = cost_of(run)
-    return sentence if cost is None else f"{sentence} {cost[0].upper()}{cost[1:]}."
+    return sentence if cost is None else f"{sentence} {first_upper(cost)}."
 
 
 @cache

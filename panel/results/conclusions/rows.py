@@ -9,6 +9,7 @@ from persona_panel.results.conclusions.wording import (
     counted,
     dimension_called,
     first_of,
+    first_upper,
     in_brackets,
     interval,
     listed,
@@ -134,9 +135,9 @@ def strata_differ(rows: Sequence[Row], statistic: str, name: str, by: str) -> li
     shown = sorted((row for row in tested if row.p_value < LEVEL), key=lambda row: row.p_value)
     if not shown:
         tests = counted(len(tested), "test")
-        return [f"{_first_upper(name)} is not shown to differ by {by} ({tests})."]
+        return [f"{first_upper(name)} is not shown to differ by {by} ({tests})."]
     largest = first_of([*map(_in_words, shown)], _SHOWN)
-    return [f"{_first_upper(name)} differs by {by}: {largest}."]
+    return [f"{first_upper(name)} differs by {by}: {largest}."]
 
 
 def range_over(values: Sequence[Row]) -> str:
@@ -159,7 +160,3 @@ def _in_words(row: Row) -> str:
     facts = in_brackets(interval(*ends), p_adjusted(row.p_value))
     than = f"{number(abs(row.value))} {'higher' if row.value > 0 else 'lower'}"
     return f"{row.by_value}{on} is {than} than the mean of the others{facts}"
-
-
-def _first_upper(name: str) -> str:
-    return f"{name[0].upper()}{name[1:]}"

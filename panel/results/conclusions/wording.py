@@ -171,11 +171,13 @@ def two_digits(needed: int) -> int:
     return ceil(needed / step) * step
 
 
-def would_show(
-    assured: Assurance, what: str, of: str = "prompt", least: str = "", rated: str = ""
-) -> str:
-    """Return how many new values, analysed by themselves, show what is open, and how likely;
-    `rated`: by whom they are.
+def first_upper(clause: str) -> str:
+    """Return a clause as a sentence begins."""
+    return f"{clause[0].upper()}{clause[1:]}"
+
+
+def would_show(assured: Assurance, what: str, of: str = "prompt", least: str = "") -> str:
+    """Return the sentence of `showing`.
 
     >>> from persona_panel.statistics.core.means import Assurance
     >>> would_show(Assurance(12, 138, 0.9), "show it")
@@ -183,16 +185,22 @@ def would_show(
     >>> would_show(Assurance(12, None, 0.69), "show it", "item")
     'New items, however many, would show it with a probability of at most 69 % (now 12).'
     """
+    return f"{first_upper(showing(assured, what, of, least))}."
+
+
+def showing(
+    assured: Assurance, what: str, of: str = "prompt", least: str = "", rated: str = ""
+) -> str:
+    """Return how many new values, analysed by themselves, show what is open, and how likely, as a
+    clause; `rated`: by whom they are."""
     how = f"with a probability of {percent(POWER)}"
     now = f"(now {assured.n:,})"
     if assured.needed is None and not assured.limit >= POWER:
         if not assured.limit >= 0:
-            return f"No number of new {of}s{rated} would {what} {how} {now}."
+            return f"no number of new {of}s{rated} would {what} {how} {now}"
         how = f"with a probability of at most {percent(assured.limit)}"
-        return f"New {of}s{rated}, however many, would {what} {how} {now}."
-    many = as_many(assured.needed, f"new {of}")
-    many = f"{least}{many}{rated}"
-    return f"{many[0].upper()}{many[1:]} would {what} {how} {now}."
+        return f"new {of}s{rated}, however many, would {what} {how} {now}"
+    return f"{least}{as_many(assured.needed, f'new {of}')}{rated} would {what} {how} {now}"
 
 
 def spent(usd: Iterable[float | None], in_all: float | None = None) -> str | None:

@@ -11,8 +11,8 @@ from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.personas import (
     PairedResponses,
     axis_pair,
-    group_differences,
     model_pair,
+    pairwise_differences,
 )
 
 AXES = ["x", "x", "y"]
@@ -57,7 +57,7 @@ def test_differences_over_all_systems_and_on_each() -> None:
     """Differences of 2 and 4 on s, 0 and 2 on t: over both 1 and 3, mean 2, standard error 1, t = 2
     with one degree of freedom; Holm over the three rows."""
     pair = PairedResponses("x", "y", np.array([2.0, 0.0, 4.0, 2.0]), ())
-    found = group_differences([("composite", pair)], ["s", "t"] * 2, ["p", "p", "q", "q"])
+    found = pairwise_differences([("composite", pair)], ["s", "t"] * 2, ["p", "p", "q", "q"])
     assert [(one.system, one.value) for one in found] == [("all", 2.0), ("s", 3.0), ("t", 1.0)]
     ps = [1 - 2 / pi * atan(t) for t in (2, 3, 1)]
     assert [one.p for one in found] == pytest.approx(ps)
@@ -75,7 +75,7 @@ def test_an_interaction_is_a_system_against_the_others() -> None:
     systems = ["s", "t", "u", "s", "t", "u", "t", "u"]
     prompts = [0, 0, 0, 1, 1, 1, 2, 2]
     pair = PairedResponses("x", "y", differences, ())
-    found = group_differences([("d", pair)], systems, prompts, interaction=True)
+    found = pairwise_differences([("d", pair)], systems, prompts, interaction=True)
     assert [one.system for one in found] == ["s", "t", "u"]
     assert found[0].value == 3.5
     assert found[0].n == 2
@@ -84,9 +84,9 @@ def test_an_interaction_is_a_system_against_the_others() -> None:
 def test_of_one_system_there_is_one_row_and_no_interaction() -> None:
     """There is nothing to see differently."""
     pair = PairedResponses("x", "y", np.array([1.0, 2.0]), ())
-    found = group_differences([("d", pair)], ["s", "s"], ["p", "q"])
+    found = pairwise_differences([("d", pair)], ["s", "s"], ["p", "q"])
     assert [one.system for one in found] == ["all"]
-    assert group_differences([("d", pair)], ["s", "s"], ["p", "q"], interaction=True) == []
+    assert pairwise_differences([("d", pair)], ["s", "s"], ["p", "q"], interaction=True) == []
 
 
 def test_personas_as_a_sample_add_their_variance() -> None:
@@ -97,9 +97,11 @@ def test_personas_as_a_sample_add_their_variance() -> None:
     values[0, :5] += 1
     values[1, :5] -= 1
     pair = axis_pair(values, "x", "y", ["x"] * 5 + ["y"])
-    (found,) = group_differences([("d", pair)], ["s", "s"], ["p", "q"], random="prompts-and-judges")
+    (found,) = pairwise_differences(
+        [("d", pair)], ["s", "s"], ["p", "q"], random="prompts-and-judges"
+    )
     total, df = 1 + 0.5, 1.5**2 / (1 / 1 + 0.25 / 4)
-    (over_prompts,) = group_differences([("d", pair)], ["s", "s"], ["p", "q"])
+    (over_prompts,) = pairwise_differences([("d", pair)], ["s", "s"], ["p", "q"])
     # The one degree of freedom of prompts alone makes the wider interval of the two.
     assert found.high == pytest.approx(max(over_prompts.high, _reach(df) * sqrt(total)))
 
@@ -113,7 +115,9 @@ def _reach(df: float) -> float:
 def test_few_judges_are_no_sample() -> None:
     """Three personas through one model: no interval over judges."""
     pair = axis_pair(np.array([[[6.0], [8.0], [4.0]], [[5.0], [6.0], [4.0]]]), "x", "y", AXES)
-    (found,) = group_differences([("d", pair)], ["s", "s"], ["p", "q"], random="prompts-and-judges")
+    (found,) = pairwise_differences(
+        [("d", pair)], ["s", "s"], ["p", "q"], random="prompts-and-judges"
+    )
     assert found.reason is Reason.FEW_JUDGES
     assert isnan(found.low)
     assert not found.shown
