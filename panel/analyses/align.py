@@ -149,11 +149,7 @@ def align(
         InputError: anything is wrong with either side, they share no item or dimension that is
             rated by numbers, or `out` is no new CSV file of one method's scores.
     """
-    from persona_panel.analyses.inputs import (
-        input_name,
-        opened_sides,
-        reading_of,
-    )
+    from persona_panel.analyses.inputs import HumanInput, input_name, opened_sides, reading_of
     from persona_panel.files.errors import Fault, InputError
     from persona_panel.files.selections import require_csv, write_aligned_scores
     from persona_panel.results.conclusions.wording import rescaling_of
@@ -162,20 +158,13 @@ def align(
     wanted = tuple(dict.fromkeys(methods)) or tuple(METHOD_NAMES)
     if out is not None:
         require_csv(Path(out), len(wanted))
-    ours, theirs = opened_sides(
-        panel,
-        human,
-        mapping=mapping,
-        human_mapping=human_mapping,
-        human_scale=human_scale,
-        allow_unmatched=allow_unmatched,
-    )
+    people = HumanInput(human, human_mapping, human_scale, allow_unmatched)
+    ours, theirs = opened_sides(panel, people, mapping)
     try:
         result = alignment(ours, theirs, methods=wanted, folds=folds, seed=seed)
     except ValueError as error:
         expected = "scores of the same items and dimension, as numbers, on both sides"
-        where = input_name(human, "the human ratings")
-        raise InputError([Fault(where, str(error), expected)]) from None
+        raise InputError([Fault(people.name, str(error), expected)]) from None
     reading = [*reading_of(theirs), *rescaling_of(ours)]
     if out is not None:
         if not (n := write_aligned_scores(result, Path(out))):

@@ -119,6 +119,7 @@ def calibrate(
             of systems.
     """
     from persona_panel.analyses.inputs import (
+        HumanInput,
         input_name,
         opened_sides,
         reading_of,
@@ -129,15 +130,9 @@ def calibrate(
     from persona_panel.results.conclusions.wording import rescaling_of
     from persona_panel.statistics import calibrate as calibration
 
-    ours, theirs = opened_sides(
-        panel,
-        human,
-        mapping=mapping,
-        human_mapping=human_mapping,
-        human_scale=human_scale,
-        allow_unmatched=allow_unmatched,
-    )
-    names = input_name(panel, "the panel's ratings"), input_name(human, "the human ratings")
+    people = HumanInput(human, human_mapping, human_scale, allow_unmatched)
+    ours, theirs = opened_sides(panel, people, mapping)
+    names = input_name(panel, "the panel's ratings"), people.name
     check_calibration(ours, theirs, *names)
     known = known_inclusion(theirs, selected, human_mapping)
     chances = None if known is None else inclusion_of(known, ours, theirs, selected or names[1])

@@ -111,19 +111,12 @@ def compare(
         ValueError: `random` is neither.
     """
     from persona_panel.analyses.comparison.compared import compare_runs
+    from persona_panel.analyses.inputs import HumanInput
 
-    return compare_result(
-        compare_runs(
-            [run_a, run_b, *more],
-            human=human,
-            random=random,
-            by=by,
-            epsilon=epsilon,
-            human_mapping=human_mapping,
-            human_scale=human_scale,
-            allow_unmatched=allow_unmatched,
-        )
-    )
+    people = None
+    if human is not None:
+        people = HumanInput(human, human_mapping, human_scale, allow_unmatched)
+    return compare_result(compare_runs([run_a, run_b, *more], people, random, by, epsilon))
 
 
 def compare_result(comparison: RunComparison) -> Result:

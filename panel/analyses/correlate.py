@@ -120,16 +120,14 @@ def correlate(
         InputError: anything is wrong with either, or there is no such column to go by.
     """
     from persona_panel.analyses.breakdown.rating_strata import strata_of
-    from persona_panel.analyses.inputs import input_name, opened_sides
+    from persona_panel.analyses.inputs import HumanInput, input_name, opened_sides
     from persona_panel.files.ratings import check_groups
     from persona_panel.statistics import AnalysisOptions, correlation_differences
     from persona_panel.statistics import correlate as correlation
     from persona_panel.statistics.core.table import HUMANS
 
-    ours, theirs = opened_sides(
-        panel, human, mapping=mapping, human_mapping=human_mapping, human_scale=human_scale,
-        allow_unmatched=allow_unmatched,
-    )  # fmt: skip
+    people = HumanInput(human, human_mapping, human_scale, allow_unmatched)
+    ours, theirs = opened_sides(panel, people, mapping)
     name = panel if isinstance(panel, str) else input_name(panel, "the panel's ratings")
     check_groups(name, ours, HUMANS)
     strata: Literal["dimension"] | Strata = "dimension"

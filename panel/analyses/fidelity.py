@@ -123,20 +123,10 @@ def fidelity(
             or nobody meets it, or a persona is not there; lists every fault.
     """
     from persona_panel.analyses.group_contrasts import group_contrasts
-    from persona_panel.analyses.inputs import input_name
+    from persona_panel.analyses.inputs import HumanInput, input_name
 
-    result = group_contrasts(
-        panel,
-        human,
-        raters,
-        groups,
-        items=items,
-        dimension=dimension,
-        mapping=mapping,
-        human_mapping=human_mapping,
-        human_scale=human_scale,
-        allow_unmatched=allow_unmatched,
-    )
+    people = HumanInput(human, human_mapping, human_scale, allow_unmatched)
+    result = group_contrasts(panel, people, raters, groups, items, dimension, mapping)
     return fidelity_result(result, source=input_name(panel, ""))
 
 

@@ -11,10 +11,10 @@ from typing import TypeVar, cast
 import numpy as np
 
 from persona_panel.analyses.inputs import (
+    HumanInput,
     RatingsSource,
     folder_of,
     input_name,
-    opened_people,
     opened_ratings,
 )
 from persona_panel.files.aligned_ratings import align_ratings
@@ -31,7 +31,6 @@ from persona_panel.files.attributes import (
     values_of,
 )
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.ratings import GivenScale
 from persona_panel.files.records import ColumnMapping, Source
 from persona_panel.files.wording import did_you_mean, shown, some
 from persona_panel.runs.kept import RESPONSES, kept_lines
@@ -76,16 +75,12 @@ class GroupContrasts:
 
 def group_contrasts(
     panel: RatingsSource,
-    human: RatingsSource,
+    people: HumanInput,
     raters: Source,
     groups: str | Path | GroupFile,
-    *,
     items: Source | None = None,
     dimension: str | None = None,
     mapping: ColumnMapping | None = None,
-    human_mapping: ColumnMapping | None = None,
-    human_scale: GivenScale | None = None,
-    allow_unmatched: bool = False,
 ) -> GroupContrasts:
     """Return how far personas differ, and how far the people they stand for do.
 
@@ -94,24 +89,19 @@ def group_contrasts(
     file = "groups" if isinstance(groups, GroupFile) else str(groups)
     faults: list[Fault] = []
     ours = _read(lambda: opened_ratings(panel, mapping), faults)
-    theirs = _read(
-        lambda: opened_people(human, human_mapping, human_scale, allow_unmatched=allow_unmatched),
-        faults,
-    )
+    theirs = _read(people.read, faults)
     table = _read(lambda: rater_attributes(raters), faults)
     grouped = groups
     if not isinstance(grouped, GroupFile):
         grouped = _read(lambda: load_groups(str(groups)), faults)
     if faults:
         raise InputError(faults)
-    names = input_name(panel, "the panel's ratings"), input_name(human, "the human ratings")
+    names = input_name(panel, "the panel's ratings"), people.name
     coverage = ours.coverage
     ours, theirs = _comparable(ours, theirs, names, dimension)
     conditions = [condition for each in _all(grouped) for condition in each.strata]
     wanted = dict.fromkeys(name for each in conditions for name in each.attributes)
-    tables = (
-        _item_tables(panel, human, items, list(wanted), mapping, human_mapping) if wanted else []
-    )
+    tables = _item_tables(panel, people, items, list(wanted), mapping) if wanted else []
     sides = _Sides.of(ours, theirs, grouped, table, file, names)
     signs = _strata(grouped, tables, ours.items, file)
     dimensions = [name for name in ours.dimensions if name in theirs.dimensions]
@@ -141,15 +131,14 @@ def _all(groups: GroupFile) -> tuple[GroupContrast, ...]:
 
 def _item_tables(
     panel: RatingsSource,
-    human: RatingsSource,
+    people: HumanInput,
     items: Source | None,
     wanted: Sequence[str],
     mapping: ColumnMapping | None,
-    human_mapping: ColumnMapping | None,
 ) -> list[AttributeTable]:
     """Return the tables with attributes of items: of their file, the panel, and people."""
     tables = [] if items is None else [item_attributes(items, wanted)]
-    for source, columns in ((panel, mapping), (human, human_mapping)):
+    for source, columns in ((panel, mapping), (people.human, people.human_mapping)):
         if set(wanted) <= {column for table in tables for column in table.columns}:
             break
         if isinstance(source, Run):

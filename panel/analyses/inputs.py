@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 from persona_panel.files.aligned_ratings import align_ratings, load_human_ratings
 from persona_panel.files.errors import Fault, InputError
@@ -90,32 +91,34 @@ def opened_ratings(
     )
 
 
-def opened_people(
-    source: RatingsSource,
-    mapping: ColumnMapping | None = None,
-    scale: GivenScale | None = None,
-    *,
-    allow_unmatched: bool = False,
-) -> Ratings:
-    """Return people's ratings; ratings that were read stay as they are.
+class HumanInput(NamedTuple):
+    """People's ratings, and how a file of theirs is to be read, as analyses take them."""
 
-    Raises:
-        InputError: as `load_ratings`.
-    """
-    if isinstance(source, Ratings):
-        return source
-    value = folder_of(source) if isinstance(source, Run) else source
-    return load_human_ratings(value, mapping, human_scale=scale, allow_unmatched=allow_unmatched)
+    human: RatingsSource
+    human_mapping: ColumnMapping | None = None
+    human_scale: GivenScale | None = None
+    allow_unmatched: bool = False
+
+    def read(self) -> Ratings:
+        """Return the ratings; those that were read stay as they are. Raises InputError: as
+        `load_ratings`."""
+        if isinstance(self.human, Ratings):
+            return self.human
+        return load_human_ratings(
+            folder_of(self.human) if isinstance(self.human, Run) else self.human,
+            self.human_mapping,
+            human_scale=self.human_scale,
+            allow_unmatched=self.allow_unmatched,
+        )
+
+    @property
+    def name(self) -> str:
+        """The name of the ratings in faults."""
+        return input_name(self.human, "the human ratings")
 
 
 def opened_sides(
-    panel: RatingsSource,
-    human: RatingsSource,
-    *,
-    mapping: ColumnMapping | None = None,
-    human_mapping: ColumnMapping | None = None,
-    human_scale: GivenScale | None = None,
-    allow_unmatched: bool = False,
+    panel: RatingsSource, people: HumanInput, mapping: ColumnMapping | None = None
 ) -> tuple[Ratings, Ratings]:
     """Return a panel's ratings and people's under the same names, as `load_aligned_ratings`.
 
@@ -124,10 +127,7 @@ def opened_sides(
     """
     faults: list[Fault] = []
     sides: list[Ratings] = []
-    people = partial(opened_people, human, human_mapping, human_scale)
-    for read in (
-        partial(opened_ratings, panel, mapping), partial(people, allow_unmatched=allow_unmatched)
-    ):  # fmt: skip
+    for read in (partial(opened_ratings, panel, mapping), people.read):
         try:
             sides.append(read())
         except InputError as error:
@@ -135,8 +135,7 @@ def opened_sides(
     if faults:
         raise InputError(faults)
     ours, theirs = sides
-    names = input_name(panel, "the panel's ratings"), input_name(human, "the human ratings")
-    return align_ratings(ours, theirs, *names)
+    return align_ratings(ours, theirs, input_name(panel, "the panel's ratings"), people.name)
 
 
 def reading_of(*ratings: Ratings | None) -> Iterator[str]:

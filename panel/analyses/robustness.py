@@ -90,13 +90,13 @@ def robustness(
     Raises:
         InputError: there is no run in that folder, or anything is wrong with people's ratings.
     """
-    from persona_panel.analyses.inputs import opened_people, opened_run
+    from persona_panel.analyses.inputs import HumanInput, opened_run
     from persona_panel.analyses.on_page import RunWithPeople
 
     opened, people = opened_run(run), None
     if human is not None:
-        theirs = opened_people(human, human_mapping, human_scale, allow_unmatched=allow_unmatched)
-        people = RunWithPeople.of(opened, theirs)
+        theirs = HumanInput(human, human_mapping, human_scale, allow_unmatched)
+        people = RunWithPeople.of(opened, theirs.read())
     return robustness_result(opened, people, source="" if opened is run else str(run))
 
 

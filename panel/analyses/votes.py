@@ -76,14 +76,14 @@ def votes(
         InputError: anything is wrong with either, nothing is rated by numbers, or no two judges of
             the run differ in persona, model or replicate alone.
     """
-    from persona_panel.analyses.inputs import folder_of, input_name, opened_people, opened_run
+    from persona_panel.analyses.inputs import HumanInput, folder_of, input_name, opened_run
     from persona_panel.files.ratings import load_ratings
     from persona_panel.runs.votes import votes_of
 
     opened = opened_run(run)
     theirs = None
     if human is not None:
-        theirs = opened_people(human, human_mapping, human_scale, allow_unmatched=allow_unmatched)
+        theirs = HumanInput(human, human_mapping, human_scale, allow_unmatched).read()
     names = input_name(run, ""), "" if human is None else input_name(human, "the human ratings")
     report = votes_of(opened, load_ratings(folder_of(opened)), theirs, names)
     return votes_result(report, source=names[0])

@@ -179,10 +179,10 @@ def report(
     contrasts: GroupContrasts | None = None
     if human is not None and raters is not None and groups is not None:
         from persona_panel.analyses.group_contrasts import group_contrasts
+        from persona_panel.analyses.inputs import HumanInput
 
-        contrasts = group_contrasts(
-            run, human, raters, groups, human_mapping=human_mapping, **reading
-        )
+        people = HumanInput(human, human_mapping, **reading)
+        contrasts = group_contrasts(run, people, raters, groups)
     page = report_of(
         loaded,
         humans,

@@ -31,12 +31,10 @@ from persona_panel.analyses.comparison.scored_terms import (
     strata_apart,
     stratum_terms,
 )
-from persona_panel.analyses.inputs import RatingsSource, RunSource, input_name, opened_people
+from persona_panel.analyses.inputs import HumanInput, RunSource
 from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.ratings import GivenScale
-from persona_panel.files.records import ColumnMapping
 from persona_panel.files.wording import command_line
 from persona_panel.results.answer import RunAnswer
 from persona_panel.results.conclusions.labels import called_by
@@ -73,14 +71,10 @@ _SAME = 1e-9
 
 def compare_runs(
     runs: Sequence[RunSource],
-    *,
-    human: RatingsSource | None = None,
+    people: HumanInput | None = None,
     random: Random = "prompts",
     by: str | None = None,
     epsilon: float | None = None,
-    human_mapping: ColumnMapping | None = None,
-    human_scale: GivenScale | None = None,
-    allow_unmatched: bool = False,
 ) -> RunComparison:
     """Return runs compared with the first of them.
 
@@ -94,14 +88,11 @@ def compare_runs(
     check_choice("random", random, Random)
     opened = _opened(runs)
     first, *others = opened
-    ratings, people_name = None, ""
-    if human is not None:
-        ratings = opened_people(human, human_mapping, human_scale, allow_unmatched=allow_unmatched)
-        people_name = input_name(human, "human ratings")
+    ratings = None if people is None else people.read()
     pairs = [RunPair(first, each, match_runs(first, each), random, by) for each in others]
     for pair in pairs:
-        if ratings is not None:
-            pair.compare_with(ratings, people_name, epsilon)
+        if people is not None and ratings is not None:
+            pair.compare_with(ratings, people.name, epsilon)
     adjust(pairs)
     result = tuple(pair.result() for pair in pairs)
     labels = labels_of(*opened)

@@ -29,6 +29,7 @@ from persona_panel.analyses.compare import compare_result
 from persona_panel.analyses.comparison.compared import MOST_CHANGED, compare_runs
 from persona_panel.analyses.comparison.opened_run import judges_in_both, open_run
 from persona_panel.analyses.comparison.result import RunComparison
+from persona_panel.analyses.inputs import HumanInput
 from persona_panel.rubrics import ModelRequest
 from persona_panel.statistics.core.significance import holm
 from persona_panel.testing import ScriptedModel
@@ -46,9 +47,10 @@ OLD = {"p": "[4,4]", "q": "[5,5]", "r": "[6,6]", "s": "[5,3]"}
 NEW = {"p": "[5,5] new", "q": "[7,7] new", "r": "[9,9] new", "s": "[5,3] new"}
 
 
-def compared(*runs: Any, **options: Any) -> RunComparison:
+def compared(*runs: Any, human: Any = None, **options: Any) -> RunComparison:
     """The runs, compared with the first."""
-    return compare_runs(runs, **options)
+    people = None if human is None else HumanInput(human)
+    return compare_runs(runs, people, **options)
 
 
 def refused(*runs: Any, **options: Any) -> str:
