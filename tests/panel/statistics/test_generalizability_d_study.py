@@ -220,3 +220,19 @@ def test_undefined_components_and_widths_are_refused() -> None:
         expected_width(parts, "person", {"item": 4, "occasion": 2})
     with pytest.raises(ValueError, match="above 0, found 0"):
         cheapest_design(parts, "person", 0, {"item": [4]})
+
+
+def test_two_levels_of_what_is_measured_are_enough() -> None:
+    """Of two items by two raters, once each: 1 of items, 0.2 of raters and 0.6 of the rest, both
+    halved by two raters, so that Φ is 1 / 1.4 and Eρ² 1 / 1.3; of replicates nothing is known."""
+    scores = np.array([1.0, 2.0, 2.5, 4.5])
+    parts = variance_components(scores, {"item": [0, 0, 1, 1], "rater": [0, 1, 0, 1]})
+    with pytest.raises(ValueError, match="nothing of replicates"):
+        d_study(parts, "item", {"rater": 2, "replicate": 2})
+    variances = {"item": 1.0, "rater": 0.2, "residual": 0.6}
+    found = d_study(
+        VarianceComponents(variances, {}, 4, {"item": 2, "rater": 2}), "item", {"rater": 2}
+    )
+    assert (found.dependability, found.generalizability) == pytest.approx((1 / 1.4, 1 / 1.3))
+    assert (found.absolute_error, found.relative_error) == pytest.approx((sqrt(0.4), sqrt(0.3)))
+    assert found.levels == {"rater": 2}

@@ -240,3 +240,18 @@ def test_what_others_rate_lower_is_told_within_judges() -> None:
     found = missing_in(ratings)
     assert found is not None
     assert not found.lower
+
+
+@pytest.mark.parametrize("n", [20, 3])
+def test_a_p_value_counts_the_data_as_one_of_2000_orders(n: int) -> None:
+    """So that it is never 0: of 20 prompts that all lack A, no order of 1,999 differs as much; of 3
+    about a quarter do."""
+    ratings = np.array([[[3, NAN], [8, 8]]] * n, dtype=float)
+    ratings += np.random.default_rng(3).normal(0, 0.1, ratings.shape)
+    found = missing_in(ratings)
+    assert found is not None
+    times = found.p_system * 2000
+    assert times == pytest.approx(round(times)) and found.p_system <= 1
+    assert found.p_system == pytest.approx(
+        1 / 2000 if n == 20 else 0.25, abs=0 if n == 20 else 0.03
+    )

@@ -7,6 +7,7 @@ from math import atan, isnan, nan, pi, sqrt
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.personas import (
@@ -72,6 +73,38 @@ def test_a_table_with_gaps_is_fitted_by_least_squares() -> None:
         component = (without - error - 4 * error / df) / (k * kept)
         expected = sqrt(max(component, 0))
         assert found[response].value == pytest.approx(expected)
+
+
+def test_p_values_are_those_of_box_with_gaps() -> None:
+    """Over two dimensions F is the sum of mean squares between personas over that of residuals,
+    with degrees of freedom times (tr C)² / tr C², C the residuals' cross-products; by numpy's
+    least squares; with the response's own noise and with that of all, the larger."""
+    values = drawn(5, n=6)
+    values[0, 0, 0] = values[0, 3, 2] = values[4, 1, 1] = nan
+    left, kept = departures(values), 2 / 3 + pi / 14.5
+    left = left - np.nanmedian(left, axis=0)
+    models, personas = np.tile(np.eye(3), (5, 1)), np.repeat(np.eye(5), 3, axis=0)
+    rows = []
+    residuals = np.zeros((6, 15, 2))
+    for response, table in enumerate(left.reshape(6, 15, 2)):
+        there = ~np.isnan(table[:, 0])
+        y, both = table[there], np.hstack([models, personas])[there]
+        error = y - both @ np.linalg.lstsq(both, y, rcond=None)[0]
+        without = y - models[there] @ np.linalg.lstsq(models[there], y, rcond=None)[0]
+        residuals[response, there] = error
+        between = ((without**2).sum() - (error**2).sum()) / 4
+        rows.append((between, (error**2).sum(), there.sum() - 3 - 4))
+    flat = residuals.reshape(-1, 2)
+    cross = flat.T @ flat
+    shrink = np.trace(cross) ** 2 / np.sum(cross**2)
+    found = {one.response: one.p for one in contested_responses(cells(values))}
+    pooled, df = sum(row[1] for row in rows), sum(row[2] for row in rows)
+    for response, (between, error, own) in enumerate(rows):
+        p = [
+            stats.f.sf(between / kept / (noise / (n * kept)), 4 * shrink, many * shrink)
+            for noise, n, many in ((error, own, own), (pooled, df, df * kept))
+        ]
+        assert found[response] == pytest.approx(max(p))
 
 
 def test_dimensions_that_cancel_are_contested_all_the_same() -> None:
