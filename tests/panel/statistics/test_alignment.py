@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import sqrt
 
 import numpy as np
@@ -275,3 +276,10 @@ def test_ratings_are_matched_by_name_and_adjusted_together() -> None:
     ranks = Ratings(judges[:, :, None], names, raters, ("y",), ("m",) * 4, lower_is_better=True)
     with pytest.raises(ValueError, match="ranks"):
         align(ranks, theirs)
+    ours = replace(ranks, lower_is_better=False)
+    for theirs, lacks in (
+        (replace(ours, dimensions=("z",)), "dimension that is rated by numbers"),
+        (replace(ours, items=tuple(f"other {name}" for name in names)), "item"),
+    ):
+        with pytest.raises(ValueError, match=f"share no {lacks}$"):
+            align(ours, theirs)

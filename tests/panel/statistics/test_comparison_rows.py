@@ -187,3 +187,30 @@ def test_a_source_without_ratings_and_one_without_others_have_their_own_reasons(
     assert of_people["source_mean", "m"].reason is Reason.NO_RATINGS
     assert of_people["win_rate", "h"].reason is Reason.FEW_SOURCES
     assert of_people["win_rate", "m"].reason is Reason.NO_RATINGS
+
+
+def test_labels_have_no_direction() -> None:
+    """Their rows are the same where both sides rank: codes of categories have no sign."""
+    judges, people = (
+        labelled([[0, 0], [1, 1], [0, 1], [1, 1]], "j"),
+        labelled([[0], [1], [1], [0]], "p"),
+    )
+    rows, ranked = (
+        correlate(*(replace(side, lower_is_better=lower) for side in (judges, people)), QUICK)
+        for lower in (False, True)
+    )
+    assert {row.statistic for row in rows} >= {"label_kappa", "label_agreement"}
+    assert repr(rows) == repr(ranked)
+
+
+def test_all_dimensions_together_are_on_one_scale_or_on_none() -> None:
+    """α of people over both dimensions is there where all are known to be on one scale, or none is
+    known; not where two are known to differ."""
+    for scales, there in (
+        ({}, True),
+        ({"clarity": (1.0, 5.0), "depth": (1.0, 5.0)}, True),
+        ({"clarity": (1.0, 5.0), "depth": (0.0, 5.0)}, False),
+        ({"clarity": (1.0, 5.0)}, False),
+    ):
+        rows = correlate(replace(PANEL, scales=scales), HUMANS, QUICK, only=["alpha_added"])
+        assert any(row.dimension == "all" for row in rows) == there, scales

@@ -60,6 +60,7 @@ def test_variances_of_items_and_of_each_groups_raters_add_up() -> None:
     m = 2 * n
     parts += [(np.var(side.mean(0), ddof=1) / n * m / (m - 1), n - 1) for side in (a, b)]
     assert [one.variance for one in found.raters] == pytest.approx([one for one, _ in parts[1:]])
+    assert [one.df for one in found.raters] == pytest.approx([n - 1, n - 1])
     level = np.concatenate([a, b], axis=1).mean(1, keepdims=True)
     for side, part in zip((a, b), found.raters, strict=True):
         away = (side - level) / (n * n_items)

@@ -10,6 +10,7 @@ import pytest
 from statsmodels.stats.multitest import multipletests
 
 from persona_panel.statistics import (
+    Ratings,
     Reason,
     agree,
     correlate,
@@ -191,3 +192,27 @@ def test_judgments_are_counted_by_what_became_of_them() -> None:
         assert of.complete is (not more)
     assert Coverage(2, 1, 1, {}).complete
     assert Coverage.of({}, **nothing).expected == 0  # type: ignore[arg-type]
+
+
+def test_raters_count_who_rated_what_other_ratings_have() -> None:
+    """An item of theirs, on a dimension of theirs if there is one, else on any: of three raters of
+    two items and two dimensions."""
+    scores = np.full((2, 3, 2), np.nan)
+    scores[0, 0, 0] = scores[0, 1, 1] = scores[1, 2, 0] = 1.0
+    ours = Ratings(scores, ("i", "j"), ("a", "b", "c"), ("x", "y"), ("g",) * 3)
+
+    def other(item: str, dimension: str) -> Ratings:
+        return Ratings(np.ones((1, 1, 1)), (item,), ("p",), (dimension,), ("h",))
+
+    expected = {
+        ("i", "x"): 1,
+        ("i", "y"): 1,
+        ("i", "z"): 2,
+        ("j", "x"): 1,
+        ("j", "y"): 0,
+        ("k", "x"): 0,
+    }
+    found = {key: ours.n_raters_of(other(*key)) for key in expected}
+    assert found == expected
+    both = Ratings(np.ones((2, 1, 2)), ("i", "j"), ("p",), ("x", "z"), ("h",))
+    assert ours.n_raters_of(both) == 2

@@ -1,16 +1,25 @@
-"""Shaffer's procedure against his tables, and against all ways in which groups can be equal."""
+"""Adjusted p-values: Shaffer's against his tables and all ways in which groups can be equal, others
+against statsmodels'."""
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from itertools import product
 from math import comb, nan
 
 import numpy as np
 import pytest
+from statsmodels.stats.multitest import multipletests
 
-from persona_panel.statistics import Difference
-from persona_panel.statistics.core.significance import holm, pairs_adjusted, shaffer
+from persona_panel.statistics import Difference, Estimate
+from persona_panel.statistics.core.significance import (
+    benjamini_yekutieli,
+    holm,
+    holm_adjusted,
+    pairs_adjusted,
+    shaffer,
+)
 
 TABLE = {
     2: [1],
@@ -71,3 +80,31 @@ def test_differences_are_adjusted_for_the_number_of_their_systems() -> None:
     assert [(one.a, one.b) for one in found] == [("A", "B"), ("A", "C"), ("B", "C")]
     assert [one.p_adjusted for one in found] == pytest.approx([0.04, 0.03, 0.2])
     assert pairs_adjusted([]) == []
+
+
+@pytest.mark.parametrize(("adjusted", "method"), [(holm, "holm"), (benjamini_yekutieli, "fdr_by")])
+def test_others_are_those_of_statsmodels(adjusted: Callable[..., np.ndarray], method: str) -> None:
+    """In the order in which p-values were given; without a test there is none, and none counts."""
+    p = np.random.default_rng(0).random(9) ** 3
+    p[[2, 5]] = nan
+    there = ~np.isnan(p)
+    found = adjusted(p)
+    assert found[there] == pytest.approx(multipletests(p[there], method=method)[1])
+    assert np.isnan(found[~there]).all()
+    assert adjusted([]).tolist() == [] and adjusted([0.0, 1.0]).tolist() == [0.0, 1.0]
+    for wrong in (-0.01, 1.01):
+        with pytest.raises(ValueError, match="between 0 and 1"):
+            adjusted([0.5, wrong])
+
+
+def test_families_are_adjusted_apart_and_a_repeated_test_counts_once() -> None:
+    """Of two composites, of which the second is the only dimension again, and two dimensions."""
+    estimates = [Estimate(1.0, p=p) for p in (0.03, 0.02, 0.02, 0.04)]
+    assert [one.p_adjusted for one in holm_adjusted(estimates)] == pytest.approx(
+        [0.08] * 2 + [0.08] * 2
+    )
+    apart = holm_adjusted(estimates, primary=[True, True, False, False])
+    assert [one.p_adjusted for one in apart] == pytest.approx([0.04, 0.04, 0.04, 0.04])
+    again = holm_adjusted(estimates, same_as=[0, 2, 2, 3])
+    assert [one.p_adjusted for one in again] == pytest.approx([0.06, 0.06, 0.06, 0.06])
+    assert [one.p for one in again] == [0.03, 0.02, 0.02, 0.04]
