@@ -37,7 +37,7 @@ class Got(NamedTuple):
 class Viewed:
     """The server at work."""
 
-    def __init__(self, process: subprocess.Popen[str], address: str) -> None:
+    def __init__(self, process: Forked | subprocess.Popen[str], address: str) -> None:
         self.process, self.address = process, address
         parts = urlsplit(address)
         self.port, self.base = parts.port or 0, parts.path
@@ -80,18 +80,18 @@ class Viewed:
 @contextmanager
 def viewing(folder: Path, *options: str) -> Iterator[Viewed]:
     """The server of the runs below a folder."""
-    process = subprocess.Popen(
-        [COMMAND, "view", str(folder), *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    try:
-        assert process.stdout is not None
-        yield Viewed(process, process.stdout.readline().strip())
-    finally:
-        process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+    reading, writing = os.pipe()
+    with os.fdopen(reading) as lines:
+        with os.fdopen(writing, "wb") as output:
+            process = forked.begun(
+                [COMMAND, "view", folder, *options], Path.cwd(), os.environ, output
+            )
+        try:
+            yield Viewed(process, next(line for line in lines if line.startswith("http")).strip())
+        finally:
+            if process.poll() is None:
+                process.send_signal(signal.SIGINT)
+            process.wait(20)
 
 
 def responses(text: str = "text") -> list[Response]:

@@ -295,23 +295,28 @@ def slow_desk(tmp_path: Path) -> Iterator[Desk]:
 def test_a_signal_ends_a_run_with_its_files(slow_desk: Desk, run: Sequence[str], name: str) -> None:
     """Stopped by Ctrl-C, SIGTERM or SIGHUP, a run writes summary and verdicts of what is done,
     says how to go on, and exits with 128 and the signal's number; the same command goes on."""
-    with started(slow_desk, run) as process:
+    with (slow_desk.folder / "told").open("w+b") as output:
+        process = forked.begun(slow_desk.command(*run), slow_desk.folder, slow_desk.env, output)
+        while len(slow_desk.server.calls) < 8 and process.poll() is None:
+            time.sleep(0.01)
         process.send_signal(getattr(signal, name))
-        _, told = process.communicate(timeout=20)
-        assert process.returncode == 128 + getattr(signal, name), told.decode()
-        assert b"The same command continues the run" in told
-        assert (b"Interrupted" if name == "SIGINT" else f"Ended by {name}".encode()) in told
-        coverage = slow_desk.summary()["coverage"]
-        judged = (slow_desk.folder / "run" / "judgments.jsonl").read_text("utf-8").splitlines()
-        assert 0 < coverage["scored"] == len(judged) < coverage["expected"] or "sweep" in run
-        assert (slow_desk.folder / "run" / "verdicts.csv").exists()
-        made = len(slow_desk.server.calls)
-        again = slow_desk.run(*run)
-        assert again.returncode in (0, 1) if "audit" in run else again.returncode == 0
-        expected = slow_desk.summary()["coverage"]["expected"]
-        assert slow_desk.summary()["coverage"]["scored"] == expected
-        # Those in flight, four at most, are asked again.
-        assert made < len(slow_desk.server.calls) <= expected + 4
+        status = process.wait(20)
+        output.seek(0)
+        told = output.read()
+    assert status == 128 + getattr(signal, name), told.decode()
+    assert b"The same command continues the run" in told
+    assert (b"Interrupted" if name == "SIGINT" else f"Ended by {name}".encode()) in told
+    coverage = slow_desk.summary()["coverage"]
+    judged = (slow_desk.folder / "run" / "judgments.jsonl").read_text("utf-8").splitlines()
+    assert 0 < coverage["scored"] == len(judged) < coverage["expected"] or "sweep" in run
+    assert (slow_desk.folder / "run" / "verdicts.csv").exists()
+    made = len(slow_desk.server.calls)
+    again = slow_desk.run(*run)
+    assert again.returncode in (0, 1) if "audit" in run else again.returncode == 0
+    expected = slow_desk.summary()["coverage"]["expected"]
+    assert slow_desk.summary()["coverage"]["scored"] == expected
+    # Those in flight, four at most, are asked again.
+    assert made < len(slow_desk.server.calls) <= expected + 4
 
 
 @needs_signals

@@ -4,6 +4,7 @@ obey no text, and are read without JavaScript, by keyboard, and on a narrow scre
 from __future__ import annotations
 
 import re
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -143,5 +144,5 @@ def test_nothing_is_wider_than_a_narrow_screen(
 
 def test_the_end_of_the_server_is_said(browser: Any, live: Live, console: list[str]) -> None:
     page = opened(browser, live.viewed.address, console)
-    live.viewed.process.terminate()
+    live.viewed.process.send_signal(signal.SIGTERM)
     page.locator("[data-changed]", has_text="The server does not answer").wait_for()
