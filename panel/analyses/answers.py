@@ -415,8 +415,8 @@ def may_stand_in(
         return RunAnswer("people", sentence, Estimate(nan, reason=why), command)
     what = "agree with the other people than one person does (difference of τ_b"
     more = {1: "The panel's scores more closely", -1: "The panel's scores less closely"}
-    facts = filter(None, [against.number(with_sign=True), against.interval()])
-    ends = f" {', '.join(facts)})"
+    parts = filter(None, [against.number(with_sign=True), against.interval()])
+    ends = f" {', '.join(parts)})"
     sentence = (
         f"{more[against.sign]} {what}{ends}"
         if against.sign
