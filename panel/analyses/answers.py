@@ -164,7 +164,7 @@ def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
     estimate, measure, decisive = Estimate(nan), "", ranked.decisive
     if not ranked.systems:
         why = f"systems cannot be ranked: {ranked.unranked}"
-        sentence = f"{first_upper(why)}."
+        sentence = f"S{why[1:]}."
     elif len(ranked.systems) < 2:
         why, sentence = "fewer than two systems are ranked", alone_sentence(ranked, run)
     elif decisive is None:
@@ -285,8 +285,8 @@ def _how_high(alpha: Estimate) -> str:
     if low >= TENTATIVE:
         return "Judges agree enough for tentative conclusions"
     if high < TENTATIVE:
-        return f"Judges agree less than {asked}"
-    return f"Whether judges reach {asked} is open"
+        return f"No, judges agree less than {asked}"
+    return f"Uncertain, judges may agree less than {asked}"
 
 
 def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
@@ -415,8 +415,8 @@ def may_stand_in(
         return RunAnswer("people", sentence, Estimate(nan, reason=why), command)
     what = "agree with the other people than one person does (difference of τ_b"
     more = {1: "The panel's scores more closely", -1: "The panel's scores less closely"}
-    parts = filter(None, [against.number(with_sign=True), against.interval()])
-    ends = f" {', '.join(parts)})"
+    facts = in_brackets(against.interval()).removeprefix(" (").removesuffix(")")
+    ends = f" {against.number(with_sign=True)}{', ' if facts else ''}{facts})"
     sentence = (
         f"{more[against.sign]} {what}{ends}"
         if against.sign

@@ -169,7 +169,10 @@ def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
     """Return whether the first system is significantly ahead, by its decisive difference."""
     several = len(ranked.systems) > 2
     if ranked.winner is not None:
-        which = f"{decisive.b}, its least certain lead" if several else decisive.b
+        which = decisive.b
+        if several:
+            is_next = which == ranked.systems[1][0]
+            which += ", the next" if is_next else ", its least certain lead"
         return (
             f"{ranked.first} is significantly ahead: {points(decisive.value, unit)} above "
             f"{which}{facts}."
@@ -196,7 +199,9 @@ def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
     if several:
         open_ = {each.b for each in ranked.of_first() if not (each.shown and each.value > 0)}
         tied = [name for name, _ in ranked.systems if name in open_]
-        sentence += f" Tied with {ranked.first}: {listed(tied, 'systems')}."
+        behind = [name for name, _ in ranked.systems[1:] if name not in open_]
+        sentence += f" Tied with {ranked.first}: {listed(tied, 'systems')}"
+        sentence += f"; significantly behind: {listed(behind, 'systems')}." if behind else "."
     return sentence
 
 

@@ -22,7 +22,7 @@ UNIT = r"(?: points| percentage points| of the scale's width)?"
 POINTS = rf"(?P<d>{NUMBER}){UNIT}"
 MANY = (
     r"(?i:(?:About (?P<needed>[\d,]+)|At least about [\d,]+|More than 10,000|No number of) "
-    r"new|New) (?:prompt|item)s(?: rated by people)?(?:, however many,)? would"
+    r"new|New) (?:prompt|item)s(?: rated by people)?(?: are not enough: however many, they)? would"
 )
 """How many new prompts would show something."""
 SURE = r"with a probability of (?:80|at most (?P<limit>\d+)) % \(now (?P<now>[\d,]+)"
@@ -159,6 +159,11 @@ def _not_won(found: re.Match[str], beside: Beside) -> bool:
         is_named = int(named.split()[0]) == len(tied)
     else:
         is_named = sorted(names_in(named)) == sorted(one["b"] for one in tied)
+    behind = {one["system"] for one in beside.ranked[1:]} - {one["b"] for one in tied}
+    if (others := found["behind"]) is not None and not others.endswith(" systems"):
+        is_named = is_named and set(names_in(others)) == behind
+    elif len(beside.ranked) > 2:
+        is_named = is_named and bool(others) == bool(behind)
     return (
         found["a"] == first
         and beside.summary["winner"] is None
@@ -186,10 +191,10 @@ TENTATIVE, RELIABLE = 0.667, 0.8
 _HOW_HIGH: dict[str, Callable[[float, float], bool]] = {
     "Judges agree reliably": lambda low, high: low >= RELIABLE,
     "Judges agree enough for tentative conclusions": lambda low, high: TENTATIVE <= low < RELIABLE,
-    "Judges agree less than the 0.667 asked for tentative conclusions": (
+    "No, judges agree less than the 0.667 asked for tentative conclusions": (
         lambda low, high: high < TENTATIVE
     ),
-    "Whether judges reach the 0.667 asked for tentative conclusions is open": (
+    "Uncertain, judges may agree less than the 0.667 asked for tentative conclusions": (
         lambda low, high: low < TENTATIVE <= high
     ),
 }
@@ -319,13 +324,13 @@ RUN: dict[str, Check] = {
     r"is ranked|there is no other system with a composite) to compare it with\.": _alone,
     rf"{_BEST}No difference (?:between systems|of (?P<a>\S+) from another system) can be tested "
     r"\(.+\): (?P<means>.+)\.": _means,
-    rf"{_BEST}(?P<a>\S+) is significantly ahead: {POINTS} above (?P<b>\w+)"
-    rf"(?:, its least certain lead)?{DECIDING_FACTS}\.": _won,
+    rf"{_BEST}(?P<a>\S+) is significantly ahead: {POINTS} above "
+    rf"(?P<b>\w+)(?:, its least certain lead|, the next)?{DECIDING_FACTS}\.": _won,
     rf"{_BEST}No system is significantly ahead: (?P<a>\S+) (?P<x>{NUMBER}), (?P<b>\S+) "
     rf"(?P<y>{NUMBER}), difference(?: on the prompts(?: and by the judges)? of both)? "
     rf"(?P<signed>{NUMBER}){UNIT}"
     rf"{DECIDING_FACTS}\."
-    r"(?: Tied with \S+: (?P<tied>.+)\.)?": _not_won,
+    r"(?: Tied with \S+: (?P<tied>[^;]+)(?:; significantly behind: (?P<behind>.+))?\.)?": _not_won,
     rf"{_BEST}{_NOTHING_SCORED}": _nothing,
     rf"{_TRUST}Agreement cannot be measured: .+\.": (
         lambda found, beside: beside.estimate("trust")["value"] is None

@@ -211,7 +211,7 @@ def _read(run: Run, people: RunWithPeople | None, coverage: Coverage, *, systems
     if people is not None:
         ratings = people.people
         who = "1 person" if len(ratings.raters) == 1 else f"{len(ratings.raters):,} people"
-        sentence += f" {who} rated {len(ratings.items):,}."
+        sentence += f" {who} rated {counted(len(ratings.items), 'response')}."
     cost = cost_of(run)
     return sentence if cost is None else f"{sentence} {first_upper(cost)}."
 

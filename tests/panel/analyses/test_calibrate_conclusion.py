@@ -64,7 +64,7 @@ def test_a_mean_that_is_higher_over_other_prompts_makes_no_system_best() -> None
     pairs = (pair("a", "b", -0.9, 0.01), pair("a", "c", 1, 0.01), pair("b", "c", 2, 0.01))
     first, *_ = calibrate_conclusion(Calibration(systems_of(a=5.2, b=5.1, c=4.0), pairs))
     assert "ahead: a 5.20, b 5.10, difference on the prompts of both −0.90 points" in first
-    assert first.endswith(" Tied with a: b.")
+    assert first.endswith(" Tied with a: b; significantly behind: c.")
 
 
 def test_first_place_may_be_open() -> None:
@@ -77,9 +77,9 @@ def test_first_place_may_be_open() -> None:
         pairs = (pair(*two, 1.0, p) for two, p in zip(names, p_values, strict=True))
         return calibrate_conclusion(Calibration(systems, tuple(pairs)))[0]
 
-    assert first(0.2, 0.01, 0.3).endswith(" Tied with a: b.")
+    assert first(0.2, 0.01, 0.3).endswith(" Tied with a: b; significantly behind: c.")
     assert first(0.2, 0.3, 0.3).endswith(" Tied with a: b and c.")
-    ahead = "a is significantly ahead: 1.00 points above b, its least certain lead"
+    ahead = "a is significantly ahead: 1.00 points above b, the next"
     assert ahead in first(0.01, 0.01, 0.3)
 
 

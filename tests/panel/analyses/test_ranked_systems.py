@@ -112,8 +112,8 @@ def test_nothing_significant_says_what_would_settle_it() -> None:
     )
     assert stats.t.cdf(0.2 / (1.2 / 5) ** 0.5 * (5 / 9) ** 0.5, 4) == pytest.approx(0.61, abs=0.005)
     assert settled(found) == (
-        "New prompts, however many, would show A ahead of B with a probability of at most 61 % "
-        "(now 5): the reverse may be true."
+        "New prompts are not enough: however many, they would show A ahead of B with a "
+        "probability of at most 61 % (now 5): the reverse may be true."
     )
 
 
@@ -169,7 +169,7 @@ def test_systems_with_texts_on_the_same_prompts_are_not_said_to_have_none(
 def test_those_significantly_below_are_left_out_of_the_tie() -> None:
     """A and B, which win in turn, are both far ahead of C: it is not among those tied."""
     table = [[9, 8.9, 2.1], [8, 8.2, 2], [9, 8.8, 1.7], [8, 8.1, 2.2], [8.5, 8.4, 2]]
-    assert best(board(table)).endswith(" Tied with A: B.")
+    assert best(board(table)).endswith(" Tied with A: B; significantly behind: C.")
 
 
 def test_a_difference_that_only_its_own_p_shows_is_not_claimed() -> None:

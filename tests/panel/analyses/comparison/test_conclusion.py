@@ -88,7 +88,7 @@ def test_a_difference_that_may_be_chance_is_no_lead() -> None:
     assert found.limit < 0.8
     assert last == would_show(found, "show the difference")
     assert last.startswith(
-        "New prompts, however many, would show the difference with a probability"
+        "New prompts are not enough: however many, they would show the difference with a"
     )
 
 

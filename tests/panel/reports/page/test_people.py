@@ -197,7 +197,7 @@ def test_the_answer_is_that_of_people(files: dict[str, str], tmp_path: Path) -> 
         assert html.count(answer.sentence) == n
     assert answers[0].sentence in first
     assert "is ahead of" not in html and "lead of able" not in html
-    assert "3 people rated 48." in first
+    assert "3 people rated 48 responses." in first
     picture = first.partition("<tbody>")[2].partition("</tbody>")[0]
     assert picture.count('<path class="theirs"') == picture.count('class="dot"') == 2
     done = run("report", files["run"], "--human", files["human"], "--out", str(out))

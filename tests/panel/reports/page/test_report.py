@@ -418,7 +418,7 @@ def test_people_stand_beside_the_panel(hostile_run: Run, tmp_path: Path) -> None
     ]
     ratings.write_text("item,rater,score\n" + "\n".join(lines))
     html = report_of(hostile_run, load_ratings(ratings)).html
-    assert "2 people rated 12." in html
+    assert "2 people rated 12 responses." in html
     assert '<section id="people"' in html
     assert "Correlation with the mean human rating, within prompts" in html
     ratings.write_text("item,rater,score\nelse,ann,3\n")
