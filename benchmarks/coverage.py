@@ -39,10 +39,9 @@ from persona_panel.experiments.sweep.deltas import Names, measure
 from persona_panel.statistics import AnalysisOptions, correlate
 from persona_panel.statistics.agreement import AgreementBlock, agreement_statistics
 from persona_panel.statistics.comparison import comparison_statistics
-from persona_panel.statistics.core.arrays import EstimateKind, row_means
-from persona_panel.statistics.core.correlation import CorrelationKind, correlation_by_prompt
+from persona_panel.statistics.core.arrays import Array, items_by_label, row_means
+from persona_panel.statistics.core.correlation import CorrelationKind, correlation_test
 from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
-from persona_panel.statistics.core.means import OverPrompts
 from persona_panel.statistics.core.ranking import JudgeSample, rank_systems
 from persona_panel.statistics.scores import pairwise_error
 
@@ -57,9 +56,8 @@ LARGE_OF = {"bias": (2_000, 30)}
 """Of parts with figures that are lower, or higher, on average the fewer the prompts: of 100 prompts
 one judge's entropy is 0.01 to 0.02 bits too low, a third of its standard error there."""
 DRAWN_FROM = 3_000
-_WITHIN: dict[CorrelationKind, EstimateKind] = {
-    "tau_b": "mean_correlation", "spearman": "mean_correlation", "pearson": "mean_pearson"
-}  # fmt: skip
+_WITHIN: tuple[CorrelationKind, ...] = "tau_b", "spearman", "pearson"
+_SHUFFLES = 199
 LOWEST, HIGHEST, NULL = 0.93, 0.97, 0.05
 LEAST_PRINTED = 30
 
@@ -171,33 +169,44 @@ def _truth(part: str, judges: str, data: str, systems: int) -> dict[str, float]:
 
 
 def within(cell: Cell) -> list[dict[str, object]]:
-    """Coverage of means over prompts of what is measured inside each: of many prompts it is
-    computed once, and each simulation draws some of them."""
+    """Coverage of correlations within prompts, and of means over prompts of what is measured inside
+    each: of many prompts, of which each simulation draws some."""
     judges = _judges(Cell("correlate", *astuple(cell)[1:]))
     ratings = rated(np.random.default_rng(5), DRAWN_FROM, judges, cell.data)
     sides = np.split(ratings.scores[:, :, 0], [PANEL], axis=1)
     panel, humans = map(row_means, sides)
     prompts = ratings.prompts or ()
-    measured: dict[str, tuple[EstimateKind, OverPrompts]] = {
-        name: (kind, correlation_by_prompt(panel, humans, prompts, name))
-        for name, kind in _WITHIN.items()
-    }
+    figures = [_inverted(cell, kind, panel, humans, prompts) for kind in _WITHIN]
+    labels = np.arange(cell.prompts).repeat(cell.systems)
     for weighted in (False, True):
-        loss = pairwise_error(humans, panel, prompts, weighted=weighted)
-        measured["weighted " * weighted + "pairwise error"] = "share", loss.by_position
-    figures = []
-    for name, (kind, found) in measured.items():
-        values = np.array([one.value for one in found.values if one.reason is None])
+        loss = pairwise_error(humans, panel, prompts, weighted=weighted).by_position
+        values = np.array([one.value for one in loss.values if one.reason is None])
         rng = np.random.default_rng([6, cell.prompts])
         hits, printed = 0, 0
-        labels = np.arange(cell.prompts).repeat(cell.systems)
         for _ in range(cell.simulations):
             drawn = rng.choice(values, cell.prompts)
-            interval = jackknife(resampled_mean(drawn[labels]), len(labels), labels, kind=kind)
+            interval = jackknife(resampled_mean(drawn[labels]), len(labels), labels, kind="share")
             printed += interval.reason is None
             hits += interval.low <= values.mean() <= interval.high
-        figures.append(_figure(cell, name, hits, printed))
+        figures.append(_figure(cell, "weighted " * weighted + "pairwise error", hits, printed))
     return figures
+
+
+def _inverted(
+    cell: Cell, kind: CorrelationKind, panel: Array, humans: Array, prompts: Sequence[Hashable]
+) -> dict[str, object]:
+    truth = correlation_test(panel, humans, kind, prompts, n_permutations=0).value
+    places = [items for _, items in items_by_label(prompts, len(panel))]
+    rng, hits, printed = np.random.default_rng([6, cell.prompts]), 0, 0
+    for _ in range(cell.simulations):
+        own = [places[place] for place in rng.integers(len(places), size=cell.prompts)]
+        labels = np.arange(cell.prompts).repeat([len(items) for items in own]).tolist()
+        sides = panel[np.concatenate(own)], humans[np.concatenate(own)]
+        found = correlation_test(*sides, kind, labels, n_permutations=_SHUFFLES)
+        if found.ci is not None and found.ci.reason is None:
+            printed += 1
+            hits += found.ci.low <= truth <= found.ci.high
+    return _figure(cell, kind, hits, printed)
 
 
 def _figure(cell: Cell, name: str, hits: int, printed: int) -> dict[str, object]:

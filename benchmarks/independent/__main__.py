@@ -29,7 +29,7 @@ def main() -> None:
         "winner": lambda: winner.rows(options.runs),
         "judges": lambda: judges.rows(options.runs),
         "alike": lambda: judges.alike_rows(options.runs),
-        "agreement": lambda: agreement.rows(2 * options.runs // 5),
+        "agreement": lambda: agreement.rows(2 * options.runs, options.data),
         "missing": lambda: judges.missing_rows(options.runs // 4),
         "intervals": lambda: intervals.rows(options.runs, options.data),
         "screen": lambda: first_screen.rows(options.runs // 5),

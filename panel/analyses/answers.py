@@ -381,11 +381,11 @@ def may_stand_in(
         return replace(answer, command=command_on(run, "select", {"--n": n, "--out": "items.csv"}))
     command = command_on(run, "people correlate", people=True)
     rate = _row(people.rows, "alt_test_winning_rate", people.group)
-    tau = _first(people, "tau_b_within_prompts", "tau_b").estimate()
-    correlated = tau.value > 0 and (tau.least_p < LEVEL or (isnan(tau.least_p) and tau.sign > 0))
-    within = _row(people.rows, "tau_b_within_prompts", people.group)
-    where = "" if isnan(within.value) else " within prompts"
-    goes = "" if isnan(tau.value) else f" τ_b with people{where} {_figure(tau)}."
+    row = _first(people, "pearson_within_prompts", "pearson")
+    where = " within prompts" if row.statistic == "pearson_within_prompts" else ""
+    r = row.estimate()
+    correlated = r.value > 0 and (r.least_p < LEVEL or (isnan(r.least_p) and r.sign > 0))
+    goes = "" if isnan(r.value) else f" Correlation with people{where} r {_figure(r)}."
     if not isnan(rate.value):
         passed = rate.value >= PASSED and correlated
         n, n_people = round(rate.value * rate.n_raters), rate.n_raters

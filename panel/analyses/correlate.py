@@ -89,9 +89,9 @@ def correlate(
     people, or their mean rank. For comparison, the same statistics of one person and the mean of
     the others are printed, and the difference of panel and human where both are compared with the
     same other people. Every statistic has a 95 % confidence interval over prompts (over
-    items, where there are none), or the reason why there is none: Student's t over what it is
-    without each prompt. p-values are those of permutation tests, within prompts where
-    there are any, adjusted by Holm's method over dimensions, and over strata with --by.
+    items, where there are none), or the reason why there is none. p-values are those of permutation
+    tests, within prompts where there are any, adjusted by Holm's method over dimensions, and over
+    strata with --by; the interval of a correlation within prompts is that of its test.
     Strata are compared with each other by Student's t over prompts.
 
     Where there are several dimensions on one scale there is their mean, too, the composite, as a

@@ -35,10 +35,11 @@ from persona_panel.statistics.core.table import HUMANS, NO_PERSONA_GROUP, Rating
 from persona_panel.statistics.strata import broken_down_by
 
 _SHOWN = 3
-_MAIN, _LABELS = "tau_b", "label_kappa"
+_MAIN, _LABELS = "pearson", "label_kappa"
 _WITHIN = f"{_MAIN}_within_prompts"
 _DIFFERENCE = "human_difference_tau_b"
 _DIFFERENCE_WITHIN = f"{_DIFFERENCE}_within_prompts"
+_CALLED = {_MAIN: "r", _WITHIN: "r", _DIFFERENCE: "τ_b", _DIFFERENCE_WITHIN: "mean τ_b"}
 
 
 def correlate_conclusion(
@@ -50,16 +51,16 @@ def correlate_conclusion(
     """Say where the panel's mean correlates with people's, and more or less so than one person; how
     many prompts would settle what is open.
 
-    The correlation is the mean τ_b within prompts where a prompt has two items, as the difference
-    between easy and hard prompts is none between responses; else it is τ_b over all items. It is
-    established where its p-value, adjusted over dimensions, is below `LEVEL` and its interval, if
-    there is one, leaves 0 out; without a p-value, where the interval does that is widened for the
-    number of dimensions. The panel differs from one person, and labels agree, where such a widened
-    interval leaves 0 out; from one person it differs within prompts where the correlation is within
-    them and that difference has an interval, else over all items (with half of the degrees of
-    freedom). The number of prompts is that of a t-test of Fisher's z, with the value and the spread
-    that were observed, for the dimension that needs most. The composite, where there is one, comes
-    first: a family of its own. `judges` are what sentences call judges, by their names.
+    The correlation is Pearson's r within prompts where a prompt has two items, as the difference
+    between easy and hard prompts is none between responses; else it is r over all items. It is
+    established where its p-value, adjusted over dimensions, is below `LEVEL`, as the interval of
+    the same test then leaves 0 out; without a p-value, where the interval does that is widened for
+    the number of dimensions. The panel differs from one person, and labels agree, where such a
+    widened interval leaves 0 out; from one person it differs within prompts where the correlation
+    is within them and that difference has an interval, else over all items (with half of the
+    degrees of freedom). The number of prompts is that of a t-test of Fisher's z, with the value and
+    the spread behind its interval, for the dimension that needs most. The composite, where there is
+    one, comes first: a family of its own. `judges` are what sentences call judges, by their names.
     """
     called = called_judges(panel) if judges is None else judges
     rows, (panel, humans) = labelled_rows(rows, panel, humans)
@@ -100,8 +101,8 @@ def _by_strata(rows: Sequence[Row], by: str) -> list[str]:
     """Say from where to where the correlation is in the strata, and whether these differ."""
     sentences: list[str] = []
     for statistic, name in (
-        (_WITHIN, "τ_b with people within prompts"),
-        (_MAIN, "τ_b with people"),
+        (_WITHIN, "correlation with people within prompts"),
+        (_MAIN, "correlation with people"),
         (_LABELS, "κ of the majorities"),
     ):
         own = [row for row in rows if row.statistic == statistic and row.by == by]
@@ -137,9 +138,7 @@ def _sign(row: Row, n_tests: int) -> int:
     """Return 1 or −1 where a correlation is significant, else 0."""
     if isnan(row.p_value):
         return sign_of(adjusted_ends(row, n_tests, fisher=True))
-    if not row.p_value < LEVEL or row.ci_low <= 0 <= row.ci_high:
-        return 0
-    return 1 if row.value > 0 else -1
+    return 0 if row.p_value >= LEVEL else 1 if row.value > 0 else -1
 
 
 def _correlated(correlations: Mapping[str, Row]) -> list[str]:
@@ -163,8 +162,6 @@ def _correlated(correlations: Mapping[str, Row]) -> list[str]:
                 every = all_dimensions(len(correlations)) if sign else "any dimension"
                 on = on_dimensions(names, correlations, every)
                 figures = _figures(names, defined)
-                if not sign and any(_p_and_interval_differ(defined[name]) for name in names):
-                    figures += f"; a claim takes p below {LEVEL} and an interval that leaves 0 out"
                 sentences.append(how.format(where=where, on=on, figures=figures))
     if without := [name for name, row in correlations.items() if row.reason]:
         why = reasons_of(correlations[name] for name in without)
@@ -172,16 +169,9 @@ def _correlated(correlations: Mapping[str, Row]) -> list[str]:
     return sentences
 
 
-def _p_and_interval_differ(row: Row) -> bool:
-    """Return whether only one of p-value and interval, of which a claim takes both, shows it."""
-    leaves_out = row.ci_low > 0 or row.ci_high < 0
-    return not isnan(row.p_value) and (row.p_value < LEVEL) != leaves_out
-
-
 def _figures(names: Sequence[str], correlations: Mapping[str, Row]) -> str:
-    """Return τ_b of few dimensions each, of more from the lowest to the highest."""
-    within = correlations[names[0]].statistic in (_WITHIN, _DIFFERENCE_WITHIN)
-    what = "mean τ_b" if within else "τ_b"
+    """Return r or τ_b of few dimensions each, of more from the lowest to the highest."""
+    what = _CALLED[correlations[names[0]].statistic]
     if len(names) == 1:
         return f"{what} {figure(correlations[names[0]])}"
     if len(names) <= _SHOWN:

@@ -44,6 +44,7 @@ from persona_panel.statistics.core.correlation import (
     correlation,
     correlations,
     resampled_correlation,
+    within_prompts,
 )
 from persona_panel.statistics.core.jackknife import Interval, jackknife
 from persona_panel.statistics.core.means import OverPrompts, over_prompts, two_sided_p
@@ -115,9 +116,12 @@ class HumanCeiling:
     n_undefined: int
 
 
-def human_ceiling(ratings: ArrayLike, kind: CorrelationKind) -> HumanCeiling:
+def human_ceiling(
+    ratings: ArrayLike, kind: CorrelationKind, prompts: Labels | None = None
+) -> HumanCeiling:
     """Return the mean over raters of each one's correlation of a `kind` with the mean of the others
-    who rated the item: that of one person chosen at random. It is no upper bound.
+    who rated the item: that of one person chosen at random. It is no upper bound. With a label an
+    item it is that of deviations from the means in `prompts`.
 
     >>> result = human_ceiling([[1, 1, 2], [2, 3, 3], [3, 2, 4], [4, 4, 4]], "tau_b")
     >>> round(result.mean.value, 3)
@@ -126,10 +130,10 @@ def human_ceiling(ratings: ArrayLike, kind: CorrelationKind) -> HumanCeiling:
     array = as_ratings(ratings)
     others = mean_of_others(array)
     raters = np.sum(~np.isnan(others), axis=0) >= 2
-    values = [
-        correlation(own, theirs, kind)
-        for own, theirs in zip(array[:, raters].T, others[:, raters].T, strict=True)
-    ]
+    sides = [*zip(array[:, raters].T, others[:, raters].T, strict=True)]
+    if prompts is not None:
+        sides = [within_prompts(own, theirs, prompts) for own, theirs in sides]
+    values = [correlation(own, theirs, kind) for own, theirs in sides]
     defined = [estimate.value for estimate in values if estimate.reason is None]
     if defined:
         n_items = int(np.sum(~np.isnan(others[:, raters]).all(axis=1)))

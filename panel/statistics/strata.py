@@ -293,7 +293,7 @@ def _row(
 def _figure(statistic: Statistic, clusters: Labels, block: Block) -> StratumFigure:
     if statistic.reason is not None:
         return StratumFigure(nan, {}, statistic.reason)
-    interval = interval_of(statistic, clusters, block.options) or statistic.ci
+    interval = interval_of(statistic, clusters, block.options)
     if (
         interval is None
         or interval.reason is not None

@@ -33,7 +33,6 @@ EstimateKind = Literal[
     "mean",
     "share",
     "mean_correlation",
-    "mean_pearson",
     "correlation",
     "difference",
     "mean_difference",
@@ -44,7 +43,7 @@ EstimateKind = Literal[
 ]
 """The kind of a statistic, which decides how its interval is formed: the `mean` of the clusters'
 values, a `share` in [0, 1] that is such a mean, the `mean_correlation` of the correlations inside
-clusters (`mean_pearson`), a `correlation` in [−1, 1] over all of them, the `difference` of two such
+clusters, a `correlation` in [−1, 1] over all of them, the `difference` of two such
 figures, the `mean_difference` of two correlations inside each cluster (`skewed_difference`, of a
 panel's and one human's), agreement beyond chance without an order (`kappa`), an `entropy`, or any
 other `number`."""
@@ -312,7 +311,6 @@ class Reason(StrEnum):
     FEW_CLUSTERS = "an interval needs two prompts, or two items without prompts"
     FEW_FOR_A_NUMBER = "an interval needs five prompts, where items have prompts, and 20 items"
     FEW_FOR_A_CORRELATION = "an interval needs five prompts, where items have prompts, and 8 items"
-    FEW_FOR_A_MEAN_PEARSON = "an interval needs at least five prompts with eight items each"
     NO_RANKINGS_BY_PROMPT = "its interval is over prompts: items need prompts, at least five"
     FEW_JUDGES = "an interval over judges, too, needs at least five judges"
     SAME_JUDGES = "an interval over judges, too, needs judges who differ in persona or model"

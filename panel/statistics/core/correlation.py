@@ -8,12 +8,12 @@ and comparison of strengths of association in contingency tables" (τ_c); B. Phi
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import permutations
-from math import nan
-from typing import Literal
+from math import ceil, nan, sqrt
+from typing import Literal, NamedTuple
 
 import numpy as np
 import scipy
@@ -30,6 +30,7 @@ from persona_panel.statistics.core.arrays import (
     Statistic,
     as_ratings,
     check_choice,
+    check_confidence,
     divide,
     encode_labels,
     has_several_values,
@@ -39,7 +40,8 @@ from persona_panel.statistics.core.arrays import (
     scaled_to_unit,
     undefined_everywhere,
 )
-from persona_panel.statistics.core.means import OverPrompts, by_prompt
+from persona_panel.statistics.core.jackknife import Interval, too_few
+from persona_panel.statistics.core.means import PRIOR, OverPrompts, by_prompt
 
 CorrelationKind = Literal["tau_b", "tau_c", "spearman", "pearson"]
 
@@ -336,6 +338,18 @@ def permutation_p_value(
     return float(tails[alternative])
 
 
+def within_prompts(x: Array, y: Array, prompts: Labels) -> tuple[Array, Array]:
+    """Return two raters' scores less their means in the prompt, over the items that both scored;
+    NaN elsewhere, and where a prompt has one such item."""
+    both, sides = ~np.isnan(x + y), (np.full(len(x), nan), np.full(len(x), nan))
+    for _, items in items_by_label(prompts, len(x)):
+        shared = items[both[items]]
+        if len(shared) > 1:
+            for side, scores in zip(sides, (x[shared], y[shared]), strict=True):
+                side[shared] = scores - scores.mean() if np.ptp(scores) else 0.0
+    return sides
+
+
 def correlation_test(
     x: ArrayLike,
     y: ArrayLike,
@@ -343,17 +357,26 @@ def correlation_test(
     prompts: Labels | None = None,
     *,
     n_permutations: int = 1999,
+    confidence: float = 0.95,
     seed: int = 0,
 ) -> Statistic:
-    """Return a correlation with a two-sided permutation p-value of the same correlation.
+    """Return a correlation with a two-sided permutation p-value, and the interval of the same test.
 
-    With prompts it is the mean over prompts of the correlation inside each, and the scores of `y`
-    are shuffled among the items of the same prompt: what comes only from prompts being easy or hard
-    enters neither. Without, it is over all items, any two of which may be exchanged. The p-value is
-    twice the share of shuffles that correlate at least as much in its direction; there is none
-    without permutations.
+    With prompts τ and ρ are the mean over prompts of the correlation inside each, r is that of
+    deviations from the prompts' means (J. Z. Bakdash & L. R. Marusich 2017, "Repeated measures
+    correlation"), and the scores of `y` are shuffled among the items of the same prompt: what comes
+    only from prompts being easy or hard enters none of them. Without, it is over all items, any two
+    of which may be exchanged.
 
-    Args and errors as for `correlation`, and one prompt label an item.
+    Shuffles are compared by the correlation over its standard error, whose variance is that over
+    prompts (of r without prompts, over items) and, with the weight of `PRIOR` prompts, that of
+    shuffles (G. K. Smyth 2004, "Linear models and empirical Bayes methods", section 3; C. J.
+    DiCiccio & J. P. Romano 2017, "Robust permutation tests for correlation"). The interval holds
+    the correlations θ that this test accepts, the variance of shuffles times 1 − θ² (Wilson's
+    form): it leaves 0 out where p is below 1 − confidence. τ and ρ over all items are compared
+    themselves, and have no interval here. Without permutations there is neither.
+
+    Args and errors as for `correlation`, one prompt label an item, and a confidence in (0, 1).
 
     Returns:
         A value in [−1, 1], undefined as that of `correlation`, and with prompts where none has two
@@ -364,26 +387,104 @@ def correlation_test(
     >>> result.value, result.p_value
     (0.9999999999999999, 0.02)
     """
+    check_confidence(confidence)
     first, second, both = paired_scores(x, y)
-    labels = None if prompts is None else [prompts[int(item)] for item in np.flatnonzero(both)]
-    first, second = first[both], second[both]
-    if labels is None or not labels:
+    if prompts is None or not both.any():
         result = correlation(x, y, kind)
     else:
-        result = correlation_by_prompt(first, second, labels, kind).mean
+        result = correlation_by_prompt(first, second, prompts, kind).mean
+        if kind == "pearson":
+            first, second = within_prompts(first, second, prompts)
+            pooled = correlation(first, second, kind)
+            result, both = result if pooled.reason else pooled, ~np.isnan(first + second)
     if result.reason or not n_permutations:
         return replace(result, p_value=nan)
-    rng = np.random.default_rng(seed)
-    shuffled = []
-    for _, items in items_by_label(labels, len(first)):
-        ours, theirs = first[items], second[items]
-        # Shuffling cannot give a value to a prompt that has none.
-        if np.ptp(ours) and np.ptp(theirs):
-            shuffles = rng.permuted(np.tile(theirs, (n_permutations, 1)), axis=1).T
-            chunks = np.array_split(shuffles, -(-n_permutations // CHUNK), axis=1)
-            shuffled.append(np.concatenate([correlations(ours[:, None], y, kind) for y in chunks]))
-    p_value = permutation_p_value(result.value, np.mean(shuffled, axis=0))
-    return replace(result, p_value=p_value)
+    rng, parts = np.random.default_rng(seed), list[tuple[Array, Array]]()
+    for _, items in items_by_label(prompts, len(first)):
+        ours, theirs = (side[items[both[items]]] for side in (first, second))
+        # Shuffling gives no value to a prompt that has none.
+        if kind == "pearson" or (len(ours) and np.ptp(ours) and np.ptp(theirs)):
+            shuffles = rng.permuted(np.tile(theirs, (n_permutations, 1)), axis=1)
+            parts.append((ours, np.concatenate([theirs[None], shuffles]).T))
+    if kind == "pearson":
+        return _inverted(result, _pearson_parts(parts, of_items=prompts is None), confidence)
+    chunks = -(-n_permutations // CHUNK)
+    values = np.array(
+        [
+            np.concatenate(
+                [correlations(ours[:, None], y, kind) for y in np.array_split(orders, chunks, 1)]
+            )
+            for ours, orders in parts
+        ]
+    )
+    if prompts is None:
+        return replace(result, p_value=permutation_p_value(values[0, 0], values[0, 1:]))
+    at_random = float(values[:, 1:].var(axis=1).mean())
+    return _inverted(result, _Parts.of(values, np.ones((len(values), 1)), at_random), confidence)
+
+
+class _Parts(NamedTuple):
+    """A correlation as the mean of n parts, in the order that there is and in each shuffle
+    `(orders,)`: the mean, the parts' sum of squares about it, and their variance by shuffling."""
+
+    n: int
+    means: Array
+    squares: Array
+    at_random: float
+
+    @classmethod
+    def of(cls, values: Array, shares: Array, at_random: float) -> _Parts:
+        """Return the moments of parts `(n, orders)`, with what of the mean is each one's share
+        `(n, orders or 1)`, n in all."""
+        means = values.mean(axis=0)
+        return cls(len(values), means, ((values - means * shares) ** 2).sum(axis=0), at_random)
+
+
+def _pearson_parts(parts: Sequence[tuple[Array, Array]], *, of_items: bool) -> _Parts:
+    """Return the parts of r: prompts' products of deviations, or those of all items."""
+    if of_items:
+        [(ours, orders)] = parts
+        ours, orders = ours - ours.mean(), orders - orders[:, 0].mean()
+        products, own = ours[:, None] * orders, ours[:, None] ** 2
+        others, n = orders**2, len(ours)
+        at_random = n / (n - 1)
+    else:
+        parts = [(ours, orders) for ours, orders in parts if np.any(ours) or np.any(orders)]
+        n = len(parts)
+        products = np.array([ours @ orders for ours, orders in parts])
+        own, others = (
+            np.array([[float(np.sum(side**2))] for side in sides])
+            for sides in zip(*((ours, orders[:, 0]) for ours, orders in parts), strict=True)
+        )
+        degrees = np.array([[len(ours) - 1] for ours, _ in parts])
+        at_random = n * float((own * others / degrees).sum() / own.sum() / others.sum())
+    x, y = own.sum(), others[:, 0].sum()
+    return _Parts.of(n * products / np.sqrt(x * y), n / 2 * (own / x + others / y), at_random)
+
+
+def _inverted(result: Statistic, parts: _Parts, confidence: float) -> Statistic:
+    """Return a correlation with the p-value and the interval of its studentized shuffles."""
+    n, value = parts.n, result.value
+    degrees = PRIOR + n - 1
+    at_random, own = PRIOR * parts.at_random / (degrees * n), parts.squares / (degrees * n)
+    ratios = parts.means**2 / (at_random + own)
+    slack = ROUNDING * max(1.0, ratios[0])
+    p_value = float((1 + np.sum(ratios[1:] >= ratios[0] - slack)) / len(ratios))
+    result = replace(result, p_value=p_value)
+    if reason := too_few("mean_correlation", n, result.n_items):
+        return replace(result, ci=Interval(n_clusters=n, reason=reason))
+    # So many shuffles may reach further where p is below the level.
+    most = ceil(round((1 - confidence) * len(ratios), 6)) - 1
+    low, high = -1.0, 1.0
+    if most > 0:
+        critical = float(np.partition(ratios[1:], -most)[-most]) + slack
+        width = 1 + critical * at_random
+        apart = value**2 - width * (value**2 - critical * (at_random + own[0]))
+        reach = sqrt(max(float(apart), 0.0))
+        low, high = (value - reach) / width, (value + reach) / width
+    ends = float(max(min(low, value), -1)), float(min(max(high, value), 1))
+    error = sqrt(at_random + own[0])
+    return replace(result, ci=Interval(*ends, error, degrees, n))
 
 
 def shuffled_sums(values: Array, n_shuffles: int, rng: np.random.Generator) -> Array:

@@ -67,14 +67,13 @@ _SAME = 1e-12
 _MOST = 0.99
 _WITHOUT_THE_FACTOR: tuple[EstimateKind, ...] = ("kappa", "entropy", "skewed_difference")
 """The kinds whose variance lacks the factor (n − 1)/n (HC3)."""
-_ON_FISHERS_SCALE: tuple[EstimateKind, ...] = ("correlation", "mean_correlation", "mean_pearson")
+_ON_FISHERS_SCALE: tuple[EstimateKind, ...] = ("correlation", "mean_correlation")
 
 
 class _Needs(NamedTuple):
     clusters: int
     items: int
     reason: Reason
-    items_a_cluster: int = 1
 
 
 _FOR_A_NUMBER = _Needs(5, 20, Reason.FEW_FOR_A_NUMBER)
@@ -83,8 +82,6 @@ _NEEDS: dict[EstimateKind, _Needs] = {
     "mean": _Needs(2, 2, Reason.FEW_CLUSTERS),
     "share": _FOR_A_NUMBER,
     "mean_correlation": _FOR_A_CORRELATION,
-    # r of three or four items is so skewed that the interval of its mean covers in 0.8 to 0.9.
-    "mean_pearson": _Needs(5, 40, Reason.FEW_FOR_A_MEAN_PEARSON, 8),
     "correlation": _FOR_A_CORRELATION,
     "difference": _FOR_A_CORRELATION,
     "mean_difference": _FOR_A_CORRELATION,
@@ -95,9 +92,15 @@ _NEEDS: dict[EstimateKind, _Needs] = {
 }
 """From how many on there is an interval."""
 _MEANS: tuple[EstimateKind, ...] = (
-    "mean", "share", "mean_correlation", "mean_pearson", "mean_difference", "skewed_difference"
+    "mean", "share", "mean_correlation", "mean_difference", "skewed_difference"
 )  # fmt: skip
 """The kinds that are means of the clusters' values; in any other a cluster counts by its items."""
+
+
+def too_few(kind: EstimateKind, n_clusters: int, n_items: int) -> Reason | None:
+    """Return why there is no interval over so few clusters and items; None where there is one."""
+    needs = _NEEDS[kind]
+    return needs.reason if n_clusters < needs.clusters or n_items < needs.items else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,13 +165,13 @@ def jackknife(
     check_confidence(confidence)
     codes = np.arange(n_items) if clusters is None else encode_labels(clusters, n_items)[1]
     n_clusters = int(codes.max(initial=-1)) + 1
-    needs, values = _NEEDS[kind], np.empty(0)
+    values = np.empty(0)
 
     def none(reason: Reason, entering: int = n_clusters) -> Interval:
         return Interval(n_clusters=entering, reason=reason, values=values)
 
-    if n_clusters < needs.clusters or n_items < needs.items:
-        return none(needs.reason)
+    if reason := too_few(kind, n_clusters, n_items):
+        return none(reason)
     if judges and prod(map(len, judges)) < LEAST_JUDGES:
         return none(Reason.FEW_JUDGES)
     groups = _dealt(n_clusters, MOST_GROUPS, seed)[codes]
@@ -194,9 +197,8 @@ def jackknife(
     sizes = np.bincount(groups, counted, n_groups)[entering]
     if not entering.any():
         return none(Reason.NO_SPREAD)
-    least = max(needs.items, needs.items_a_cluster * n_entering)
-    if n_entering < needs.clusters or sizes.sum() < least:
-        return none(needs.reason, n_entering)
+    if reason := too_few(kind, n_entering, int(sizes.sum())):
+        return none(reason, n_entering)
     moved = left_out[entering]
     levels = [
         _without_levels(factor, np.where(entering[groups], groups, -1), seed) for factor in judges

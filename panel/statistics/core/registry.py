@@ -72,6 +72,8 @@ def interval_of(
 ) -> Interval | None:
     """Return the interval of a statistic over the clusters, one label an item; None where none is
     wanted. `judges` as for `jackknife`."""
+    if statistic.ci is not None:
+        return statistic.ci if options.intervals else None
     if statistic.resampled is undefined_everywhere or statistic.reason or not options.intervals:
         return None
     return jackknife(
@@ -142,14 +144,8 @@ def labels_of(labels: Sequence[Hashable] | None, items: Iterable[int]) -> list[H
 def _row(
     name: str, statistic: Statistic, group: str, dimension: str, interval: Interval | None
 ) -> Row:
-    if interval is None:
-        interval = statistic.ci
-        if (
-            interval
-            and not interval.reason
-            and not interval.low <= statistic.value <= interval.high
-        ):
-            interval = replace(interval, low=nan, high=nan, reason=Reason.NOT_HELD)
+    if interval and not interval.reason and not interval.low <= statistic.value <= interval.high:
+        interval = replace(interval, low=nan, high=nan, reason=Reason.NOT_HELD)
     low, high, df, n_clusters = nan, nan, nan, None
     if interval is not None and interval.reason is None:
         low, high, n_clusters = interval.low, interval.high, interval.n_clusters

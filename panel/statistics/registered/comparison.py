@@ -68,14 +68,17 @@ WITHIN_PROMPTS = StatisticTable(
 def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> None:
     @comparison_statistics.register(
         kind, heading, table=OVER_ALL_ITEMS, of=OF_SCORES,
-        summary=f"{heading}, over all items" if kind == "tau_b" else "", order=order,
+        summary="r, over all items" if kind == "pearson" else "", order=order,
     )  # fmt: skip
     def panel(block: ComparisonBlock) -> Iterator[Statistic]:
         # Items of different prompts are not exchangeable: with prompts the test is of the
         # correlation within them.
         n_permutations = 0 if block.prompts else block.options.n_permutations
         sides, seed = (block.panel_mean, block.target), block.options.seed
-        statistic = correlation_test(*sides, kind, n_permutations=n_permutations, seed=seed)
+        statistic = correlation_test(
+            *sides, kind, n_permutations=n_permutations, confidence=block.options.confidence,
+            seed=seed,
+        )  # fmt: skip
         yield block.of_both(statistic)
 
     @comparison_statistics.register(
@@ -89,20 +92,24 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
 
     @comparison_statistics.register(
         f"{kind}_within_prompts", heading, table=WITHIN_PROMPTS, needs=("prompts",), of=OF_SCORES,
-        summary=f"{heading}, within prompts" if kind == "tau_b" else "", order=order + 100,
+        summary="r, within prompts" if kind == "pearson" else "",
+        order=order + 100,
     )  # fmt: skip
     def panel_within_prompts(block: ComparisonBlock) -> Iterator[Statistic]:
         prompts, options = block.prompts or [], block.options
         sides = block.panel_mean, block.target
-        means = correlation_by_prompt(*sides, prompts, kind)
-        result = mean_over_prompts(
-            means, prompts, kind="mean_pearson" if kind == "pearson" else "mean_correlation"
-        )
-        tested = correlation_test(
-            *sides, kind, prompts, n_permutations=options.n_permutations, seed=options.seed
-        )
+        tested = block.of_both(
+            correlation_test(
+                *sides, kind, prompts, n_permutations=options.n_permutations,
+                confidence=options.confidence, seed=options.seed,
+            )
+        )  # fmt: skip
+        if kind == "pearson":
+            yield replace(tested, note="of deviations from the prompts' means")
+            return
+        result = mean_over_prompts(correlation_by_prompt(*sides, prompts, kind), prompts)
         counted = ~np.isnan(sides[0] + sides[1])
-        tested = replace(block.of_both(tested), note=result.note)
+        tested = replace(tested, note=result.note)
         yield tested.with_weights(result.resampled, counted, result.kind, result.limits)
 
     @comparison_statistics.register(
@@ -111,6 +118,9 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
     )  # fmt: skip
     def humans_within_prompts(block: ComparisonBlock) -> Iterator[Statistic]:
         prompts, people = block.prompts or [], block.compared
+        if kind == "pearson":
+            yield human_ceiling(people, kind, prompts).mean
+            return
         yield mean_over_prompts(
             by_prompt(lambda items: human_ceiling(people[items], kind).mean, prompts, len(people)),
             prompts,

@@ -255,7 +255,7 @@ def test_no_interval_has_a_reason(values: list[float], kind: str, reason: Reason
 
 @pytest.mark.parametrize(
     "kind",
-    ["correlation", "difference", "mean_difference", "number", "mean_correlation", "mean_pearson"],
+    ["correlation", "difference", "mean_difference", "number", "mean_correlation"],
 )
 def test_four_prompts_have_no_interval_but_of_a_mean(kind: str) -> None:
     """However many items four prompts have, their jackknife's error is known too badly."""
@@ -304,15 +304,6 @@ def test_a_mean_of_differences_counts_every_prompt() -> None:
     found = jackknife(resampled_mean(values), 10, kind="mean_difference")
     assert found.high == pytest.approx(stats.t.ppf(0.975, 9) * stats.sem(values))
     assert found.n_clusters == 10
-
-
-def test_a_mean_of_pearsons_r_takes_eight_items_a_prompt() -> None:
-    """With seven items in each of twelve prompts there is no interval, with eight there is."""
-    for n_items, reason in ((7, Reason.FEW_FOR_A_MEAN_PEARSON), (8, None)):
-        prompts = np.repeat(np.arange(12), n_items)
-        statistic = resampled_mean(SKEWED[prompts] / SKEWED.max())
-        found = jackknife(statistic, len(prompts), prompts.tolist(), kind="mean_pearson")
-        assert found.reason is reason
 
 
 def test_prompts_that_agree_have_no_interval_whatever_the_judges() -> None:
