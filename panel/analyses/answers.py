@@ -114,24 +114,24 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[RunAnswer, ...]:
         return RunAnswer("best", nothing, why), *others, _after_missing(run, settle, "")
     ranked = ranking_of(run, people)
     reversed_pairs = [] if people is None else reversed_by(by_panel(run.leaderboard()), ranked)
-    personas = do_personas_add(run, people)
-    stand_in = may_stand_in(run, people, reversed_pairs)
-    return (
-        which_is_best(run, ranked),
+    rest = (
         can_be_trusted(run, reversed_pairs, people_lead=bool(ranked.basis)),
-        personas,
-        stand_in,
-        _with_open(what_would_settle(run, ranked), personas, stand_in),
+        do_personas_add(run, people),
+        may_stand_in(run, people, reversed_pairs),
     )
+    settle = _with_open(what_would_settle(run, ranked), *rest)
+    return which_is_best(run, ranked), *rest, settle
 
 
 _OPEN = {"personas": "what personas add", "people": "how the panel compares with people"}
 
 
-def _with_open(settle: RunAnswer, *others: RunAnswer) -> RunAnswer:
+def _with_open(settle: RunAnswer, trust: RunAnswer, *others: RunAnswer) -> RunAnswer:
     """Return the answer with the other questions that are open beside its verdict."""
-    names = [_OPEN[each.question] for each in others if not each.is_known]
-    still = [f"Still open: {' and '.join(names)}."] if names else []
+    low, high = trust.estimate.ends
+    agree = [] if low >= TENTATIVE or high < TENTATIVE else ["whether judges agree enough"]
+    names = [*agree, *(_OPEN[each.question] for each in others if not each.is_known)]
+    still = [f"Still open: {listed(names, 'questions')}."] if names else []
     return replace(settle, limits=[*settle.limits, *still])
 
 

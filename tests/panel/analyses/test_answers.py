@@ -253,6 +253,26 @@ def test_few_prompts(runs: dict[str, Answered]) -> None:
     assert re.match(rf"{new} \S+ ahead of \S+ with a probability of .* % \(now 3\)", said["settle"])
 
 
+@pytest.mark.parametrize(
+    ("name", "still"),
+    [
+        ("few", "whether judges agree enough, what personas add and how the panel compares with"),
+        (
+            "winner",
+            "whether judges agree enough, what personas add and how the panel compares with",
+        ),
+        ("no-personas", "how the panel compares with"),
+    ],
+)
+def test_what_else_is_open_is_named_beside_what_would_settle_it(
+    runs: dict[str, Answered], name: str, still: str
+) -> None:
+    """Agreement is open without an interval, or with one that contains the 0.667 asked for, and not
+    where it is above; what nobody measured always is."""
+    (settle,) = [each for each in answers_of(runs[name][0]) if each.question == "settle"]
+    assert settle.limits[-1] == f"Still open: {still} people."
+
+
 def test_people_who_rated_all_would_have_to_rate_new_prompts(tmp_path: Path) -> None:
     """Where people rated every text, more ratings of these help no further: the number of new
     prompts follows from people's own differences on the 24 prompts, and no text is to be drawn."""
