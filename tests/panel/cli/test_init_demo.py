@@ -37,13 +37,16 @@ def run_of(stdout: str) -> str:
 
 @needs_the_model
 @pytest.mark.timeout(900)
-@pytest.mark.slow("the embedded model judges 40 speeches, twice where the README was not walked")
+@pytest.mark.slow(
+    "the embedded model judges two speeches, and eight where the README was not walked"
+)
 def test_it_is_score_with_arguments(
     tmp_path: Path, demo_cache: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command that it prints first, with an empty cache and engines that have read other
-    texts since, gives the same judgments and prints the same answer; that is a screen at most,
-    and what follows is one command, which scores a larger batch that is there."""
+    """The command that it prints first gives the same judgments and prints the same answer, and of
+    two speeches, with an empty cache and engines that have read other texts since, the same; that
+    is a screen at most, and what follows is one command, which scores a larger batch that is
+    there."""
     monkeypatch.chdir(tmp_path)
     if demo_cache.exists():
         shutil.copytree(demo_cache, tmp_path / "cache")
@@ -55,15 +58,19 @@ def test_it_is_score_with_arguments(
     assert done.stderr.endswith(f"  {more}\n")
     larger = parse(more).params
     assert len(load_responses(larger["responses"])) == 32
-    again = invoked(
-        *shlex.split(score)[1:], COLUMNS="80", PERSONA_PANEL_CACHE=str(tmp_path / "empty")
-    )
+    again = invoked(*shlex.split(score)[1:], COLUMNS="80")
     assert again.returncode == 0, again.stderr
     first, second = run_of(done.stdout), run_of(again.stdout)
     assert first != second
     assert len(judgments_in(first)) == 40
     assert judgments_in(first) == judgments_in(second)
     assert done.stdout.replace(first, second) == again.stdout
+    empty = str(tmp_path / "empty")
+    anew = invoked(*shlex.split(score)[1:], "--limit", "2", PERSONA_PANEL_CACHE=empty)
+    assert anew.returncode == 0, anew.stderr
+    some = judgments_in(run_of(anew.stdout))
+    assert len(some) == 10
+    assert some.items() <= judgments_in(first).items()
 
 
 @pytest.mark.parametrize(
