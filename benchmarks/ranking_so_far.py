@@ -91,10 +91,11 @@ def cost(responses: int, latency_s: float) -> dict[str, float]:
 def timed_command() -> None:
     """Run the command of this process, and write what its parts took to the file $TIMES."""
     # What intervals load is loaded at the end of any run.
-    import scipy.special  # noqa: F401
-
     from persona_panel.cli.main import main as command
     from persona_panel.cli.progress import Board, ScoreProgress
+    from persona_panel.statistics.core import special
+
+    special.stdtr(1, 0.0)
 
     took = {"ranking": 0.0, "display": 0.0}
 

@@ -14,14 +14,14 @@ from pathlib import Path
 # As the command does, here and below; numpy reads it when it is loaded.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
-import scipy.special  # noqa: F401
-
 import persona_panel.cli.score  # noqa: F401
 from persona_panel.analyses.run_summary import run_summary
 from persona_panel.runs.load import load_run
+from persona_panel.statistics.core import special
 
 
 def main(folder: str, *page: str) -> None:
+    special.stdtr(1, 0.0)
     gc.freeze()
     gc.set_threshold(50_000, 20, 50)
     run = load_run(folder)

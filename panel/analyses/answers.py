@@ -164,7 +164,7 @@ def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
     estimate, measure, decisive = Estimate(nan), "", ranked.decisive
     if not ranked.systems:
         why = f"systems cannot be ranked: {ranked.unranked}"
-        sentence = f"S{why[1:]}."
+        sentence = f"{first_upper(why)}."
     elif len(ranked.systems) < 2:
         why, sentence = "fewer than two systems are ranked", alone_sentence(ranked, run)
     elif decisive is None:
@@ -415,8 +415,8 @@ def may_stand_in(
         return RunAnswer("people", sentence, Estimate(nan, reason=why), command)
     what = "agree with the other people than one person does (difference of τ_b"
     more = {1: "The panel's scores more closely", -1: "The panel's scores less closely"}
-    facts = in_brackets(against.interval()).removeprefix(" (").removesuffix(")")
-    ends = f" {against.number(with_sign=True)}{', ' if facts else ''}{facts})"
+    parts = filter(None, [against.number(with_sign=True), against.interval()])
+    ends = f" {', '.join(parts)})"
     sentence = (
         f"{more[against.sign]} {what}{ends}"
         if against.sign

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
-from importlib.util import LazyLoader, find_spec, module_from_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -72,21 +71,8 @@ def carried_out(
         return None
     if answering is not None and answering.export(job.export):
         return None
-    _leave_for_later("ctypeslib", "f2py", "polynomial", "testing")
     at = engine or nullcontext()
     return _run(job, calling.caps, answering or AnswerOptions(), at, watch, ranking)
-
-
-def _leave_for_later(*parts: str) -> None:
-    """Have parts of numpy loaded by whoever first uses them: scipy.special asks for all, which is a
-    twentieth of the CPU of a short run."""
-    for name in parts:
-        spec = find_spec(f"numpy.{name}")
-        if spec is not None and spec.loader is not None and spec.name not in sys.modules:
-            spec.loader = LazyLoader(spec.loader)
-            module = sys.modules[spec.name] = module_from_spec(spec)
-            spec.loader.exec_module(module)
-            setattr(sys.modules["numpy"], name, module)
 
 
 def dialogues_counted(progress: ScoreProgress) -> Callable[[Any], None]:

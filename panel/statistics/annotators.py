@@ -18,9 +18,9 @@ from math import inf, nan
 from typing import Literal
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
+from persona_panel.statistics.core import special
 from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
@@ -254,7 +254,7 @@ def _p_below(mean: float, error: float, n_clusters: int, bound: float) -> float:
     # All differences are the same: the mean is known as far as they go.
     if error <= _SAME:
         return 0.0 if away < -_SAME else 1.0
-    return float(scipy.special.stdtr(n_clusters - 1, away / error))
+    return float(special.stdtr(n_clusters - 1, away / error))
 
 
 def _items_needed(

@@ -15,9 +15,9 @@ from math import nan, prod, sqrt
 from typing import Any, Literal, TypeVar
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
+from persona_panel.statistics.core import special
 from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
@@ -485,7 +485,7 @@ def _reaches(terms: Sequence[_Term], sizes: _Sizes, difference: bool, *quantiles
         df = total**2 / sum(v**2 / n for v, n in zip(variances, dfs, strict=True))
         alone, together = (
             np.sqrt(variance)
-            * np.sum([scipy.special.stdtrit(of, quantile) for quantile in quantiles], axis=0)
+            * np.sum([special.stdtrit(of, quantile) for quantile in quantiles], axis=0)
             for variance, of in ((variances[0], dfs[0]), (total, df))
         )
     possible = (judges >= LEAST_JUDGES) & (np.min(dfs, axis=0) > 0)

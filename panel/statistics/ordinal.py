@@ -23,6 +23,7 @@ from math import nan
 import numpy as np
 import scipy
 
+from persona_panel.statistics.core import special
 from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
@@ -88,7 +89,7 @@ class CumulativeLogit:
         groups = np.column_stack([*factors]) + np.cumsum([0, *sizes[:-1]])
         below = np.cumsum(np.bincount(chosen))[:-1] / len(chosen)
         at = cls(
-            chosen, design, groups, scipy.special.logit(below), np.zeros(design.shape[1]),
+            chosen, design, groups, special.logit(below), np.zeros(design.shape[1]),
             np.full(len(sizes), -0.5), np.zeros(sum(sizes)),
         )  # fmt: skip
         n, k = len(at.thresholds), len(at.thresholds) + design.shape[1]
@@ -163,7 +164,7 @@ class CumulativeLogit:
         """Return the likeliest effects at these parameters `(effects,)`."""
         effects = self.start
         for _ in range(_MOST_STEPS):
-            at_most, less = map(scipy.special.expit, self._ends(effects))
+            at_most, less = map(special.expit, self._ends(effects))
             score = self._by_effect(at_most + less - 1) - self._precision * effects
             information = self._information(at_most * (1 - at_most) + less * (1 - less))
             step = scipy.linalg.solve(information, score, assume_a="pos")
@@ -183,14 +184,14 @@ class CumulativeLogit:
     def _at_modes(self) -> tuple[Array, Array, Array, Array, Array]:
         """Return the ends at the modes, the densities there, and the information of effects."""
         ends = self._ends(self.modes)
-        densities = [of * (1 - of) for of in map(scipy.special.expit, ends)]
+        densities = [of * (1 - of) for of in map(special.expit, ends)]
         return *ends, *densities, self._information(densities[0] + densities[1])
 
     @cached_property
     def log_likelihood(self) -> float:
         """Return the logarithm of the likelihood."""
         upper, lower, *_, information = self._at_modes
-        own = scipy.special.log_expit(upper) + scipy.special.log_expit(-lower)
+        own = special.log_expit(upper) + special.log_expit(-lower)
         own += np.log(-np.expm1(lower - upper))
         prior = np.log(self._precision) - self._precision * self.modes**2
         return float(own.sum() + (prior.sum() - np.linalg.slogdet(information)[1]) / 2)
@@ -199,7 +200,7 @@ class CumulativeLogit:
         """Return the derivative of each rating's log-probability by its upper and lower end."""
         upper, lower, *_ = self._at_modes
         odds = np.exp(lower - upper) / -np.expm1(lower - upper)
-        return scipy.special.expit(-upper) + odds, -scipy.special.expit(lower) - odds
+        return special.expit(-upper) + odds, -special.expit(lower) - odds
 
     @cached_property
     def gradient(self) -> Array:
@@ -211,7 +212,7 @@ class CumulativeLogit:
             for other in self.groups.T:
                 leverage += inverse[own, other]
         slope = [
-            of * (1 - 2 * scipy.special.expit(end))
+            of * (1 - 2 * special.expit(end))
             for of, end in zip(density, (upper, lower), strict=True)
         ]
         # By the logarithm of the determinant, whose matrix moves with the modes.

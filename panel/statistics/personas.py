@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 from math import isnan, nan, pi
 
 import numpy as np
-import scipy
 
+from persona_panel.statistics.core import special
 from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
@@ -279,7 +279,7 @@ def response_departures(cells: PersonaCells) -> ResponseDepartures:
     for noise, df in ((tables.noise, tables.pooled_df), (tables.mean_squares, tables.residual_df)):
         error = np.sqrt(noise * share)
         at_zero = np.where(np.abs(apart) > ROUNDING, 0.0, 1.0)
-        of_noise = 2 * scipy.special.stdtr(df, -divide(np.abs(apart), error))
+        of_noise = 2 * special.stdtr(df, -divide(np.abs(apart), error))
         p = np.maximum(p, np.where(error > 0, of_noise, at_zero))
     signs = np.where(there, np.sign(np.where(np.abs(whole) > ROUNDING, whole, 0)), np.nan)
     one_side = (np.nanmin(np.where(there, signs, 1), axis=2) == 1) | (
@@ -344,7 +344,7 @@ class _Tables:
             (total(self.mean_squares), df(self.residual_df)),
             (total(self.noise), df(self.pooled_df)),
         ):
-            of_noise = scipy.special.fdtrc(df(self.persona_df), own_df, divide(between, noise))
+            of_noise = special.fdtrc(df(self.persona_df), own_df, divide(between, noise))
             p = np.maximum(p, np.where(noise > ROUNDING, of_noise, at_zero))
         return p
 

@@ -10,9 +10,9 @@ from math import nan, sqrt
 from typing import Literal
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
+from persona_panel.statistics.core import special
 from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
@@ -166,7 +166,7 @@ def _lower_bound(of_folds: Array, confidence: float) -> float:
         return 1.0
     if not error > ROUNDING:
         return nan
-    reach = error * float(scipy.special.stdtrit(n_folds - 1, confidence))
+    reach = error * float(special.stdtrit(n_folds - 1, confidence))
     return float(np.tanh(np.arctanh(mean) - reach / (1 - mean**2)))
 
 

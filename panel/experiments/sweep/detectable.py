@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy
 
 from persona_panel.experiments.sweep.deltas import Cell
 from persona_panel.experiments.sweep.plan import SweepPlan
@@ -34,6 +33,7 @@ from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.judging.cost_estimate import CostEstimate, cost_result
 from persona_panel.runs.load import load_run
+from persona_panel.statistics.core import special
 from persona_panel.statistics.core.arrays import ROUNDING, Array
 from persona_panel.statistics.core.display import percent
 from persona_panel.statistics.core.estimate import LEVEL, POWER
@@ -57,7 +57,7 @@ def smallest_claimed(n_prompts: int, n_cells: int) -> float:
     by_t = detectable_effect(n_prompts, LEVEL / max(1, n_cells))
     if n_prompts > items_needed(LEVEL):
         return by_t
-    return max(by_t, float(scipy.special.ndtri(POWER ** (1 / n_prompts))))
+    return max(by_t, float(special.ndtri(POWER ** (1 / n_prompts))))
 
 
 @dataclass(frozen=True, slots=True)

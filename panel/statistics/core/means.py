@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from math import inf, isinf, isnan, sqrt
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
+from persona_panel.statistics.core import special
 from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
@@ -41,12 +41,12 @@ _PRECISION = 1e-6
 
 def two_sided_p(t: float, df: float) -> float:
     """Return the two-sided p-value of Student's t with `df` degrees of freedom."""
-    return 2 * float(scipy.special.stdtr(df, -abs(t)))
+    return 2 * float(special.stdtr(df, -abs(t)))
 
 
 def critical_t(df: float, confidence: float = 0.95) -> float:
     """Return how many standard errors a two-sided interval by Student's t reaches to a side."""
-    return float(scipy.special.stdtrit(df, (1 + confidence) / 2))
+    return float(special.stdtrit(df, (1 + confidence) / 2))
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,13 +110,13 @@ def assurance(
     weight = n / (n + PRIOR)
     # The new mean varies about the old one by both errors.
     spread = error * np.sqrt(weight + n / new)
-    critical = scipy.special.stdtrit(df, 1 - level / 2) * np.asarray(expected) / spread
+    critical = special.stdtrit(df, 1 - level / 2) * np.asarray(expected) / spread
     # The standard deviation, beside the one that was estimated.
-    more = np.sqrt((n - 1) / scipy.special.chdtri(n - 1, _QUANTILES))
+    more = np.sqrt((n - 1) / special.chdtri(n - 1, _QUANTILES))
     shift = weight * abs(mean) / spread[..., None] / more
     # Far out the noncentral t loses its digits, and nothing is in doubt there.
     shift = np.minimum(shift, critical[..., None] + 30)
-    below = scipy.special.nctdtr(np.asarray(df)[..., None], shift, critical[..., None])
+    below = special.nctdtr(np.asarray(df)[..., None], shift, critical[..., None])
     return np.asarray(1 - below.mean(axis=-1))
 
 
@@ -135,7 +135,7 @@ def assurance_limit(mean: float, error: float, n: int, reach: float = 0.0) -> fl
     this side, where it has to be farther than `reach` from 0."""
     weight = n / (n + PRIOR)
     away = weight * abs(mean) - reach
-    return float(scipy.special.stdtr(n - 1, away / (error * sqrt(weight)))) if error else 1.0
+    return float(special.stdtr(n - 1, away / (error * sqrt(weight)))) if error else 1.0
 
 
 def fewest(probability: Callable[[int], float]) -> int | None:
@@ -169,11 +169,11 @@ def _power(effect: float, n: int, level: float) -> float:
     if math.isinf(effect):
         return 1.0
     shift = effect * math.sqrt(n)
-    critical = float(scipy.special.stdtrit(n - 1, 1 - level / 2))
+    critical = float(special.stdtrit(n - 1, 1 - level / 2))
     # Far out the noncentral t loses its digits, and nothing is in doubt there.
     if shift - critical > 30:
         return 1.0
-    return 1 - float(scipy.special.nctdtr(n - 1, shift, critical))
+    return 1 - float(special.nctdtr(n - 1, shift, critical))
 
 
 def spread_of_interval(

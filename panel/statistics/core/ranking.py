@@ -20,9 +20,9 @@ from math import inf, isnan, nan
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
+from persona_panel.statistics.core import special
 from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
@@ -225,7 +225,7 @@ def takes_more_judges(sampled: SampledMean | None, level: float) -> bool:
 def _reach(sampled: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
     """Return how far from 0 a mean over `n_prompts` has to be."""
     error, df = _error_of(sampled, n_prompts)
-    return error * scipy.special.stdtrit(df, 1 - level / 2)
+    return error * special.stdtrit(df, 1 - level / 2)
 
 
 def _error_of(sampled: SampledMean, n_prompts: ArrayLike) -> tuple[Array, Array]:

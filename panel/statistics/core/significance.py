@@ -27,6 +27,7 @@ import numpy as np
 import scipy
 from numpy.typing import ArrayLike
 
+from persona_panel.statistics.core import special
 from persona_panel.statistics.core.arrays import ROUNDING, Array, as_ratings, as_scores
 from persona_panel.statistics.core.estimate import Difference, EstimateT
 
@@ -158,8 +159,8 @@ def binomial_interval(
     if trials == 0:
         return math.nan, math.nan
     tail, failures = (1 - confidence) / 2, trials - successes
-    low = float(scipy.special.betaincinv(successes, failures + 1, tail)) if successes else 0.0
-    high = float(scipy.special.betaincinv(successes + 1, failures, 1 - tail)) if failures else 1.0
+    low = float(special.betaincinv(successes, failures + 1, tail)) if successes else 0.0
+    high = float(special.betaincinv(successes + 1, failures, 1 - tail)) if failures else 1.0
     return low, high
 
 

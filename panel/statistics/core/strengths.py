@@ -24,6 +24,7 @@ from math import exp, inf, nan, prod
 import numpy as np
 import scipy
 
+from persona_panel.statistics.core import special
 from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
@@ -401,7 +402,7 @@ def _defined(
         strength.mean, low, high, over=over, n=n_prompts, df=n_prompts - 1.0, reason=strength.reason
     )
     # On the logit, on which its interval is formed, a win probability is no other figure.
-    win, low, high = scipy.special.expit([preferred.mean, *preferred.interval()]).tolist()
+    win, low, high = special.expit([preferred.mean, *preferred.interval()]).tolist()
     wins = replace(of, value=win, low=low, high=high, df=nan)
     return SystemStrength(system, of, wins, int(compared.sum()), n_prompts)
 

@@ -16,12 +16,12 @@ const el = (tag, attributes, ...children) => {
     if (name === "onclick" || name === "oninput" || name === "onsubmit") made[name] = value;
     else made.setAttribute(name, value === true ? "" : value);
   }
-  made.append(...children.filter(one => one !== null).map(one => typeof one === "string" ? shown(one) : one));
+  made.append(...children.filter(child => child !== null).map(child => typeof child === "string" ? shown(child) : child));
   return made;
 };
 const foreign = (tag, name, text) => el(tag, {class: name, dir: "auto"}, text);
-let said = "";
-const say = text => { said = text; document.getElementById("said").textContent = text; };
+let message = "";
+const say = text => { message = text; document.getElementById("said").textContent = text; };
 
 // SHA-256 (FIPS 180-4): the browser's own is not there for every file that is opened from a disk.
 const sha256 = text => {
@@ -47,11 +47,11 @@ const sha256 = text => {
     }
     const s = h.slice();
     for (let i = 0; i < 64; i++) {
-      const one = (s[7] + (turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25)) + ((s[4] & s[5]) ^ (~s[4] & s[6])) + k[i] + w[i]) | 0;
-      const two = ((turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22)) + ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]))) | 0;
+      const first = (s[7] + (turn(s[4], 6) ^ turn(s[4], 11) ^ turn(s[4], 25)) + ((s[4] & s[5]) ^ (~s[4] & s[6])) + k[i] + w[i]) | 0;
+      const second = ((turn(s[0], 2) ^ turn(s[0], 13) ^ turn(s[0], 22)) + ((s[0] & s[1]) ^ (s[0] & s[2]) ^ (s[1] & s[2]))) | 0;
       s.pop();
-      s.unshift((one + two) | 0);
-      s[4] = (s[4] + one) | 0;
+      s.unshift((first + second) | 0);
+      s[4] = (s[4] + first) | 0;
     }
     s.forEach((value, place) => { h[place] = (h[place] + value) | 0; });
   }
@@ -80,13 +80,13 @@ const save = () => {
 };
 const takeUp = document_ => {
   const from = fresh();
-  for (const one of document_.rankings) {
-    from.rank[one.set] = {ranks: one.ranks, reason: one.reason};
-    from.milliseconds["rank/" + one.set] = one.milliseconds;
+  for (const ranked of document_.rankings) {
+    from.rank[ranked.set] = {ranks: ranked.ranks, reason: ranked.reason};
+    from.milliseconds["rank/" + ranked.set] = ranked.milliseconds;
   }
-  for (const one of document_.ratings) {
-    from.rate[one.text] = {scores: one.scores, reason: one.reason};
-    from.milliseconds["rate/" + one.text] = one.milliseconds;
+  for (const rated of document_.ratings) {
+    from.rate[rated.text] = {scores: rated.scores, reason: rated.reason};
+    from.milliseconds["rate/" + rated.text] = rated.milliseconds;
   }
   from.started = document_.started;
   from.consented = document_.consented;
@@ -106,14 +106,14 @@ packet.sets.forEach((set, place) => {
 steps.push({kind: "end", name: "end"});
 const unanswered = (step, of = state) => {
   if (step.kind === "rank") {
-    const given = of.rank[step.set.id] || {ranks: {}, reason: ""};
-    const lacks = step.set.texts.filter(text => !(text.id in given.ranks)).map(text => text.id);
-    return given.reason.trim() ? lacks : [...lacks, "reason"];
+    const answer = of.rank[step.set.id] || {ranks: {}, reason: ""};
+    const lacks = step.set.texts.filter(text => !(text.id in answer.ranks)).map(text => text.id);
+    return answer.reason.trim() ? lacks : [...lacks, "reason"];
   }
   if (step.kind === "rate") {
-    const given = of.rate[step.text.id] || {scores: {}, reason: ""};
-    const lacks = packet.dimensions.filter(one => !(one.id in given.scores)).map(one => one.id);
-    return given.reason.trim() ? lacks : [...lacks, "reason"];
+    const answer = of.rate[step.text.id] || {scores: {}, reason: ""};
+    const lacks = packet.dimensions.filter(dimension => !(dimension.id in answer.scores)).map(dimension => dimension.id);
+    return answer.reason.trim() ? lacks : [...lacks, "reason"];
   }
   return [];
 };
@@ -173,13 +173,13 @@ const download = () => {
   say("The file answers-" + packet.packet + ".json is in your downloads. Send it to those who invited you.");
 };
 const load = file => file.text().then(text => {
-  let found;
-  try { found = JSON.parse(text); } catch { found = {}; }
-  if (found.packet_sha256 !== packet.sha256) {
+  let copy;
+  try { copy = JSON.parse(text); } catch { copy = {}; }
+  if (copy.packet_sha256 !== packet.sha256) {
     say("This is not a copy of answers to this page.");
     return;
   }
-  state = takeUp(found);
+  state = takeUp(copy);
   save();
   show();
   say("Your answers are here again.");
@@ -206,18 +206,18 @@ const numbered = (name, values, low, high, current, give) => ended(
     return choice(name, value, [String(value), means === null ? null : el("span", {class: "unseen"}, ": " + means)],
       current === value, give(value));
   }));
-const reasonOf = (given, label) => [
+const reasonOf = (answer, label) => [
   el("label", {class: "block", for: "reason"}, label),
-  el("textarea", {id: "reason", oninput: event => { given().reason = event.target.value; save(); }}, ),
+  el("textarea", {id: "reason", oninput: event => { answer().reason = event.target.value; save(); }}, ),
 ];
 const ranking = step => {
-  const given = () => state.rank[step.set.id] ||= {ranks: {}, reason: ""};
+  const answer = () => state.rank[step.set.id] ||= {ranks: {}, reason: ""};
   const places = step.set.texts.map((_, place) => place + 1);
   const form = step.set.texts.map(text => {
     const shownText = article(text);
     const name = "rank-" + text.id;
     const current = (state.rank[step.set.id] || {ranks: {}}).ranks[text.id];
-    const give = rank => () => { given().ranks[text.id] = rank; save(); };
+    const give = rank => () => { answer().ranks[text.id] = rank; save(); };
     shownText.append(el("fieldset", {id: "field-" + text.id},
       el("legend", {}, "Rank of text " + text.label),
       numbered(name, places, packet.ranking.first, packet.ranking.last, current, give),
@@ -231,48 +231,48 @@ const ranking = step => {
     el("p", {}, "Read all texts, then give each a rank: 1 to the text that is " + packet.ranking.first + ", " + places.length
       + " to the text that is " + packet.ranking.last + ", going by " + packet.ranking.by.join(", ")
       + (packet.ranking.by.length > 1 ? ", taken together" : "") + ". Texts that are equal in this may share a rank."),
-    ...form, ...reasonOf(given, "Why did you rank them so?"),
+    ...form, ...reasonOf(answer, "Why did you rank them so?"),
   ];
 };
-const scaleOf = (step, one, given) => {
-  const name = "score-" + one.id;
-  const current = (state.rate[step.text.id] || {scores: {}}).scores[one.id];
-  const give = value => () => { given().scores[one.id] = value; save(); };
+const scaleOf = (step, dimension, answer) => {
+  const name = "score-" + dimension.id;
+  const current = (state.rate[step.text.id] || {scores: {}}).scores[dimension.id];
+  const give = value => () => { answer().scores[dimension.id] = value; save(); };
   const cannot = packet.not_assessable
     ? choice(name, NOT_ASSESSABLE, "Cannot be assessed", current === NOT_ASSESSABLE, give(NOT_ASSESSABLE)) : null;
   const apart = cannot && el("div", {class: "scale"}, cannot);
-  if (one.kind === "category") {
-    return [el("div", {class: "scale list"}, ...one.values.map(([value, means]) =>
+  if (dimension.kind === "category") {
+    return [el("div", {class: "scale list"}, ...dimension.values.map(([value, means]) =>
       choice(name, value, value + ": " + means, current === value, give(value))), cannot)];
   }
-  if (one.kind === "integer" && one.max - one.min <= 20) {
-    const values = Array.from({length: one.max - one.min + 1}, (_, place) => one.min + place);
-    return [numbered(name, values, one.low, one.high, current, give), apart];
+  if (dimension.kind === "integer" && dimension.max - dimension.min <= 20) {
+    const values = Array.from({length: dimension.max - dimension.min + 1}, (_, place) => dimension.min + place);
+    return [numbered(name, values, dimension.low, dimension.high, current, give), apart];
   }
   const field = el("input", {
-    type: "number", id: name, min: one.min, max: one.max, step: one.kind === "integer" ? 1 : "any",
+    type: "number", id: name, min: dimension.min, max: dimension.max, step: dimension.kind === "integer" ? 1 : "any",
     value: current === NOT_ASSESSABLE ? null : current,
-    "aria-label": one.label + ", from " + one.min + ", " + one.low + ", to " + one.max + ", " + one.high,
+    "aria-label": dimension.label + ", from " + dimension.min + ", " + dimension.low + ", to " + dimension.max + ", " + dimension.high,
     oninput: event => {
       const value = Number(event.target.value);
-      const fits = event.target.value !== "" && value >= Number(one.min) && value <= Number(one.max)
-        && (one.kind === "real" || Number.isInteger(value));
-      if (fits) given().scores[one.id] = one.kind === "real" ? String(value) : value;
-      else delete given().scores[one.id];
+      const fits = event.target.value !== "" && value >= Number(dimension.min) && value <= Number(dimension.max)
+        && (dimension.kind === "real" || Number.isInteger(value));
+      if (fits) answer().scores[dimension.id] = dimension.kind === "real" ? String(value) : value;
+      else delete answer().scores[dimension.id];
       save();
     },
   });
-  return [ended(one.min + ": " + one.low, one.max + ": " + one.high, field), apart];
+  return [ended(dimension.min + ": " + dimension.low, dimension.max + ": " + dimension.high, field), apart];
 };
 const rating = step => {
-  const given = () => state.rate[step.text.id] ||= {scores: {}, reason: ""};
+  const answer = () => state.rate[step.text.id] ||= {scores: {}, reason: ""};
   return [
     el("h1", {tabindex: -1}, "Rate text " + step.text.label),
     paragraphs(packet.question), promptOf(step.set), article(step.text),
-    ...packet.dimensions.map(one => el("fieldset", {id: "field-" + one.id},
-      el("legend", {}, one.label), el("p", {class: "note"}, one.definition), el("p", {}, one.question),
-      ...scaleOf(step, one, given))),
-    ...reasonOf(given, "Why did you rate it so?"),
+    ...packet.dimensions.map(dimension => el("fieldset", {id: "field-" + dimension.id},
+      el("legend", {}, dimension.label), el("p", {class: "note"}, dimension.definition), el("p", {}, dimension.question),
+      ...scaleOf(step, dimension, answer))),
+    ...reasonOf(answer, "Why did you rate it so?"),
   ];
 };
 const copies = () => el("details", {}, el("summary", {}, "Copies of your answers"),
@@ -314,7 +314,7 @@ const forward = event => {
   }
   state.started ||= new Date().toISOString();
   const lacks = unanswered(step);
-  if (lacks.length && !said.startsWith("Not answered")) {
+  if (lacks.length && !message.startsWith("Not answered")) {
     for (const field of document.querySelectorAll("fieldset")) field.classList.toggle("missing", lacks.includes(field.id.slice(6)));
     const first = document.getElementById(lacks[0] === "reason" ? "reason" : "field-" + lacks[0]);
     (first.querySelector("input") || first).focus();

@@ -169,4 +169,19 @@ def test_a_cell_of_a_document_has_brackets_or_a_dash() -> None:
 def test_a_text_begins_with_what_has_room() -> None:
     """An ellipsis takes a column, and no space stands before it."""
     assert [beginning("abc", n) for n in (0, 2, 3, 4)] == ["", "ab", "abc", "abc"]
+    assert beginning("漢b", 1) == ""
     assert [shortened("ab cd", n) for n in (3, 4, 5)] == ["ab…", "ab…", "ab cd"]
+
+
+def test_nothing_that_is_printed_is_markup_or_speaks_to_the_terminal(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Brackets and colons stand as they are, numbers have no colour, and control characters are
+    written out; a sentence is one line."""
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm-256color")
+    to = io.StringIO()
+    console = output(to)
+    assert console.is_terminal and console.color_system
+    console.print("[bold]:smile: 1.5 of\n\x1b[31m")
+    assert to.getvalue() == "[bold]:smile: 1.5 of\\n\\x1b[31m\n"

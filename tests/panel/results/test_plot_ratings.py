@@ -57,11 +57,14 @@ def test_agreement_is_drawn_by_dimension_and_group() -> None:
     reason = next(one.reason for one in rows if one.dimension == "flat")
     assert f"No value for m1 (flat); m2 (flat); all raters (flat): {reason}." in figure.caption
     assert figure.get_supxlabel() == "Krippendorff α"
+    assert figure.get_figwidth() == 3.3
+    assert RatingsPlots(panel).agreement(columns=2).get_figwidth() == 6.9
 
 
 def test_a_panels_correlation_stands_next_to_a_persons() -> None:
     """The panel's τ_c by dimension, and that of one person with the others."""
     figure = RatingsPlots(PANEL).correlation(HUMANS)
+    assert figure.get_figwidth() == 3.3
     rows = [
         one
         for one in correlate(PANEL, HUMANS, NO_TESTS, only=["tau_c", "human_ceiling_tau_c"])

@@ -207,3 +207,27 @@ def test_bad_ratings_are_refused() -> None:
         custom_loss([[0.5]], [[0.5]], ["a"])
     with pytest.raises(ValueError, match="1 critiques rated by the person, 2 by the panel"):
         custom_loss([good], [good, good], ["a"])
+
+
+@pytest.mark.parametrize(
+    ("clarity", "weights"),
+    [
+        (0.9, {"overall": 0.5, "correctness": 0.1, "clarity": 0.1, "single_issue": 0.05,
+               "dead_weight": 0.05}),
+        (0.1, {"overall": 0.5, "clarity": 0.5}),
+    ],
+)  # fmt: skip
+def test_each_dimension_has_the_weight_of_the_paper(
+    clarity: float, weights: dict[str, float]
+) -> None:
+    """A judge who differs from the person by 0.05 on one dimension loses its weight times that; of
+    strength and centrality the product counts, with 0.2; where the person finds a critique
+    unclear, clarity and the overall rating alone."""
+    person = np.full((1, len(CUSTOM_DIMENSIONS)), 0.5)
+    person[0, CUSTOM_DIMENSIONS.index("clarity")] = clarity
+    of_product = 0.2 if "dead_weight" in weights else 0.0
+    for place, name in enumerate(CUSTOM_DIMENSIONS):
+        judge = person.copy()
+        judge[0, place] += 0.05
+        weight = 0.5 * of_product if name in ("strength", "centrality") else weights.get(name, 0.0)
+        assert custom_loss(person, judge).pooled == pytest.approx(0.05 * weight), name

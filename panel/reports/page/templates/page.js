@@ -39,12 +39,12 @@ const deviation = values => {
 // Ratings: by judge a list with null where one is missing, or a status.
 const read = text => text.split(";").map(cell => cell in data.statuses ? data.statuses[cell]
   : cell.split(",").map(value => value === "" ? null : Number(value)));
-const numeric = data.dimensions.map((one, place) => one.categories.length ? -1 : place).filter(place => place >= 0);
+const numeric = data.dimensions.map((dimension, place) => dimension.categories.length ? -1 : place).filter(place => place >= 0);
 const panel = data.judges.map((judge, place) => judge.control ? -1 : place).filter(place => place >= 0);
-data.responses.forEach(one => {
-  one.judgments = read(one.ratings);
-  one.key = "r/" + encodeURIComponent(one.prompt) + "/" + encodeURIComponent(one.id);
-  one.meta = one.meta || {};
+data.responses.forEach(response => {
+  response.judgments = read(response.ratings);
+  response.key = "r/" + encodeURIComponent(response.prompt) + "/" + encodeURIComponent(response.id);
+  response.meta = response.meta || {};
 });
 // A prompt by its first words, where they are known.
 const promptName = id => data.titles[id] || id;
@@ -55,37 +55,37 @@ const scoresOf = cell => Array.isArray(cell) ? cell.map((value, place) => value 
 
 // What a judge wrote, by judge the rounds in their order.
 const writtenOf = response => {
-  const found = new Map();
+  const rounds = new Map();
   for (const [judge, round, rationale, raw, error, because] of response.said || []) {
     let reply = raw || "";
     if (Array.isArray(raw))
       reply = raw[0] + (raw[2] ? JSON.stringify(rationale).slice(1, -1) : rationale) + raw[1];
-    if (!found.has(judge)) found.set(judge, []);
-    found.get(judge).push({ round, rationale: rationale || "", reply, error, because });
+    if (!rounds.has(judge)) rounds.set(judge, []);
+    rounds.get(judge).push({ round, rationale: rationale || "", reply, error, because });
   }
-  return found;
+  return rounds;
 };
 
 const level = (response, judge) => mean(numeric.map(d => response.judgments[judge][d]).filter(value => value !== null));
 
 // Strips: one mark a judge, stacked where ratings are equal; of all dimensions, the judge's mean.
 const strip = (response, place, quoted) => {
-  const first = data.dimensions[numeric[0]], one = place === null ? { ...first, label: "Overall score", whole: false, categories: [] } : data.dimensions[place];
+  const first = data.dimensions[numeric[0]], dimension = place === null ? { ...first, label: "Overall score", whole: false, categories: [] } : data.dimensions[place];
   const row = el("div", "strip");
   const values = panel.filter(judge => Array.isArray(response.judgments[judge]))
     .map(judge => [judge, place === null ? level(response, judge) : response.judgments[judge][place]])
     .filter(([, value]) => value !== null && !Number.isNaN(value));
-  const stacks = new Map(), span = one.high - one.low || 1;
+  const stacks = new Map(), span = dimension.high - dimension.low || 1;
   values.sort((a, b) => data.judges[a[0]].axis - data.judges[b[0]].axis || a[0] - b[0]);
-  const bin = value => one.whole ? value : Math.round(30 * (value - one.low) / span);
+  const bin = value => dimension.whole ? value : Math.round(30 * (value - dimension.low) / span);
   for (const [, value] of values) stacks.set(bin(value), (stacks.get(bin(value)) || 0) + 1);
   const most = Math.max(1, ...stacks.values()), step = Math.min(9.5, 110 / most), height = Math.ceil(most * step) + 30;
-  const at = value => (100 * (value - one.low) / span).toFixed(2) + "%";
+  const at = value => (100 * (value - dimension.low) / span).toFixed(2) + "%";
   const chart = svg("svg", { class: "chart", height, role: "img" });
   chart.append(svg("line", { class: "grid", x1: "0%", x2: "100%", y1: height - 23, y2: height - 23 }));
-  for (const [end, anchor] of [[one.low, "start"], [one.high, "end"]]) {
+  for (const [end, anchor] of [[dimension.low, "start"], [dimension.high, "end"]]) {
     const text = svg("text", { x: at(end), y: height - 4, "text-anchor": anchor });
-    text.textContent = one.categories.length ? shown(one.categories[end] ?? "") : end;
+    text.textContent = dimension.categories.length ? shown(dimension.categories[end] ?? "") : end;
     chart.append(text);
   }
   stacks.clear();
@@ -94,21 +94,21 @@ const strip = (response, place, quoted) => {
     stacks.set(bin(value), stack + 1);
     const mark = svg("use", { href: "#mark" + axis, x: at(value), y: height - 29 - stack * step, class: "axis" + axis + (quoted.includes(judge) ? " quoted" : "") });
     const name = svg("title", {});
-    name.textContent = shown(data.judges[judge].name + ": " + figure(value, one.whole ? 0 : 2));
+    name.textContent = shown(data.judges[judge].name + ": " + figure(value, dimension.whole ? 0 : 2));
     mark.append(name);
     chart.append(mark);
   }
   const rated = values.map(([, value]) => value), middle = mean(rated);
-  let said = "–";
-  if (one.categories.length) {
-    const counts = one.categories.map((name, code) => [rated.filter(value => value === code).length, name]);
-    said = counts.filter(([n]) => n).map(([n, name]) => n + " " + name).join(", ") || "–";
+  let summary = "–";
+  if (dimension.categories.length) {
+    const counts = dimension.categories.map((name, code) => [rated.filter(value => value === code).length, name]);
+    summary = counts.filter(([n]) => n).map(([n, name]) => n + " " + name).join(", ") || "–";
   } else if (rated.length) {
     chart.append(svg("line", { class: "whisker", x1: at(middle), x2: at(middle), y1: height - 22, y2: height - 15 }));
-    said = "mean " + figure(middle) + (rated.length > 1 ? ", SD " + figure(deviation(rated)) : "");
+    summary = "mean " + figure(middle) + (rated.length > 1 ? ", SD " + figure(deviation(rated)) : "");
   }
-  chart.setAttribute("aria-label", one.label + ": ratings " + (rated.length ? [...rated].sort((a, b) => a - b).map(value => figure(value, one.whole ? 0 : 2)).join(", ") : "none"));
-  row.append(foreign("span", "", one.label), chart, el("span", "", said));
+  chart.setAttribute("aria-label", dimension.label + ": ratings " + (rated.length ? [...rated].sort((a, b) => a - b).map(value => figure(value, dimension.whole ? 0 : 2)).join(", ") : "none"));
+  row.append(foreign("span", "", dimension.label), chart, el("span", "", summary));
   return row;
 };
 
@@ -126,14 +126,14 @@ const judgment = (response, written, place) => {
   head.append(el("span", "scores", scoresOf(cell)));
   box.append(head);
   const rounds = written.get(place) || [];
-  for (const one of rounds) {
-    if (rounds.length > 1) box.append(el("div", "who", "Round " + one.round));
-    if (one.rationale) box.append(foreign("div", "said", one.rationale));
-    if (one.because) box.append(el("div", "who", "Changed because: ", foreign("span", "", one.because)));
-    if (one.error) box.append(foreign("div", "who", one.error));
-    if (one.reply) {
+  for (const entry of rounds) {
+    if (rounds.length > 1) box.append(el("div", "who", "Round " + entry.round));
+    if (entry.rationale) box.append(foreign("div", "said", entry.rationale));
+    if (entry.because) box.append(el("div", "who", "Changed because: ", foreign("span", "", entry.because)));
+    if (entry.error) box.append(foreign("div", "who", entry.error));
+    if (entry.reply) {
       const raw = el("details", "", null, el("summary", "", "Raw reply"));
-      raw.addEventListener("toggle", () => { if (raw.open && raw.children.length === 1) raw.append(foreign("pre", "", one.reply)); });
+      raw.addEventListener("toggle", () => { if (raw.open && raw.children.length === 1) raw.append(foreign("pre", "", entry.reply)); });
       box.append(raw);
     }
   }
@@ -170,7 +170,7 @@ const fill = (box, response) => {
   every.addEventListener("toggle", () => {
     if (!every.open || every.children.length > 1) return;
     if (!response.said) every.append(el("p", "note", "Rationales and raw replies are not in this page; see judgments.jsonl in the run’s folder."));
-    every.append(el("p", "note", "Ratings in this order: " + data.dimensions.map(one => one.label).join(" · ")));
+    every.append(el("p", "note", "Ratings in this order: " + data.dimensions.map(dimension => dimension.label).join(" · ")));
     data.judges.forEach((_, place) => every.append(judgment(response, written, place)));
   });
   box.append(text, every);
@@ -189,17 +189,17 @@ if (data.axes.length > 1) data.axes.forEach((axis, place) => {
   key.append(svg("use", { href: "#mark" + place % 4, x: 6, y: 6, class: "axis" + place % 4 }));
   legend.append(" ", key, " " + shown(axis));
 });
-const byKey = new Map(data.responses.map(one => ["#" + one.key, one]));
+const byKey = new Map(data.responses.map(response => ["#" + response.key, response]));
 const contested = uniques($$("#contested a.to-response").map(link => link.getAttribute("href"))).map(href => byKey.get(href)).filter(Boolean);
-if (contested.length) $("#contested details").before(legend, el("div", "articles", null, ...contested.map(one => article(one, brief(one)[0]))));
+if (contested.length) $("#contested details").before(legend, el("div", "articles", null, ...contested.map(response => article(response, brief(response)[0]))));
 if (contested.length && numeric.length && $("#answer .most")) $("#answer .most").append(article(contested[0], strip(contested[0], null, [])));
 
 // Every response; a search finds those that have all of its words.
 const texts = $("details.texts"), list = $(".list", texts), query = $("input[name=query]"), more = $("button.more");
-const haystack = one => one.haystack ??= [one.id, "system:" + one.system, one.prompt, one.asked || data.prompts[one.prompt] || promptName(one.prompt), one.text || "", one.context || "",
-  ...Object.values(one.meta), ...uniques(one.judgments.map(cell => "status:" + (Array.isArray(cell) ? "scored" : cell))),
-  ...[...writtenOf(one).values()].flat().flatMap(each => [each.reply || each.rationale, each.error || ""])].join("\n").normalize("NFKC").toLowerCase();
-let found = data.responses, listed = 0;
+const haystack = response => response.haystack ??= [response.id, "system:" + response.system, response.prompt, response.asked || data.prompts[response.prompt] || promptName(response.prompt), response.text || "", response.context || "",
+  ...Object.values(response.meta), ...uniques(response.judgments.map(cell => "status:" + (Array.isArray(cell) ? "scored" : cell))),
+  ...[...writtenOf(response).values()].flat().flatMap(each => [each.reply || each.rationale, each.error || ""])].join("\n").normalize("NFKC").toLowerCase();
+let matching = data.responses, listed = 0;
 const opened = (response, on) => {
   const row = document.getElementById(response.key), button = $("button", row), there = $(".detail", row);
   button.setAttribute("aria-expanded", String(on));
@@ -210,8 +210,8 @@ const opened = (response, on) => {
   fill(box, response).open = true;
 };
 const extend = upTo => {
-  for (; listed < Math.min(upTo, found.length); listed++) {
-    const response = found[listed], row = el("div", "row"), button = foreign("button", "open", response.id);
+  for (; listed < Math.min(upTo, matching.length); listed++) {
+    const response = matching[listed], row = el("div", "row"), button = foreign("button", "open", response.id);
     row.id = response.key;
     button.type = "button";
     button.setAttribute("aria-expanded", "false");
@@ -223,15 +223,15 @@ const extend = upTo => {
     row.append(button, named("span", "note", response), el("span", "", figure(response.composite)));
     list.append(row);
   }
-  more.hidden = listed >= found.length;
-  more.textContent = "Show " + Math.min(PAGE, found.length - listed) + " more of " + (found.length - listed);
+  more.hidden = listed >= matching.length;
+  more.textContent = "Show " + Math.min(PAGE, matching.length - listed) + " more of " + (matching.length - listed);
 };
 const search = words => {
-  found = data.responses.filter(one => words.every(word => haystack(one).includes(word)));
+  matching = data.responses.filter(response => words.every(word => haystack(response).includes(word)));
   listed = 0;
   list.replaceChildren();
   extend(PAGE);
-  $("[role=status]", texts).textContent = found.length.toLocaleString("en") + " of " + data.responses.length.toLocaleString("en") + " responses";
+  $("[role=status]", texts).textContent = matching.length.toLocaleString("en") + " of " + data.responses.length.toLocaleString("en") + " responses";
 };
 let wait;
 query.addEventListener("input", () => { clearTimeout(wait); wait = setTimeout(() => search(query.value.normalize("NFKC").toLowerCase().split(/\s+/).filter(Boolean)), 150); });
@@ -242,8 +242,8 @@ const follow = () => {
   const response = byKey.get(location.hash);
   if (!response) return;
   texts.open = true;
-  if (!found.includes(response)) { query.value = ""; search([]); }
-  extend(Math.max(listed, found.indexOf(response) + 1));
+  if (!matching.includes(response)) { query.value = ""; search([]); }
+  extend(Math.max(listed, matching.indexOf(response) + 1));
   opened(response, true);
   const row = document.getElementById(response.key);
   row.scrollIntoView({ block: "start" });

@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import pytest
 
+from persona_panel.results.answer import QUESTIONS
 from persona_panel.results.result import Result
 from tests.helpers.results import MEANS, SAMPLE
 
@@ -68,3 +69,27 @@ def test_long_names_are_cut_in_the_middle_where_the_report_would_be_too_long() -
     text = Result("long", sentences, [replace(MEANS, rows=rows)]).text()
     assert "a-very-lo…oes-on000 leads" in text
     assert names[0] not in text
+
+
+@pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 5])
+def test_beside_long_answers_a_table_keeps_three_rows(n_rows: int) -> None:
+    """A second row takes no more lines than that there is one; from three on, so many are shown,
+    and how many more there are."""
+    rows = [{**MEANS.rows[0], "system": f"s{n}"} for n in range(n_rows)]
+    answers = [f"{question} {'A sentence is here. ' * 30}" for question in QUESTIONS.values()]
+    text = Result("long", ["Done.", *answers], [replace(MEANS, rows=rows, remarks=())]).text()
+    assert len(text.splitlines()) <= 24
+    n_shown = len(re.findall(r"^ *s\d+ ", text, re.MULTILINE))
+    assert n_shown == n_rows if n_rows <= 2 else 2 <= n_shown <= n_rows
+    more = n_rows - n_shown
+    assert ("more row" in text) == (more > 0)
+    if more:
+        assert f"{more} more row{'s' * (more > 1)}." in text
+
+
+def test_what_two_tables_lack_is_said_once() -> None:
+    """And what stands behind it is not left out for that."""
+    title = replace(MEANS, title="Means again", remarks=("another remark.",))
+    text = Result("twice", ("Done.",), [replace(MEANS, rows=MEANS.rows[:2]), title]).text()
+    assert text.count("No interval: =birch: one prompt alone.") == 1
+    assert "another remark." in text and "Means again" in text

@@ -9,7 +9,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from persona_panel.results.requirements.decision import decide, sentence
+from persona_panel.files.errors import InputError
+from persona_panel.results.requirements.decision import (
+    decide,
+    decide_all,
+    named,
+    parsed,
+    sentence,
+)
 from persona_panel.results.requirements.figures import Figure, FigureKey, exact
 from persona_panel.results.requirements.requirement import parse_requirement
 from persona_panel.statistics.core.means import assured
@@ -233,3 +240,76 @@ def test_more_prompts_are_always_more_than_there_are() -> None:
             given += 1
             assert needed > n
     assert given > 30
+
+
+WORD = Figure("verdict", KEY, word="better", words=("better", "open"), detail="p 0.01")
+
+
+@pytest.mark.parametrize(
+    ("expression", "met", "text"),
+    [
+        ("verdict[a] == better", True, "is met: better (p 0.01)."),
+        ("verdict[a] != better", False, "is not met: better (p 0.01)."),
+        ("verdict[a] == open", False, "is not met: better (p 0.01)."),
+        ("verdict[a] != open", True, "is met: better (p 0.01)."),
+    ],
+)
+def test_a_word_is_the_one_or_not(expression: str, met: bool, text: str) -> None:
+    """With what else is to be said of it, and no more."""
+    decision = decide(parse_requirement(expression), WORD)
+    assert (decision.met, decision.why) == (met, "value")
+    assert sentence(decision) == f"{expression} {text}"
+    assert sentence(replace(decision, figure=replace(WORD, detail=""))).endswith(": better.")
+
+
+def test_all_requirements_are_decided_in_their_order() -> None:
+    """What is wrong in any of them is said of all at once, before anything is decided."""
+    figures = [FIGURE, exact("coverage", 0.98)]
+    requirements = parsed(["coverage >= 0.9", "composite[a] >= 6.4"])
+    assert [str(one) for one in requirements] == ["coverage >= 0.9", "composite[a] >= 6.4"]
+    assert named(requirements, figures) == figures[::-1]
+    gate = decide_all(requirements, figures)
+    assert not gate.met and [one.why for one in gate.unmet] == ["open"]
+    assert str(gate).split("\n") == gate.sentences() and len(gate.sentences()) == 2
+    by_point = decide_all(requirements, figures, by_point=True)
+    assert by_point.met and not by_point.unmet
+    assert by_point.sentences()[1].startswith("composite[a] >= 6.4 is met by the estimate: 6.50 (")
+    for call, wrong in (
+        (parsed, ["composite >", "coverage >= 1", "?"]),
+        (lambda texts: named(parsed(texts), figures), ["nothing > 1", "coverage >= 1", "no > 1"]),
+    ):
+        with pytest.raises(InputError) as caught:
+            call(wrong)
+        assert len(caught.value.faults) == 2
+        for fault, text in zip(caught.value.faults, wrong[::2], strict=True):
+            assert fault.file == f"the requirement {text}"
+
+
+@pytest.mark.parametrize(
+    ("figure", "expression", "text"),
+    [
+        (replace(FIGURE, of_items=True), "composite[a] >= 5", "5.86 to 7.14, 12 items)."),
+        (replace(FIGURE, detail="of two"), "composite[a] >= 5", "5.86 to 7.14, of two)."),
+        (replace(FIGURE, over=""), "composite[a] >= 5", "6.50 (95 % interval 5.86 to 7.14, 12"),
+        (replace(FIGURE, n_prompts=None), "composite[a] >= 5", "over prompts 5.86 to 7.14)."),
+        (replace(FIGURE, df=nan), "composite[a] >= 6",
+         "the interval reaches below 6. How many prompts would settle it is not known."),
+        (FIGURE, "composite[a] >= 6.5",
+         "it is 6.5 itself: how many prompts would settle it is not known."),
+        (FIGURE, "composite[a] > 6", "the interval reaches to 6 or below. About "),
+        (FIGURE, "composite[a] <= 7", "the interval reaches above 7. About "),
+        (FIGURE, "composite[a] > 8", "the whole interval is at or below 8."),
+        (FIGURE, "composite[a] < 5", "the whole interval is at or above 5."),
+        (FIGURE, "composite[a] <= 5", "the whole interval is above 5."),
+        (replace(FIGURE, value=2.0, low=1.0, high=3.0, is_whole=True), "composite[a] <= 3",
+         "is met: 2 (95 % interval over prompts 1 to 3, 12 prompts)."),
+        (exact("n", 1234567.0), "n >= 1", "is met: 1,234,567."),
+        (exact("n", -3.0), "n >= 1", "is not met: −3."),
+        (exact("n", 0.25), "n >= 1", "is not met: 0.2500."),
+        (exact("n", None), "n >= 1", "the figure is undefined (it is not known)."),
+    ],
+)  # fmt: skip
+def test_what_a_figure_rests_on_is_said(figure: Figure, expression: str, text: str) -> None:
+    """Items or prompts, what else is known of it, over what the interval is; whole numbers are
+    written as such."""
+    assert text in sentence(decide(parse_requirement(expression), figure))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from math import inf, isnan
+
 import pytest
 
-from persona_panel.results.requirements.figures import Figure, FigureKey, find
+from persona_panel.results.requirements.figures import Figure, FigureKey, OpenKey, find
 from persona_panel.results.requirements.requirement import WrongRequirement, parse_requirement
 
 ALL = FigureKey("all", may_be_left_out=True)
@@ -103,3 +105,57 @@ def test_who_asks_by_a_label_is_answered_by_it() -> None:
     names = caught.value.expected.removeprefix("one of ").split("; ")
     assert sorted(names) == ["Clear argument[José]", "Clear argument[my-model]"]
     assert {found(name).keys[0].name for name in names} == {"José", "my-model"}
+
+
+@pytest.mark.parametrize("n", [1, 2, 6, 7, 299, 300, 301])
+def test_six_names_at_most_are_shown(n: int) -> None:
+    """One alone as it is; of more than six how many there are; the nearest first, however many
+    letters are compared."""
+    figures = [Figure("composite", (FigureKey(f"s{place}"),)) for place in range(n)]
+    with pytest.raises(WrongRequirement) as caught:
+        find(parse_requirement("composite[S0x] > 0"), figures)
+    expected = caught.value.expected
+    names = expected.removeprefix("one of ").partition("; …")[0].split("; ")
+    assert names[0] == "composite[s0]" and len(names) == len(set(names)) == min(n, 6)
+    assert expected.startswith("one of ") == (n > 1)
+    assert expected.endswith(f"; … ({n:,} in all)") == (n > 6)
+
+
+@pytest.mark.parametrize(
+    ("expression", "was_found", "expected"),
+    [
+        ("verdict == worse", "'worse'", "one of better; open"),
+        ("verdict > 1", "> behind verdict", "== or != and one of better, open"),
+        ("missing == better", "== behind missing", "a number"),
+    ],
+)
+def test_words_are_not_compared_with_numbers(
+    expression: str, was_found: str, expected: str
+) -> None:
+    """A figure that is a word has one of its words; the others have numbers."""
+    word = Figure("verdict", word="open", words=("better", "open"))
+    with pytest.raises(WrongRequirement) as caught:
+        find(parse_requirement(expression), [word, *FIGURES])
+    assert caught.value.actual == was_found
+    assert sorted(caught.value.expected.removeprefix("one of ").split("; ")) == sorted(
+        expected.removeprefix("one of ").split("; ")
+    )
+
+
+def test_a_key_that_is_open_may_have_any_name_or_one_of_some() -> None:
+    """As a dry run knows a figure, before its systems are known."""
+    assert OpenKey("a system").is_called("anything")
+    some = OpenKey("a model", among=("gpt", "José"))
+    assert some.is_called("Jose\u0301") and not some.is_called("llama")
+
+
+def test_a_figure_has_an_interval_at_95_per_cent_of_no_scale_unless_it_says_otherwise() -> None:
+    """Nothing else is known of it: at another level it has none."""
+    plain = Figure("x", value=1.0, low=0.5, high=1.5)
+    assert (plain.level, plain.limits) == (0.95, (-inf, inf))
+    assert plain.at(0.95) is plain and plain.at(0.9) is plain
+    wider = plain.at(0.99)
+    assert not wider.has_interval and wider.reason == "its interval is known at 95 % alone"
+    nothing = Figure("x")
+    assert isnan(nothing.value) and not nothing.has_interval and nothing.at(0.5) is nothing
+    assert not (nothing.is_exact or nothing.is_whole or nothing.of_items)

@@ -39,9 +39,13 @@ def test_junit_has_a_case_for_each_requirement() -> None:
     met, unmet = suite.findall("testcase")
     assert met.get("name") == 'composite["a, b"] >= 1'
     assert met.find("failure") is None
+    assert met.findtext("system-out") == found.sentences()[0]
+    assert unmet.find("system-out") is None
     failure = unmet.find("failure")
     assert failure is not None
     assert failure.get("message") == failure.text == found.sentences()[1]
+    assert failure.get("type") == f"requirement: {found.decisions[1].why}"
+    assert {case.get("time") for case in (met, unmet)} == {"0"}
 
 
 @given(st.text(min_size=1).filter(lambda name: name.strip() != ""))

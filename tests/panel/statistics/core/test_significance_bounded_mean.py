@@ -87,3 +87,9 @@ def test_wrong_bounds(bounds: list[float], told: str) -> None:
     """One bound a test, and none below 0 or undefined."""
     with pytest.raises(ValueError, match=told):
         bounded_mean_p_values([[1.0], [2.0]], bounds)
+
+
+def test_a_p_value_is_never_above_1() -> None:
+    """Of values that are balanced around 0, too, far from a bound and near it."""
+    for bound in (1.0, 100.0):
+        assert 0.5 < bounded_mean_p_values([[1.0], [-1.0], [0.0]], [bound])[0] <= 1
