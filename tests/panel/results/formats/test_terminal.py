@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import io
 import re
 from dataclasses import replace
 
 import pytest
 
 from persona_panel.results.answer import QUESTIONS
+from persona_panel.results.formats.terminal import render
 from persona_panel.results.result import Result
 from tests.helpers.results import MEANS, SAMPLE
 
@@ -93,3 +95,21 @@ def test_what_two_tables_lack_is_said_once() -> None:
     text = Result("twice", ("Done.",), [replace(MEANS, rows=MEANS.rows[:2]), title]).text()
     assert text.count("No interval: =birch: one prompt alone.") == 1
     assert "another remark." in text and "Means again" in text
+
+
+@pytest.mark.parametrize("width", [50, 200])
+def test_lines_count_on_the_terminal_that_there_is(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A narrow one holds 24 of its own lines; a pipe has what a screen of 80 columns has."""
+    rows = [{**MEANS.rows[0], "system": f"s{n}"} for n in range(30)]
+    result = Result("long", ("A long sentence " * 20 + ".",), [replace(MEANS, rows=rows)])
+    in_pipe = result.text()
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("COLUMNS", str(width))
+    monkeypatch.setenv("LINES", "30")
+    to = io.StringIO()
+    render(result, to, full=False)
+    assert to.getvalue().count("\n") <= 24
+    shown = [len(re.findall(r"^ *s\d+ ", text, re.MULTILINE)) for text in (in_pipe, to.getvalue())]
+    assert shown[1] < shown[0] if width == 50 else shown[1] == shown[0]

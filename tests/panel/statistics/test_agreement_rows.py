@@ -1,0 +1,51 @@
+"""Rows of `agree` that its answers need: α and the reliability of the mean."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from persona_panel.statistics import Reason, agree, icc, krippendorff_alpha
+from tests.helpers.rating_tables import HUMANS, PANEL, QUICK, by_name
+
+
+@pytest.mark.parametrize("level", ["nominal", "ordinal", "interval"])
+def test_alpha_is_of_the_level_that_is_asked_for(level: str) -> None:
+    """For each group and dimension, of all dimensions together by group, of each stratum; and the
+    note says the level."""
+    options = replace(QUICK, level=level)  # type: ignore[arg-type]
+    only = ["krippendorff_alpha"]
+    rows = by_name(agree(PANEL, options, only=only))
+    scores = PANEL.scores
+    for group, columns in (("m1", [0, 1]), ("all", [0, 1, 2])):
+        for place, dimension in enumerate(PANEL.dimensions):
+            row = rows["krippendorff_alpha", group, dimension]
+            alpha = krippendorff_alpha(scores[:, columns, place], level)  # type: ignore[arg-type]
+            assert (row.value, row.note) == (pytest.approx(alpha.value), level)
+            assert (row.n_items, row.n_raters) == (alpha.n_items, len(columns))
+    composite = [key for key in rows if key[-1] == "composite"]
+    assert bool(composite) == (level != "nominal")
+    [whole] = agree(HUMANS, options, "group", only=only)
+    stacked = np.vstack([HUMANS.scores[:, :, 0], HUMANS.scores[:, :, 1]])
+    assert whole.value == pytest.approx(krippendorff_alpha(stacked, level).value)  # type: ignore[arg-type]
+    of_source = by_name(agree(HUMANS, options, "source", only=only))
+    expected = krippendorff_alpha(HUMANS.scores[2::4, :, 1], level).value  # type: ignore[arg-type]
+    assert of_source["krippendorff_alpha", "human", "c", "depth"].value == pytest.approx(expected)
+    one_group = agree(PANEL, options, only=only, group="m1")
+    assert {row.group for row in one_group} == {"m1"}
+
+
+def test_the_reliability_of_the_mean_is_never_below_0() -> None:
+    """Of raters who do not agree it is undefined, as not above 0; its interval ends at 1."""
+    rows = by_name(agree(HUMANS, QUICK, only=["icc2k"]))
+    row = rows["icc2k", "human", "clarity"]
+    assert row.value == pytest.approx(icc(HUMANS.scores[:, :, 0], "icc2k").value)
+    assert 0 <= row.ci_low < row.value < row.ci_high <= 1
+    apart = HUMANS.scores.copy()
+    apart[:, :, 0] = np.tile([1.0, 5.0, 1.0, 5.0, 3.0], (24, 1)) + np.eye(24)[:, :5]
+    contrary = replace(HUMANS, scores=apart)
+    assert icc(apart[:, :, 0], "icc2k").value <= 0 or icc(apart[:, :, 0], "icc2k").reason
+    row = by_name(agree(contrary, QUICK, only=["icc2k"]))["icc2k", "human", "clarity"]
+    assert np.isnan(row.value) and row.reason is Reason.NOT_RELIABLE
