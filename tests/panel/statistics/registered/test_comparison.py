@@ -132,3 +132,84 @@ def test_custom_loss_needs_its_dimensions() -> None:
     assert ("custom_loss_over_prompts", "judge", "all") not in alone
     names = {row.statistic for row in correlate(critics(3, 9), humans, QUICK)}
     assert "custom_loss" not in names
+
+
+def test_squared_errors_are_beside_those_of_a_constant_judge() -> None:
+    """By hand from the means of both sides: the constant judge gives people's mean, and errs by
+    their variance. The error has 0 as its end, and the difference none."""
+    scales = dict.fromkeys(PANEL.dimensions, (1.0, 5.0))
+    ours, theirs = (replace(side, scales=scales) for side in (PANEL, HUMANS))
+    rows = by_name(
+        correlate(ours, theirs, QUICK, only=["squared_error", "squared_error_difference"])
+    )
+    for group, columns in (("m1", [0, 1]), ("m2", [2]), ("all", [0, 1, 2])):
+        panel, people = row_means(PANEL.scores[:, columns, 0]), row_means(HUMANS.scores[:, :, 0])
+        there = ~np.isnan(panel + people)
+        error, constant = np.mean((panel - people)[there] ** 2), np.var(people[there])
+        row = rows["squared_error", group, "clarity"]
+        assert row.value == pytest.approx(error)
+        assert row.note == f"smaller is better, {constant:.3g} by a constant judge"
+        assert 0 <= row.ci_low < row.value < row.ci_high
+        assert (row.n_items, row.n_raters) == (there.sum(), len(columns) + 5)
+        less = rows["squared_error_difference", group, "clarity"]
+        assert less.value == pytest.approx(error - constant)
+        assert less.ci_low < less.value < less.ci_high
+    assert rows["squared_error_difference", "all", "clarity"].ci_low < 0
+    other = replace(ours, scales=dict.fromkeys(PANEL.dimensions, (0.0, 100.0)))
+    rows = by_name(correlate(other, theirs, QUICK, only=["squared_error"]))
+    assert {row.reason for row in rows.values()} == {Reason.OTHER_SCALE}
+
+
+def test_what_personas_add_is_the_difference_of_two_correlations() -> None:
+    """Of the mean of judges with personas less that of the replicates without, with people's; over
+    all items and on average over prompts; with how many there are of either."""
+    panel = replace(PANEL, groups=("m",) * 3, controls=frozenset(PANEL.raters[2:]))
+    names = [f"persona_gain_{kind}" for kind in ("tau_b", "spearman", "pearson")]
+    rows = by_name(
+        correlate(panel, HUMANS, QUICK, only=[*names, "persona_gain_spearman_within_prompts"])
+    )
+    people = row_means(HUMANS.scores[:, :, 0])
+    judges, plain = row_means(PANEL.scores[:, :2, 0]), PANEL.scores[:, 2, 0]
+    there = ~np.isnan(judges + plain + people)
+    for name in names:
+        kind = name.removeprefix("persona_gain_")
+        with_, without = (
+            correlation(side[there], people[there], kind).value  # type: ignore[arg-type]
+            for side in (judges, plain)
+        )
+        row = rows[name, "m", "clarity"]
+        assert row.value == pytest.approx(with_ - without)
+        assert (row.n_items, row.n_raters) == (there.sum(), 8)
+        assert row.note.startswith(
+            "2 judges with a persona, 1 replicates without, so not at equal cost: more judges "
+            "agree better by their number alone"
+        )
+        assert -2 <= row.ci_low < row.value < row.ci_high <= 2
+    gains = []
+    for first in range(0, 24, 4):
+        own = np.flatnonzero(there[first : first + 4]) + first
+        two = [correlation(side[own], people[own], "spearman").value for side in (judges, plain)]
+        gains.append(two[0] - two[1])
+    within = rows["persona_gain_spearman_within_prompts", "m", "clarity"]
+    assert within.value == pytest.approx(np.nanmean(gains))
+
+
+def test_shares_of_sources_are_those_of_their_ratings() -> None:
+    """Means, win rates and first places of people and of the panel's mean, by source, with what
+    each rests on."""
+    rows = by_name(correlate(PANEL, HUMANS, QUICK, only=["source_mean", "win_rate", "first_place"]))
+    for group, ratings in (("humans", HUMANS.scores[:, :, 0]),
+                           ("all", row_means(PANEL.scores[:, :, 0])[:, None])):  # fmt: skip
+        tallies = preferences(ratings, HUMANS.sources or (), HUMANS.prompts)
+        for place, source in enumerate("abcd"):
+            own = row_means(ratings)[place::4]
+            row = rows["source_mean", group, source, "clarity"]
+            assert row.value == pytest.approx(np.nanmean(own))
+            assert (row.by, row.n_items) == ("source", np.sum(~np.isnan(own)))
+            assert row.n_raters == ratings.shape[1] and not row.note
+            wins = rows["win_rate", group, source, "clarity"]
+            assert wins.value == pytest.approx(tallies.win_rate[place])
+            assert wins.note == f"{tallies.n_comparisons[place]} comparisons"
+            first = rows["first_place", group, source, "clarity"]
+            assert first.value == pytest.approx(tallies.first_place[place])
+            assert first.note == f"{tallies.n_rankings[place]} rankings"
