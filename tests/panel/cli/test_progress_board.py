@@ -27,6 +27,7 @@ from persona_panel.reports.page.report import report_of
 from persona_panel.results.result import format_names, load_format
 from persona_panel.statistics.core.ranking import Leaderboard, rank_systems
 from persona_panel.testing import Answer, ok, serving
+from tests.helpers import forked
 from tests.helpers.command import COMMAND
 from tests.helpers.terminals import drawn, frames
 from tests.helpers.viewed import scored
@@ -172,7 +173,8 @@ def test_the_board_grows_on_a_terminal(served: Path) -> None:
 def test_a_short_run_without_a_terminal_prints_no_board(served: Path) -> None:
     """What ends within seconds has its answer soon."""
     write_batch(served, 2, prompts=6)
-    done = subprocess.run(command(), cwd=served, capture_output=True, text=True, check=True)
+    done = forked.run(command(), served, os.environ)
+    assert done.returncode == 0, done.stderr
     assert "no claim" not in done.stderr
 
 
@@ -239,7 +241,7 @@ def test_the_order_changes_no_result(served: Path) -> None:
     for seed in (1, 2):
         write_panel(served, seed=seed, concurrency=16)
         out = f"run-{seed}"
-        subprocess.run(command(out=out), cwd=served, env=env, capture_output=True, check=True)
+        assert forked.run(command(out=out), served, env).returncode == 0
         lines = judgments(served / out)
         orders.append(list(dict.fromkeys(line["prompt_id"] for line in lines)))
         scores = {(line["prompt_id"], line["id"], line["judge"]): line["scores"] for line in lines}
