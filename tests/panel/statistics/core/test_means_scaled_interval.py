@@ -115,3 +115,21 @@ def test_means_that_are_covered_unusually_are_known_by_their_values(
     """On a scale from 1 to 10; nothing without a scale."""
     assert unusual_coverage(np.array(values, dtype=np.float64), (1.0, 10.0)) is kind
     assert unusual_coverage(np.array(values, dtype=np.float64), (-math.inf, math.inf)) is None
+
+
+@pytest.mark.parametrize(
+    ("values", "kind"),
+    [
+        ([9.0] * 3 + [8.5] * 9, NEAR_THE_END), ([9.0] * 3 + [8.5] * 10, None),
+        ([1.0] * 3 + [1.5] * 9, NEAR_THE_END),
+        ([9.0] * 8 + [8.5], AT_THE_END), ([9.0] * 9 + [8.5] * 3, AT_THE_END),
+        ([9.0] * 6 + [7.0] * 2 + [1.5], FAR_OFF),
+        ([2.0, 2.0, 6.0, 7.0, 7.5, 8.0, 8.0, 8.2], FAR_OFF),
+        ([5.0, 6.0, 7.0, 6.5, 5.5], None), ([1.0, 9.0, 9.0], None), ([8.9, 9.0], None),
+    ],
+)  # fmt: skip
+def test_of_what_values_an_interval_may_not_cover(values: list[float], kind: str | None) -> None:
+    """Of a scale from 1 to 9: a quarter of them at most that lie far from the others, three
+    quarters at an end, a mean near the end with twelve prompts or fewer; of two ends alone none."""
+    assert unusual_coverage(np.array(values), (1.0, 9.0)) == kind
+    assert unusual_coverage(np.array(values), (-math.inf, 9.0)) is None

@@ -574,3 +574,17 @@ def test_severity_moves_no_difference(seed: int, severities: list[float]) -> Non
     assert [entry.system for entry in before.systems] == [entry.system for entry in after.systems]
     for one, other in zip(before.differences, after.differences, strict=True):
         assert (one.value, one.p) == pytest.approx((other.value, other.p), abs=1e-6)
+
+
+@pytest.mark.parametrize(("abstained", "declines"), [(2, False), (3, True)])
+def test_who_abstains_on_more_than_half_of_the_judgments_declines(
+    abstained: int, declines: bool
+) -> None:
+    """On half of them it does not: it is ranked, and its abstentions are counted."""
+    names, prompts = ["A", "B"] * 5, [f"p{n // 2}" for n in range(10)]
+    values = np.arange(10.0)
+    counts = np.array([(0, 4), (abstained, 4)] * 5)
+    found = rank_systems(names, prompts, values, values[:, None], ["d"], abstentions=counts)
+    b = by_system(found.systems)["B"]
+    assert (b.declines, b.rank is None) == (declines, declines)
+    assert (b.n_abstained, b.n_judged, b.n_prompts) == (5 * abstained, 20, 5)

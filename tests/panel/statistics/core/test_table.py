@@ -216,3 +216,19 @@ def test_raters_count_who_rated_what_other_ratings_have() -> None:
     assert found == expected
     both = Ratings(np.ones((2, 1, 2)), ("i", "j"), ("p",), ("x", "z"), ("h",))
     assert ours.n_raters_of(both) == 2
+
+
+def test_only_numbers_are_numeric() -> None:
+    """Dimensions of categories are left out, in their order; all stay where there are none; on
+    several scales each is a share of its own."""
+    scores = np.arange(12.0).reshape(2, 2, 3) % 3
+    ratings = Ratings(scores, ("i", "j"), ("a", "b"), ("x", "kind", "y"), ("g",) * 2,
+                      categories={"kind": ("p", "q", "r")})  # fmt: skip
+    numeric = ratings.numeric()
+    assert (numeric.dimensions, dict(numeric.categories)) == (("x", "y"), {})
+    np.testing.assert_array_equal(numeric.scores, scores[:, :, [0, 2]])
+    assert numeric.numeric() is numeric
+    scaled = replace(ratings, scales={"x": (0.0, 2.0), "y": (0.0, 4.0)}).comparable_dimensions()
+    np.testing.assert_allclose(scaled.scores, scores[:, :, [0, 2]] / [2, 4])
+    assert set(scaled.scales.values()) == {(0.0, 1.0)}
+    assert (ratings.sign, replace(numeric, lower_is_better=True).sign) == (1, -1)
