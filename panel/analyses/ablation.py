@@ -27,6 +27,7 @@ from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_terms, unit_of
+from persona_panel.runs.votes import count_as_one
 from persona_panel.statistics.core.arrays import Array, Reason, Statistic, encode_labels, means_by
 from persona_panel.statistics.core.display import COMPOSITE, number
 from persona_panel.statistics.core.estimate import Difference
@@ -36,6 +37,7 @@ from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.paired import PairedFigure, paired_figure, undefined_figure
 from persona_panel.statistics.reliability import krippendorff_alpha
 
+_UNTESTED = "Whether"
 _TESTED = {
     "people": "agreement with people (τ_b)",
     "score": "the mean score",
@@ -221,6 +223,8 @@ def _agreement(pair: RunPair) -> _Figure:
 
 def _alpha(opened: OpenedRun, rows: Sequence[int], columns: Sequence[int]) -> Statistic:
     run = opened.run
+    if count_as_one(run, columns):
+        return Statistic.undefined(Reason.IDENTICAL_JUDGES)
     ratings = run.ratings[np.ix_(rows, columns)]
     terms = composite_terms(ratings, run.rubric, run.dimensions, run.categories)
     if terms is None:
@@ -310,7 +314,8 @@ def _conclusion(rows: Sequence[Mapping[str, Any]], unit: str) -> list[str]:
                 "below 1, too."
             )
         sentences.insert(-1, ranking)
-    return sentences
+    # What cannot be tested says the least.
+    return sorted(sentences, key=lambda each: each.startswith(_UNTESTED))
 
 
 def _sentence(what: str, changes: Sequence[tuple[str, Difference]], unit: str) -> str:
@@ -319,7 +324,7 @@ def _sentence(what: str, changes: Sequence[tuple[str, Difference]], unit: str) -
     tested = [(name, each) for name, each in changes if not isnan(each.p)]
     if not tested:
         reasons = "; ".join(dict.fromkeys(str(each.reason) for _, each in changes))
-        return f"Whether {what} changes cannot be tested: {reasons}."
+        return f"{_UNTESTED} {what} changes cannot be tested: {reasons}."
     shown = [(name, each) for name, each in tested if each.shown]
     if not shown:
         return f"No change is shown to alter {what} ({counted(len(tested), 'test')})."

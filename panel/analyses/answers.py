@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import isnan, nan
 from typing import TYPE_CHECKING
@@ -13,7 +13,10 @@ from persona_panel.analyses.ranked_systems import (
     best_sentence,
     by_panel,
     by_people,
+    not_ranked,
+    reversal_sentence,
     reversed_by,
+    stopped_sentences,
     untested,
 )
 from persona_panel.analyses.signs_of_bias import off_scale, signs_of_bias
@@ -37,18 +40,17 @@ from persona_panel.results.conclusions.wording import (
     dollars,
     first_upper,
     in_brackets,
-    listed,
     points,
     showing,
     two_digits,
 )
-from persona_panel.runs.collected import ratings_of
+from persona_panel.runs.collected import main_ratings, ratings_of
 from persona_panel.runs.kept import command_again, command_with
 from persona_panel.runs.run import Run, judged_in
 from persona_panel.runs.run_remarks import demonstration_notice, is_capped
 from persona_panel.runs.scale_limits import unit_of
 from persona_panel.statistics.calibration import LEAST_PROMPTS
-from persona_panel.statistics.core.arrays import AnalysisOptions
+from persona_panel.statistics.core.arrays import AnalysisOptions, Reason
 from persona_panel.statistics.core.display import COMPOSITE, number
 from persona_panel.statistics.core.estimate import (
     LEVEL,
@@ -61,12 +63,14 @@ from persona_panel.statistics.core.estimate import (
 )
 from persona_panel.statistics.core.means import Assurance
 from persona_panel.statistics.core.ranking import is_ahead, prompts_assured, takes_more_judges
-from persona_panel.statistics.core.table import Ratings, Row, on_composite
+from persona_panel.statistics.core.table import Row
 
 if TYPE_CHECKING:
     from persona_panel.analyses.on_page import RunWithPeople
-    from persona_panel.runs.votes import DimensionVotes
+    from persona_panel.runs.votes import VotesReport
 
+_SIGNS = 2
+"""How many signs of bias a shorter answer has."""
 NOTHING = 0.5
 """Votes: personas that are shown to add less add next to nothing."""
 TOGETHER = 2
@@ -75,12 +79,18 @@ this and that a system is the best shall err in at most `LEVEL` of runs; other a
 _EQUAL = 1e-9
 
 
-def answers_of(run: Run, people: RunWithPeople | None = None) -> tuple[RunAnswer, ...]:
+def answers_of(
+    run: Run, people: RunWithPeople | None = None, *, systems: bool = True
+) -> tuple[RunAnswer, ...]:
     """Return the answers to the five questions about a run, in their order.
 
     Args:
         people: people's ratings of its responses; they lead where they are there.
+        systems: whether its systems are such; conditions of a sweep or an audit are not ranked, and
+            of these it is answered whether the panel can be trusted.
     """
+    if not systems:
+        return (can_be_trusted(run, systems=False),)
     key = "answers", id(people), run.folder, run.random
     if key not in run.computed:
         # What is kept holds `people`, so that no other object has its id.
@@ -135,11 +145,6 @@ def _with_open(settle: RunAnswer, trust: RunAnswer, *others: RunAnswer) -> RunAn
     return replace(settle, limits=[*settle.limits, *still])
 
 
-def _reversal(pairs: Sequence[str]) -> str:
-    more = f", and of {counted(len(pairs) - 1, 'more pair')}" if len(pairs) > 1 else ""
-    return f"People's ratings significantly reverse its order of {pairs[0]}{more}."
-
-
 def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:
     """Return the ranking by people's ratings, or by the panel corrected by them, where people rated
     enough; else by the panel."""
@@ -171,33 +176,20 @@ def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
         why, sentence = untested(ranked), best_sentence(ranked, run)
     else:
         undone = () if ranked.basis else beyond_bounds(run.missing_ratings(), run.leaderboard())
-        sentence = " ".join([best_sentence(ranked, run), *undone, *_not_ranked(run)])
+        sentence = " ".join([best_sentence(ranked, run), *undone, *not_ranked(run)])
         why = "the first system is not tested against every other"
         if ranked.winner is not None or not is_ahead(decisive):
             estimate, measure, why = decisive, "difference", ""
     if why:
         estimate = Estimate(nan, reason=why)
-    stopped = _stopped(run, significant=decisive is not None and is_ahead(decisive))
-    return RunAnswer("best", " ".join([*stopped, sentence]), estimate, command, measure)
-
-
-def _stopped(run: Run, *, significant: bool) -> Iterator[str]:
-    """Yield how much of a run that was stopped is there, and what its significance rests on."""
-    if run.whole.all() and not is_capped(run):
-        return
-    coverage = run.coverage
-    n_there = coverage.scored + coverage.abstained
-    yield f"Incomplete: {n_there:,} of {coverage.expected:,} judgments are there."
-    if significant:
-        yield "Significance holds only if the run was not stopped because of what it showed."
-
-
-def _not_ranked(run: Run) -> Iterator[str]:
-    """Yield the systems without a score, one of which may be the best."""
-    board = run.leaderboard()
-    names = [each.system for each in board.systems if each.rank is None and not each.declines]
-    if names:
-        yield f"Not ranked, as nothing of theirs was scored: {listed(names, 'systems')}."
+    stopped = [*stopped_sentences(run, significant=decisive is not None and is_ahead(decisive))]
+    shorter = ""
+    if ranked.basis and len(ranked.systems) > 1:
+        # Which system is first by the panel alone is in its table.
+        of_people = best_sentence(ranked, None, unit=unit_of(run.rubric).after_number)
+        shorter = " ".join([*stopped, of_people, *not_ranked(run)])
+    whole = " ".join([*stopped, sentence])
+    return RunAnswer("best", whole, estimate, command, measure, shorter=shorter)
 
 
 def can_be_trusted(
@@ -226,22 +218,30 @@ def can_be_trusted(
     if demonstration_notice(*(judge.model for judge in run.judges)):
         signs.append("A model is for demonstration only.")
     # Differences that people reverse are no sign of trust.
-    estimate, sentence = _agreement(run, systems=systems and not reversed_pairs)
+    estimate, alpha, agreement = _agreement(run, systems=systems and not reversed_pairs)
     marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
-    reversal = [_reversal(reversed_pairs)] if reversed_pairs else []
+    reversal = [reversal_sentence(reversed_pairs)] if reversed_pairs else []
     verdict = ["Not its ranking."] if reversed_pairs else []
-    whole = " ".join([*verdict, *reversal, sentence, *signs, *limiting])
+    few = signs
+    if len(signs) > _SIGNS:
+        few = [*signs[:_SIGNS], f"{counted(len(signs) - _SIGNS, 'more sign')} of bias."]
+    whole = " ".join([*verdict, *reversal, agreement, *signs, *limiting])
+    common = [] if reversed_pairs else limits(judged)
+    shorter = " ".join([*verdict, *reversal, alpha, *few, *common])
     return RunAnswer(
-        "trust", whole, estimate, command, "Krippendorff's α", marks, [*reversal, *signs]
+        "trust", whole, estimate, command, "Krippendorff's α", marks, [*reversal, *signs], shorter
     )
 
 
-def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str]:
-    """Return Krippendorff's α and the sentence on it."""
-    ratings = _main_ratings(run)
+def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str, str]:
+    """Return Krippendorff's α, the sentence on it, and the same with what explains it."""
+    from persona_panel.runs.votes import count_as_one
+
+    if count_as_one(run, run.ranking_columns()[0]):
+        return _unmeasured(Estimate(nan, reason=Reason.IDENTICAL_JUDGES))
+    ratings = main_ratings(run)
     if ratings is None:
-        why = "no dimension is rated by two judges"
-        return Estimate(nan, reason=why), f"Agreement cannot be measured: {why}."
+        return _unmeasured(Estimate(nan, reason="no dimension is rated by two judges"))
     from persona_panel.statistics.agreement import agree
 
     names = {"krippendorff_alpha", "icc2k"}
@@ -251,7 +251,7 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str]:
     alpha, reliability = (_row(rows, name, group) for name in ("krippendorff_alpha", "icc2k"))
     estimate = alpha.estimate()
     if isnan(estimate.value):
-        return estimate, f"Agreement cannot be measured: {estimate.reason}."
+        return _unmeasured(estimate)
     options = AnalysisOptions(n_permutations=0, intervals=False)
     own = [
         row.value
@@ -272,7 +272,11 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str]:
     if len(own) > 1 and round(estimate.value, 2) > round(max(own), 2):
         values = f"{number(min(own))} to {number(max(own))}"
         sentence += f" By dimension α is lower, {values}, as {AVERAGED}."
-    return estimate, sentence
+    return estimate, f"{parts[0]}.", sentence
+
+
+def _unmeasured(alpha: Estimate) -> tuple[Estimate, str, str]:
+    return alpha, *2 * (f"Agreement cannot be measured: {alpha.reason}.",)
 
 
 def _how_high(alpha: Estimate) -> str:
@@ -295,27 +299,24 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
     The figure is what they add to the correlation with people (τ_b) or, without people's ratings,
     to the effective number of votes.
     """
-    command = command_on(run, "people votes")
-    if not (ratings := ratings_of(run)).controls:
-        why = "no judge without a persona"
-        sentence = "Not known: needs --plain-judge."
-        if not any(judge.has_persona for judge in run.judges):
-            why = "no judge with a persona"
-            sentence = f"Not known: {why}."
+    from persona_panel.runs.votes import lacking_judges, votes_of
+
+    command, ratings = command_on(run, "people votes"), ratings_of(run)
+    if lacks := lacking_judges(run, ratings):
         own = "" if run.folder is None else command_with(run.folder, "--plain-judge")
-        command = own or "persona-panel score RESPONSES --plain-judge"
-        return RunAnswer("personas", sentence, Estimate(nan, reason=why), command)
+        return _personas_unknown(lacks, own or "persona-panel score RESPONSES --plain-judge")
     if people is not None:
         row = _row(people.rows, "persona_gain_tau_b", people.group)
         if not isnan(row.value):
             return personas_beside_people(row, command_on(run, "people correlate", people=True))
-    from persona_panel.runs.votes import votes_of
-
     try:
-        return personas_in_votes(votes_of(run, ratings).main, command)
+        return personas_in_votes(votes_of(run, ratings), command)
     except InputError as error:
-        why = error.faults[0].actual
-        return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
+        return _personas_unknown(error.faults[0].actual, command)
+
+
+def _personas_unknown(why: str, command: str) -> RunAnswer:
+    return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
 
 
 def personas_beside_people(gain: Row, command: str = "") -> RunAnswer:
@@ -329,17 +330,19 @@ def personas_beside_people(gain: Row, command: str = "") -> RunAnswer:
     return RunAnswer("personas", sentence, estimate, command, "gain of τ_b")
 
 
-def personas_in_votes(votes: DimensionVotes, command: str = "") -> RunAnswer:
+def personas_in_votes(report: VotesReport, command: str = "") -> RunAnswer:
     """Return whether personas have more effective votes than replicates of a plain judge."""
     from persona_panel.runs.votes import PERSONAS, REPLICATES
 
+    if report.lacks:
+        return _personas_unknown(report.lacks, command)
     sides = {PERSONAS, REPLICATES}
-    pair = next((each for each in votes.differences if {each.a, each.b} == sides), None)
+    pair = next((each for each in report.main.differences if {each.a, each.b} == sides), None)
     why = "no model spoke for two personas, and for two replicates without a persona"
     if pair is not None:
         why = str(pair.reason or "there is no interval of the effective number of votes")
     if pair is None or not pair.has_interval:
-        return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
+        return _personas_unknown(why, command)
     pair = pair if pair.a == PERSONAS else -pair
     what = "the effective number of votes (independent judges) over as many calls to a plain judge"
     sentence = f"{_more(pair, pair.sign, what)}."
@@ -404,7 +407,7 @@ def may_stand_in(
         sentence = f"{verdict}: for {near}{facts}.{goes}"
         return RunAnswer(
             "people", sentence, rate.estimate(), command, "winning rate ω", {"needed": PASSED},
-            [f"For {near}."],
+            [f"For {near}."], f"{verdict}: for {near}.",
         )  # fmt: skip
     against = _first(
         people, "human_difference_tau_b_within_prompts", "human_difference_tau_b"
@@ -422,8 +425,8 @@ def may_stand_in(
         if against.sign
         else f"Not shown: no significant difference from one person (of τ_b{ends}"
     )
-    sentence = f"{sentence}. The alternative annotator test: {why}.{goes}"
-    return RunAnswer("people", sentence, against, command, "difference of τ_b")
+    whole = f"{sentence}. The alternative annotator test: {why}.{goes}"
+    return RunAnswer("people", whole, against, command, "difference of τ_b", shorter=f"{sentence}.")
 
 
 def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
@@ -448,7 +451,7 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
 
 def _not_settled(run: Run, ranked: Ranked) -> str:
     """Return why judgments that are missing leave open whether the winner is the best system."""
-    if missing := next(_not_ranked(run), ""):
+    if missing := next(not_ranked(run), ""):
         return missing
     lead = None if ranked.basis else weakest_lead(run.missing_ratings(), run.leaderboard())
     if lead is not None and not lead.holds:
@@ -471,9 +474,11 @@ def _after_missing(run: Run, answer: RunAnswer, then: str) -> RunAnswer:
         how = f"Score the same responses into {folder_named(run)} again{more}."
         if command:
             how = f"The same command makes them{more}: `{command}`."
-    first = f"First make the missing judgments ({n:,} of {coverage.expected:,}). {how}"
-    sentence = " ".join(filter(None, [first, then]))
-    return replace(answer, sentence=sentence, command=command, limits=[how])
+    first = f"First make the missing judgments ({n:,} of {coverage.expected:,})."
+    return replace(
+        answer, sentence=" ".join(filter(None, [first, how, then])), command=command,
+        limits=[how], shorter=first,
+    )  # fmt: skip
 
 
 def _by_more(run: Run, ranked: Ranked) -> tuple[str, RunAnswer]:
@@ -556,19 +561,6 @@ def _more_of_people(run: Run, ranked: Ranked) -> tuple[str, RunAnswer]:
     )
     value = Estimate(float(needed), n=decisive.n, unit="responses", exact=True)
     return clause, RunAnswer("settle", "", value, command, "responses to rate")
-
-
-def _main_ratings(run: Run) -> Ratings | None:
-    """Return the ratings on the composite, or the first dimension; None with one judge."""
-    ratings = ratings_of(run)
-    groups = list(ratings.raters_by_group().values())
-    if not groups or len(groups[-1]) < 2:
-        return None
-    if (whole := on_composite(ratings)) is not None:
-        return whole[0]
-    numeric = ratings.numeric()
-    kept = numeric if numeric.dimensions else ratings
-    return replace(kept, scores=kept.scores[:, :, :1], dimensions=kept.dimensions[:1])
 
 
 def _row(rows: Sequence[Row], statistic: str, group: str) -> Row:

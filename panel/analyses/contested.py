@@ -16,7 +16,7 @@ from persona_panel.results.conclusions.wording import counted, first_upper
 from persona_panel.results.definitions import SPREAD
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, for_programs, row_of
-from persona_panel.statistics.core.display import signed
+from persona_panel.statistics.core.display import number, signed
 from persona_panel.statistics.core.estimate import Estimate
 
 if TYPE_CHECKING:
@@ -407,7 +407,7 @@ def reasons(
     if not response.shown:
         sentences.append(f"Noise alone may explain it (adjusted p {response.p_adjusted:.2g}).")
     if len(dimensions) > 1:
-        widest = f"standard deviation {response.by_dimension[place]:.2f}{unit}"
+        widest = f"standard deviation {number(response.by_dimension[place])}{unit}"
         sentences.append(f"Personas differ most on {dimensions[place]} ({widest}).")
     on = by_dimension[:, place]
     far = max(_APART, response.by_dimension[place] / 2)
@@ -441,7 +441,7 @@ def _of_axes(axes: Sequence[str], on: Array, unit: str) -> list[str]:
     n_high, n_low = (int(np.sum(~np.isnan(sides[axis]))) for axis in (high, low))
     above, below = int(np.sum(sides[high] > _APART)), int(np.sum(sides[low] < -_APART))
     return [
-        f"On average {high} personas are {apart:.2f}{unit} above {low} ones on it: {above} of the "
-        f"{n_high} {high} personas {'is' if above == 1 else 'are'} above the panel, {below} of the "
-        f"{n_low} {low} personas below it."
+        f"On average {high} personas are {number(apart)}{unit} above {low} ones on it: {above} of "
+        f"the {n_high} {high} personas {'is' if above == 1 else 'are'} above the panel, {below} of "
+        f"the {n_low} {low} personas below it."
     ]

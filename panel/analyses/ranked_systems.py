@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from math import isnan
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from persona_panel.results.conclusions.wording import counted, in_brackets, listed, points
+from persona_panel.runs.kept import judgments_at_end
+from persona_panel.runs.run_remarks import is_capped
 from persona_panel.runs.scale_limits import unit_of
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import number
@@ -125,6 +127,12 @@ def reversed_by(panel: Ranked, people: Ranked) -> list[str]:
     ]
 
 
+def reversal_sentence(pairs: Sequence[str]) -> str:
+    """Return which pairs people's ratings order otherwise than the panel."""
+    more = f", and of {counted(len(pairs) - 1, 'more pair')}" if len(pairs) > 1 else ""
+    return f"People's ratings significantly reverse its order of {pairs[0]}{more}."
+
+
 def untested(ranked: Ranked) -> str:
     if any(each.n or each.reason != Reason.FEW_CLUSTERS for each in ranked.differences):
         return "; ".join(
@@ -224,3 +232,24 @@ def alone_sentence(ranked: Ranked, run: Run) -> str:
         else "there is no other system with a composite"
     )
     return f"{name} has a composite of {number(mean)}{facts}; {other} to compare it with."
+
+
+def stopped_sentences(run: Run, *, significant: bool) -> Iterator[str]:
+    """Yield how much of a run that was stopped is there, and what its significance rests on."""
+    if run.whole.all() and not is_capped(run):
+        return
+    coverage = run.coverage
+    n_there = coverage.scored + coverage.abstained
+    n_had = 0 if run.folder is None else judgments_at_end(run.folder)
+    cut = f"; at its end the run had {n_had:,}: judgments.jsonl was cut since" * (n_had > n_there)
+    yield f"Incomplete: {n_there:,} of {coverage.expected:,} judgments are there{cut}."
+    if significant:
+        yield "Significance holds only if the run was not stopped because of what it showed."
+
+
+def not_ranked(run: Run) -> Iterator[str]:
+    """Yield the systems without a score, one of which may be the best."""
+    board = run.leaderboard()
+    names = [each.system for each in board.systems if each.rank is None and not each.declines]
+    if names:
+        yield f"Not ranked, as nothing of theirs was scored: {listed(names, 'systems')}."

@@ -154,11 +154,8 @@ def rasch_conclusion(fitted: ManyFacetRasch, word: str, called: Mapping[str, str
         return
     judges = fitted.facets["judge"].elements
     severe, lenient = (called.get(judges[end].name, judges[end].name) for end in (0, -1))
-    yield (
-        f"The most severe {word}, {severe}, is "
-        f"{judges[0].measure.value - judges[-1].measure.value:.2f} logits from the most lenient, "
-        f"{lenient}."
-    )
+    apart = number(judges[0].measure.value - judges[-1].measure.value)
+    yield (f"The most severe {word}, {severe}, is {apart} logits from the most lenient, {lenient}.")
     odd = [
         f"{called.get(each.name, each.name)} ({why})" for each in judges if (why := misfit(each))
     ]

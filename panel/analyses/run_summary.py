@@ -27,14 +27,15 @@ SAYS_WHO_DIFFERS = 10_000
 do, and `score` on the terminal."""
 
 
-def run_summary(run: Run) -> dict[str, Any]:
-    """Return what summary.json holds of a run."""
+def run_summary(run: Run, *, systems: bool = True) -> dict[str, Any]:
+    """Return what summary.json holds of a run; `systems` as of `answers_of`."""
     report, people = run.deliberation(), beside_people(run)
     board, controls = run.leaderboard(), run.control_leaderboard()
-    strengths, winner = run.strengths(), ranking_of(run, people).winner
+    strengths, answers = run.strengths(), answers_of(run, people, systems=systems)
+    winner = ranking_of(run, people).winner if systems else None
     return {
-        "answers": [answer.document() for answer in answers_of(run, people)],
-        "conclusion": conclusion_of(run, people),
+        "answers": [answer.document() for answer in answers],
+        "conclusion": conclusion_of(run, people) if systems else [each.text for each in answers],
         "ranking": systems_document(board),
         "winner": winner and record_document(winner),
         "differences": [

@@ -216,7 +216,7 @@ def votes_conclusion(report: VotesReport) -> list[str]:
         f"{counted(first.n_judges, kind)} {where}" if kind else f"{first.n_judges:,} {first.source}"
     )
     sentences = [_number_of_votes(first, judges, bool(report.n_people))]
-    sentences.append(personas_in_votes(main).text)
+    sentences.append(personas_in_votes(report).text)
     if (pair := pairs.get((PERSONAS, MODELS))) is not None and pair.sign:
         more = pair if pair.sign > 0 else -pair
         sentences.append(
@@ -249,8 +249,8 @@ def _nearer(main: DimensionVotes) -> str:
     prompts = counted(distance.difference.n or 0, "prompt")
     away = (
         f"{points(distance.ensemble, unit)} from people's mean rating, the best judge "
-        f"{distance.best:.2f} (root mean square over {prompts}; the best judge was chosen on the "
-        "other prompts, every second one)"
+        f"{number(distance.best)} (root mean square over {prompts}; the best judge was chosen on "
+        "the other prompts, every second one)"
     )
     if distance.difference.reason is not None or not distance.difference.sign:
         return (

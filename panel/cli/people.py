@@ -401,7 +401,8 @@ def collect(
         say(f"Written: {visible(str(path))}", err=True)
     if run is not None:
         page = report_of(run, load_human_ratings(written[0]))
-        write_report(page, Path(out).with_name(f"{Path(out).stem}-panel.html"))
+        name = write_report(page, Path(out).with_name(f"{Path(out).stem}-panel.html"))
+        say(f"Written: {visible(name)}", err=True)
     output.show(result, status=_status(read, collected))
 
 

@@ -30,7 +30,8 @@ from persona_panel.files.errors import (
     RunFolderError,
     RunStopped,
 )
-from persona_panel.files.secrets import say, visible
+from persona_panel.files.secrets import say, standard_output, visible
+from persona_panel.results.formats import terminal
 
 if TYPE_CHECKING:
     from persona_panel.analyses.group_contrasts import GroupContrasts
@@ -97,19 +98,16 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
     return place_of(run, NAME)
 
 
-def write_report(page: RunReport, path: Path) -> None:
-    """Write a page into its file, and say where it is. Raises RunFolderError: it cannot be
+def write_report(page: RunReport, path: Path) -> str:
+    """Write a page into its file; return what that is called. Raises RunFolderError: it cannot be
     written."""
     from persona_panel.files.named_files import shown_folder
     from persona_panel.files.outputs import writing
 
-    replaced = ", replaces the one there" if path.exists() else ""
     with writing(path):
         page.write(path)
-    size = f"{len(page.html.encode()) / 1e6:.1f} MB"
     folder = shown_folder(path.parent)
-    shown = str(path) if folder == str(path.parent) else f"{folder}/{path.name}"
-    say(f"Report: {visible(shown)} ({size}{replaced})", err=True)
+    return str(path) if folder == str(path.parent) else f"{folder}/{path.name}"
 
 
 @click.command(cls=PanelCommand, example="runs/first --human ratings.csv")
@@ -146,7 +144,8 @@ def report(
     out: str | None,
     gate: Gate,
 ) -> None:
-    """Write a page of RUN, the folder of a run or a sweep, to look at in a browser.
+    """Write a page of RUN, the folder of a run or a sweep, to look at in a browser, and print the
+    answers as `score` does.
 
     The page is one file that opens without a network and sends nothing: the answers to five
     questions with the ranking as a picture, then their evidence, who differs, contested responses,
@@ -207,7 +206,12 @@ def report(
 
     gate.refuse_unknown(figures)
     say_reading(None if page.people is None else page.people.people.origin)
-    write_report(page, Path(out) if out is not None else Path(run) / NAME)
+    written = write_report(page, Path(out) if out is not None else Path(run) / NAME)
+    with standard_output() as to:
+        terminal.render(
+            replace(page.leading or result(), page=written), to, full=False,
+            rest="The page has the rest.",
+        )  # fmt: skip
     gate.finish(figures, of=result)
 
 

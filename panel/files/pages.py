@@ -7,10 +7,11 @@ import os
 import re
 import sys
 from base64 import b64encode
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from hashlib import sha256
 from importlib.resources import files
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from jinja2 import (
@@ -21,6 +22,8 @@ from jinja2 import (
     StrictUndefined,
 )
 from markupsafe import Markup, escape
+
+from persona_panel.files.secrets import escaped
 
 
 def templates(
@@ -71,33 +74,56 @@ _HIDDEN = re.compile(
 # A name in a sentence: what stands around it, figures too, keeps its place.
 _RIGHT = "\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc"
 _RIGHT_TO_LEFT = re.compile(rf"[{_RIGHT}]+(?:[ _-]+[{_RIGHT}]+|[ _-]?\d+(?![.,]?\d))*")
-_COMMAND = re.compile(r"`([^`\n]+)`")
+# A command is set apart, so that no full stop follows it.
+_COMMAND = re.compile(r"`([^`\n]+)`(?:\.(?=\s|$))?")
 _APART = re.compile(r"(?<=\d) (?=%)|(?<=\bp) (?=[<0-9])|(?<=<) (?=\d)")
 
 
 def shown(value: Any) -> Any:
-    """A text with what would be obeyed or not be seen written out, as ⟨U+202E⟩; anything else as
-    it is. Escaping of markup is the template's.
+    """A text with what would be obeyed or not be seen written out, as on a terminal; anything else
+    as it is. Escaping of markup is the template's.
 
-    >>> shown("a\\u202eb"), shown(3)
-    ('a⟨U+202E⟩b', 3)
+    >>> print(shown("a\\u202eb"))
+    a\\u202eb
     """
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    return _HIDDEN.sub(lambda sign: f"⟨U+{ord(sign[0]):04X}⟩", value)
+    return _HIDDEN.sub(lambda sign: escaped(sign[0]), value)
 
 
-def sentence(text: str) -> Markup:
-    """A sentence of ours, escaped: figures are not parted from their signs at the end of a line,
-    what is written from right to left is set apart, and what stands between backticks, a command,
-    is set as one.
+def named(text: str, names: Mapping[str, str] = MappingProxyType({})) -> Markup:
+    """Return a text, escaped: what is written from right to left is set apart, and each of `names`
+    is shown as they say, with the whole as its title.
+
+    >>> named("a longer-name <b>", {"longer-name": "lo…me"})
+    Markup('a <bdi title="longer-name">lo…me</bdi> &lt;b&gt;')
+    """
+    # Of two names, one within the other, the longer one first.
+    known = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    parts = re.split(f"({known})", text) if known else [text]
+    short = Markup('<bdi title="{}">{}</bdi>')
+    return Markup().join(
+        short.format(shown(part), _turned(names[part])) if n % 2 else _turned(part)
+        for n, part in enumerate(parts)
+    )
+
+
+def _turned(text: str) -> Markup:
+    # Escaped first; what is put in is ours.
+    return Markup(_RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", str(escape(shown(text)))))  # noqa: S704
+
+
+def sentence(text: str, names: Mapping[str, str] = MappingProxyType({})) -> Markup:
+    """A sentence of ours, escaped, with its `names` as `named` has them: figures are not parted
+    from their signs at the end of a line, and what stands between backticks, a command, is set as
+    one. What is markup already stays as it is.
 
     >>> sentence("`score --x 1` gives p < 0.05 <b>")
     Markup('<code>score --x 1</code> gives p\xa0&lt;\xa00.05 &lt;b&gt;')
     """
-    whole = str(escape(shown(_APART.sub("\u00a0", text))))
-    # Escaped above; what is put in is ours.
-    whole = _RIGHT_TO_LEFT.sub(r"<bdi>\g<0></bdi>", whole)
+    if isinstance(text, Markup):
+        return text
+    whole = str(named(_APART.sub("\u00a0", text), names))
     return Markup(_COMMAND.sub(r"<code>\1</code>", whole))  # noqa: S704
 
 

@@ -272,7 +272,7 @@ def visible(text: str, keep: str = "") -> str:
         part
         if place % 2
         else "".join(
-            char if char in keep or category(char) not in _UNSAFE else _escaped(char)
+            char if char in keep or category(char) not in _UNSAFE else escaped(char)
             for char in part
         )
         for place, part in enumerate(_JOINER.split(text))
@@ -387,7 +387,8 @@ def guard() -> None:
         logging.lastResort.setFormatter(_Visible())
 
 
-def _escaped(char: str) -> str:
+def escaped(char: str) -> str:
+    """Return a character as Python writes it where it cannot be seen: `\\u202e`."""
     return char.encode("unicode_escape").decode()
 
 

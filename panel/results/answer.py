@@ -24,6 +24,14 @@ QUESTIONS: Mapping[AnswerTo, str] = {
 _VERDICT = re.compile(r".+?(?=:|;| \(|, if |\.(?: |$)|$)")
 
 
+class AnswerText(str):
+    """A question and its answer; `shorter` is the same without what supports the answer, for a
+    screen on which the whole has no room."""
+
+    __slots__ = ("shorter",)
+    shorter: str
+
+
 @dataclass(frozen=True, slots=True)
 class RunAnswer:
     """An answer: its figure, a sentence with it, and where the evidence is.
@@ -37,6 +45,7 @@ class RunAnswer:
         measure: what the figure is called, as in `persona_panel.results.definitions`.
         marks: values that it is compared with, by their labels.
         limits: what a reader has to see beside the verdict.
+        shorter: the sentence without what supports it; empty where nothing does.
     """
 
     question: AnswerTo
@@ -46,6 +55,7 @@ class RunAnswer:
     measure: str = ""
     marks: Mapping[str, float] = field(default_factory=dict)
     limits: Sequence[str] = ()
+    shorter: str = ""
 
     @property
     def verdict(self) -> str:
@@ -63,9 +73,12 @@ class RunAnswer:
         return not isnan(self.estimate.value)
 
     @property
-    def text(self) -> str:
+    def text(self) -> AnswerText:
         """Return the question and the sentence."""
-        return f"{QUESTIONS[self.question]} {self.sentence}"
+        question = QUESTIONS[self.question]
+        text = AnswerText(f"{question} {self.sentence}")
+        text.shorter = f"{question} {self.shorter or self.sentence}"
+        return text
 
     def document(self) -> dict[str, Any]:
         """Return the answer for programs."""

@@ -16,7 +16,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from persona_panel.files.secrets import has_hidden, unguarded, visible
+from persona_panel.files.secrets import unguarded, visible
 from persona_panel.rubrics.segmentation import graphemes
 from persona_panel.statistics.core.display import NONE, interval_end
 
@@ -268,7 +268,7 @@ def _width(column: Sequence[Text]) -> int:
 
 def legible(name: str) -> str:
     """A name from a file without its control characters, whole."""
-    return visible(repr(name) if has_hidden(name) else name)
+    return visible(name)
 
 
 def shortened(text: str, width: int) -> str:

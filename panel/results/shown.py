@@ -3,16 +3,18 @@ that is read by people."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import groupby
 from math import isnan
 from typing import Any
 
+from rich.cells import cell_len
 from rich.text import Text
 
-from persona_panel.results.console import FigureText, ReportTable, TableRow
+from persona_panel.results.console import FigureText, ReportTable, TableRow, beginning
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Table, one_line
+from persona_panel.rubrics.segmentation import graphemes
 from persona_panel.statistics.core.display import (
     ALL,
     NONE,
@@ -240,3 +242,30 @@ def _plain(column: Column, cell: Any, row: Mapping[str, Any]) -> FigureText:
             return FigureText("; ".join(cell) or NONE)
         case _:
             return FigureText(str(cell))
+
+
+def key_names(tables: Iterable[Table]) -> set[str]:
+    """Return the names that rows of tables are of."""
+    rows = [(key.name, row) for table in tables for key in table.keys for row in table.rows]
+    return {name for key, row in rows if isinstance(name := row.get(key), str)}
+
+
+def short_names(names: Collection[str], width: int) -> dict[str, str]:
+    """Return what stands for names that take more than `width` columns: the beginning and the end
+    of each, none like another."""
+    short: dict[str, str] = {}
+    # A name that is a part of another is replaced after it.
+    for name in sorted((each for each in names if cell_len(each) > width), key=len, reverse=True):
+        half, letters = width // 2 - 1, graphemes(name)
+        while (cut := _without_middle(letters, half)) in {*names, *short.values()}:
+            half += 1
+        if cell_len(cut) < cell_len(name):
+            short[name] = cut
+    return short
+
+
+def _without_middle(letters: Sequence[str], half: int) -> str:
+    end = len(letters)
+    while end and cell_len("".join(letters[end - 1 :])) <= half:
+        end -= 1
+    return f"{beginning(''.join(letters), half)}…{''.join(letters[end:])}"

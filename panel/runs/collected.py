@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Generic, TypeVar, get_args
 
@@ -27,7 +28,12 @@ from persona_panel.runs.scale_limits import composite_limits, composite_terms
 from persona_panel.statistics.core.arrays import Array, Random, Reason, mean_there
 from persona_panel.statistics.core.display import ends
 from persona_panel.statistics.core.ranking import JudgeSample, Leaderboard, SystemRank, rank_systems
-from persona_panel.statistics.core.table import Coverage, Ratings, with_several_levels
+from persona_panel.statistics.core.table import (
+    Coverage,
+    Ratings,
+    on_composite,
+    with_several_levels,
+)
 
 if TYPE_CHECKING:
     from persona_panel.statistics.core.strengths import Strengths
@@ -398,6 +404,19 @@ def ratings_of(run: CollectedRatings) -> Ratings:
         labels={dimension.id: dimension.label for dimension in rubric.dimensions},
         coverage=run.coverage,
     )
+
+
+def main_ratings(run: CollectedRatings) -> Ratings | None:
+    """Return the ratings on the composite, or the first dimension; None with one judge."""
+    ratings = ratings_of(run)
+    groups = list(ratings.raters_by_group().values())
+    if not groups or len(groups[-1]) < 2:
+        return None
+    if (whole := on_composite(ratings)) is not None:
+        return whole[0]
+    numeric = ratings.numeric()
+    kept = numeric if numeric.dimensions else ratings
+    return replace(kept, scores=kept.scores[:, :, :1], dimensions=kept.dimensions[:1])
 
 
 def judgment_of_row(

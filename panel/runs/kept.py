@@ -11,6 +11,7 @@ import json
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from math import ceil
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,29 @@ def object_if_there(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return document if isinstance(document, dict) else None
+
+
+def summary_at_end(folder: Path, start: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return what summary.json of a run's folder holds; None where there is none of its last start,
+    which is `start`, and so has not come to its end."""
+    path = folder / SUMMARY
+    try:
+        # A start is recorded in whole seconds.
+        if path.stat().st_mtime < datetime.fromisoformat(start["at"]).timestamp():
+            return None
+    except OSError:
+        return None
+    return object_if_there(path)
+
+
+def judgments_at_end(folder: Path) -> int:
+    """Return how many judgments a run had when it ended; 0 where it has not ended."""
+    try:
+        start = (object_if_there(folder / "run.json") or {})["starts"][-1]
+        coverage = (summary_at_end(folder, start) or {})["coverage"]
+        return int(coverage["scored"] + coverage["abstained"])
+    except (LookupError, TypeError, ValueError):
+        return 0
 
 
 def command_again(folder: Path, times: float, *, capped: bool) -> str:
@@ -245,6 +269,7 @@ def kept_manifest(path: Path) -> tuple[dict[str, Any], KeptManifest]:
 
 
 RESPONSES = "responses.jsonl"
+SUMMARY = "summary.json"
 PROMPTS = "prompts.jsonl"
 _NAMED = 3
 

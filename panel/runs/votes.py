@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import nan
+
+import numpy as np
 
 from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.graphs import Judge
 from persona_panel.rubrics import Rubric
+from persona_panel.runs.collected import RatingsSoFar
 from persona_panel.runs.design import judge_composites
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import SHARE, are_preferences, mean_limits, on_limits
@@ -20,7 +23,7 @@ from persona_panel.statistics.core.ranking import Limits
 from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin
 from persona_panel.statistics.human_raters import mean_reliability
 from persona_panel.statistics.subsets import EnsembleDistance, ensemble_distance
-from persona_panel.statistics.votes import Votes, effective_votes
+from persona_panel.statistics.votes import Votes, all_alike, effective_votes
 
 PERSONAS = "personas"
 REPLICATES = "replicates without a persona"
@@ -49,7 +52,8 @@ class DimensionVotes:
 class VotesReport:
     """The result of `persona-panel people votes`: the dimensions, the composite first, where there
     is one; how many people and judges rated; whether judges saw each other's ratings, and so were
-    no longer independent; how many judgments there are; how people's ratings were read."""
+    no longer independent; how many judgments there are; how people's ratings were read; what the
+    run lacks to compare personas with a plain judge, as `lacking_judges` says it."""
 
     dimensions: tuple[DimensionVotes, ...]
     n_people: int
@@ -57,6 +61,7 @@ class VotesReport:
     deliberated: bool
     coverage: Coverage | None
     people: RatingsOrigin | None = None
+    lacks: str = ""
 
     @property
     def main(self) -> DimensionVotes:
@@ -80,6 +85,7 @@ def votes_of(
             [Fault(names[0], "a single judge", "two personas, models or replicates at least")]
         )
     people: Ratings | None = None
+    lacks = lacking_judges(run, ratings)
     scores = _scores(ratings, judge_composites(run, ratings))
     if humans is not None:
         ratings, people = align_ratings(ratings, humans, *names)
@@ -98,7 +104,23 @@ def votes_of(
         run.before is not None,
         ratings.coverage,
         None if people is None else people.origin,
+        lacks,
     )
+
+
+def count_as_one(run: RatingsSoFar, columns: Sequence[int]) -> bool:
+    """Return whether these judges are replicates of one, all of which gave the same ratings: how
+    far they agree says nothing."""
+    judges = {replace(run.judges[column], replicate=1) for column in columns}
+    by_judge = np.moveaxis(run.ratings[:, columns], 1, 2).reshape(-1, len(columns))
+    return len(columns) > 1 and len(judges) == 1 and all_alike(by_judge)
+
+
+def lacking_judges(run: Run, ratings: Ratings) -> str:
+    """Return what a run lacks to compare personas with a plain judge; empty where nothing."""
+    if not any(judge.has_persona for judge in run.judges):
+        return "no judge with a persona"
+    return "" if ratings.controls else "needs --plain-judge"
 
 
 def _of_dimension(

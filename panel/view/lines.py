@@ -27,7 +27,7 @@ from persona_panel.graphs.records import judges_in
 from persona_panel.models.config import Price, cost, with_batches
 from persona_panel.results.answer import AnswerTo
 from persona_panel.results.conclusions.wording import spent
-from persona_panel.runs.kept import kept_manifest, object_if_there
+from persona_panel.runs.kept import SUMMARY, kept_manifest, object_if_there, summary_at_end
 from persona_panel.runs.output import SPENT
 from persona_panel.runs.spending import spent_in
 from persona_panel.statistics.core.display import number
@@ -64,7 +64,8 @@ class Writers:
     def may_write(self, folder: Path) -> bool:
         """Return whether one may write to this folder, though its lock is not seen."""
         quiet_s = ENDING_S if folder in self._seen else QUIET_S
-        return time.time() - last_change(folder) < quiet_s
+        # Nobody has written in the future: a copy, or another machine's clock.
+        return abs(time.time() - last_change(folder)) < quiet_s
 
 
 def last_change(folder: Path) -> float:
@@ -183,7 +184,6 @@ def _is_run(folder: Path) -> bool:
 
 
 State = Literal["running", "stopped", "ended", "unreadable"]
-SUMMARY = "summary.json"
 _STAMPED = (MANIFEST, SUMMARY, SPENT, JUDGMENTS, PAGE)
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
 
@@ -198,7 +198,7 @@ class RunLine:
             to; `ended`; or `unreadable`.
         began: its last start.
         texts, judges: how many it has; None where that is not known.
-        answer: what it came to in a sentence; why it cannot be read, where that is so.
+        answer: what it came to in a sentence; why it was stopped or cannot be read, where it is so.
         agreement: Krippendorff's α of its judges; empty where its summary has none.
         complete: the percentage of judgments that have a result, rounded down; empty before the
             end.
@@ -261,7 +261,7 @@ class Lines:
         document, kept = kept_manifest(folder / MANIFEST)
         start = document["starts"][-1]
         began = datetime.fromisoformat(start["at"])
-        summary = _summary(folder, began)
+        summary = summary_at_end(folder, start)
         state: State = "ended"
         if is_locked or (summary is None and self._writers.may_write(folder)):
             state = "running"
@@ -275,7 +275,7 @@ class Lines:
             began.astimezone(),
             texts if isinstance(texts, int) else None,
             len(judges_in(document)),
-            _answer(folder, ended),
+            _why_stopped(folder) if state == "stopped" else _answer(folder, ended),
             _agreement(ended),
             _complete(ended),
             cost_of(folder, kept.prices),
@@ -308,16 +308,13 @@ def _stamp(path: Path) -> tuple[int, ...]:
     return status.st_ino, status.st_size, status.st_mtime_ns
 
 
-def _summary(folder: Path, began: datetime) -> dict[str, Any] | None:
-    """Return what a run came to; None where its last start has not come to its end."""
-    path = folder / SUMMARY
-    try:
-        # A start is recorded in whole seconds.
-        if path.stat().st_mtime < began.timestamp():
-            return None
-    except OSError:
-        return None
-    return object_if_there(path)
+def _why_stopped(folder: Path) -> str:
+    """Return why a run that no process writes counts as stopped."""
+    if not (folder / JUDGMENTS).exists() and not (folder / GOING_ON).exists():
+        return f"it has no {JUDGMENTS}"
+    if (folder / SUMMARY).exists() and object_if_there(folder / SUMMARY) is None:
+        return f"{SUMMARY} cannot be read"
+    return "no process writes it, and it has not come to its end"
 
 
 def _answer(folder: Path, summary: Mapping[str, Any]) -> str:

@@ -366,7 +366,7 @@ RUN: dict[str, Check] = {
         and int(found["x"]) > int(found["y"])
     ),
     rf"{_PERSONAS}Not known: needs --plain-judge\.": (
-        lambda found, beside: beside.estimate("personas")["reason"] == "no judge without a persona"
+        lambda found, beside: beside.estimate("personas")["reason"] == "needs --plain-judge"
     ),
     rf"{_PERSONAS}Not known: (?P<why>.+)\.": (
         lambda found, beside: beside.estimate("personas")["reason"] == found["why"]

@@ -369,7 +369,7 @@ def injection_job(
         panel,
         plan.responses,
         out,
-        summary=run_summary,
+        summary=partial(run_summary, systems=False),
         texts=f"{counted(plan.n_base, 'response')}, each alone, with {attacks} and with {controls}",
         peers=partial(with_plants, plants=plan.plants) if plan.plants else None,
     )

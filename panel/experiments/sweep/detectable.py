@@ -35,7 +35,7 @@ from persona_panel.runs.judging.cost_estimate import CostEstimate, cost_result
 from persona_panel.runs.load import load_run
 from persona_panel.statistics.core import special
 from persona_panel.statistics.core.arrays import ROUNDING, Array
-from persona_panel.statistics.core.display import percent
+from persona_panel.statistics.core.display import number, percent
 from persona_panel.statistics.core.estimate import LEVEL, POWER
 from persona_panel.statistics.core.means import detectable_effect, items_needed
 
@@ -213,15 +213,15 @@ def detectable(delta: DetectableDelta) -> str:
             f"{delta.prompts_needed:,} prompts are needed."
         )
     sentence = (
-        f"With {size}, the smallest detectable Δ is {delta.effect:.2f} standard deviations of Δ "
-        f"over prompts: a mean Δ of that size in one cell is significant (p < {LEVEL:g}, adjusted "
-        f"for all cells) in {percent(POWER)} of such sweeps if Δs are normal: fewer where they "
-        "look asymmetric."
+        f"With {size}, the smallest detectable Δ is {number(delta.effect)} standard deviations of "
+        f"Δ over prompts: a mean Δ of that size in one cell is significant (p < {LEVEL:g}, "
+        f"adjusted for all cells) in {percent(POWER)} of such sweeps if Δs are normal: fewer where "
+        "they look asymmetric."
     )
     if (spread := delta.spread) is None:
         return (
-            f"{sentence} If the standard deviation is 1 point, that is {delta.effect:.2f} points; "
-            "--like FOLDER takes the standard deviations of an earlier sweep."
+            f"{sentence} If the standard deviation is 1 point, that is {number(delta.effect)} "
+            "points; --like FOLDER takes the standard deviations of an earlier sweep."
         )
     converted = ""
     if spread.n_judges != delta.n_judges:
@@ -230,8 +230,8 @@ def detectable(delta: DetectableDelta) -> str:
             converted = f", converted from {spread.n_judges:,} judges to {delta.n_judges:,}"
     return (
         f"{sentence} In the sweep of {spread.source}, the standard deviation is "
-        f"{spread.median:.2f} points in the median cell ({spread.lowest:.2f} to "
-        f"{spread.highest:.2f}){converted}. The smallest detectable Δ is "
+        f"{number(spread.median)} points in the median cell ({number(spread.lowest)} to "
+        f"{number(spread.highest)}){converted}. The smallest detectable Δ is "
         f"{_in_points(delta, spread)}."
     )
 
@@ -251,7 +251,7 @@ def detected(delta: DetectableDelta) -> str:
 
 def _in_points(delta: DetectableDelta, spread: Spread) -> str:
     lowest, median, highest = map(delta.points, (spread.lowest, spread.median, spread.highest))
-    return f"{median:.2f} points in the median cell ({lowest:.2f} to {highest:.2f})"
+    return f"{number(median)} points in the median cell ({number(lowest)} to {number(highest)})"
 
 
 def sd_with_judges(deltas: Array, n_judges: int) -> float:

@@ -355,7 +355,7 @@ class Sweep:
     def document(self) -> dict[str, Any]:
         """Return the content of summary.json."""
         own = {"conclusion": self.conclusion(), "coverage": asdict(self.coverage)}
-        return run_summary(self.run) | own | {"sweep": self.summary()}
+        return run_summary(self.run, systems=False) | own | {"sweep": self.summary()}
 
     def summary(self) -> dict[str, Any]:
         """Return the part of summary.json under `sweep`."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment
 
 from persona_panel.analyses.analysis import analyses_on_page
-from persona_panel.analyses.answers import answers_of, can_be_trusted, command_on, ranking_of
+from persona_panel.analyses.answers import answers_of, command_on, ranking_of
 from persona_panel.analyses.contested import by_disagreement
 from persona_panel.analyses.on_page import EPSILON, RunWithPeople
 from persona_panel.files.errors import InputError, RunFolderError
@@ -28,7 +28,15 @@ from persona_panel.reports.page.systems import systems_result
 from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.wording import counted, first_upper, judged
 from persona_panel.results.definitions import DEFINITIONS
-from persona_panel.results.formats.html import TEMPLATES, figures, gauge, page, part, picture
+from persona_panel.results.formats.html import (
+    TEMPLATES,
+    figures,
+    gauge,
+    names_of,
+    page,
+    part,
+    picture,
+)
 from persona_panel.results.result import Result
 from persona_panel.runs.kept import object_if_there
 from persona_panel.runs.run import Run
@@ -49,15 +57,20 @@ class RunReport:
     """A run's page, as a text of HTML; a notebook shows it.
 
     `people` is the run beside people's ratings, `beside` the results of that; None and nothing
-    without.
+    without; `leading` is the result that concludes in place of the run, of a sweep or an audit.
     """
 
     def __init__(
-        self, html: str, people: RunWithPeople | None = None, beside: Sequence[Result] = ()
+        self,
+        html: str,
+        people: RunWithPeople | None = None,
+        beside: Sequence[Result] = (),
+        leading: Result | None = None,
     ) -> None:
         self.html = html
         self.people = people
         self.beside = beside
+        self.leading = leading
 
     def __repr__(self) -> str:
         return f"<RunReport: {len(self.html.encode()):,} bytes of HTML>"
@@ -132,7 +145,7 @@ def report_of(
     further = list(further_results(run, manifest, summary, judges, titles))
     # A sweep or an audit has its own conclusion, which claims no lead.
     leading = next((entry for entry in reversed(further) if entry.leads), None)
-    answers = answers_of(run, people) if leading is None else (can_be_trusted(run, systems=False),)
+    answers = answers_of(run, people, systems=leading is None)
     nothing = Result("systems", [], [])
     systems = nothing if leading else systems_result(run, run.leaderboard(), people)
     sections = [*sections_of(run, answers, systems, people, beside, titles)]
@@ -157,7 +170,7 @@ def report_of(
         script=part(*_OWN, "page.js"),
         data=data.json,
     )  # fmt: skip
-    return RunReport(html, people, beside)
+    return RunReport(html, people, beside, leading.result if leading else None)
 
 
 def _first_screen(
@@ -172,7 +185,11 @@ def _first_screen(
     if leading is not None:
         answer, *also = leading.result.conclusion or [""]
         made = figures(leading.result, linked=True, command=leading.command)
-        own = {"answer": answer, "also": also, "figures": made, "lines": answers}
+        names = names_of(leading.result.tables)
+        own = {
+            "answer": sentence(answer, names), "also": [sentence(each, names) for each in also],
+            "figures": made, "lines": answers, "names": names,
+        }  # fmt: skip
         return own | {"means": "", "contested": ()}
     first, *others = answers
     means = picture(systems, "means", first.command) if run.coverage.scored else ""
@@ -180,8 +197,9 @@ def _first_screen(
     is_known = any(
         row.get("established") for each in contested for table in each.tables for row in table.rows
     )
+    names = names_of(systems.tables)
     return {
-        "answer": first.sentence, "means": means,
+        "answer": sentence(first.sentence, names), "means": means, "names": names,
         "also": [*unfenced_notice(run), *run.rubric.asked_in.notice],
         "figures": picture(systems, "systems", first.command), "lines": others,
         "means_title": "Dimensions" + ", by the panel alone" * bool(ranking_of(run, people).basis),

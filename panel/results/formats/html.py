@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from math import ceil, floor, inf, isfinite, isnan, log10, nan
@@ -17,14 +17,20 @@ from urllib.parse import quote
 from jinja2 import Environment
 from markupsafe import Markup
 
-from persona_panel.files.pages import content_source, sentence, shown, templates
+from persona_panel.files.pages import (
+    content_source,
+    named,
+    sentence,
+    shown,
+    templates,
+)
 from persona_panel.files.secrets import SECRETS
 from persona_panel.results.conclusions.wording import judged
 from persona_panel.results.definitions import definitions_of
 from persona_panel.results.result import Result
-from persona_panel.results.shown import shown_table
+from persona_panel.results.shown import key_names, short_names, shown_table
 from persona_panel.results.table import Column, Table, choices_by_kind, one_line
-from persona_panel.statistics.core.display import general, signed
+from persona_panel.statistics.core.display import general, rounded, signed
 from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
 
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
@@ -118,6 +124,8 @@ _PICTURED = 20
 """The most rows of a picture, and columns of a heat map; beside a chart `_PICTURED_COLUMNS` of the
 estimates have one."""
 _PICTURED_COLUMNS = 3
+_NAME = 48
+"""To how many columns names are cut in sentences and pictures; tables have them whole."""
 
 
 class _Cell(NamedTuple):
@@ -157,7 +165,8 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """A table as the template lays it out; `axis`: of a chart, `key`: what that draws."""
+    """A table as the template lays it out; `axis`: of a chart, `key`: what that draws; `names`: how
+    long ones are shown."""
 
     title: str
     heads: list[str]
@@ -167,6 +176,7 @@ class _Section:
     key: str
     kind: str
     n_more: int
+    names: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,7 +205,8 @@ def section(
 ) -> Markup:
     """Return the section of a result: its conclusion and its figures, as `figures` has them."""
     made = figures(result, full=full, linked=linked, pictured=pictured, command=command)
-    sentences = [each for each in (*result.conclusion, result.next_step) if each]
+    names = names_of(result.tables)
+    sentences = [sentence(each, names) for each in (*result.conclusion, result.next_step) if each]
     return _rendered(
         "section.html.jinja", id=result.analysis, title=title, sentences=sentences, figures=made
     )
@@ -204,11 +215,20 @@ def section(
 def first_screen(result: Result, title: str, *, full: bool = True) -> Markup:
     """Return the beginning of a page of a result: what was read, the answer with its figures, and
     beside them what else it concludes."""
-    answer, *also = [each for each in (*result.conclusion, result.next_step) if each] or [""]
+    names = names_of(result.tables)
+    concluded = [each for each in (*result.conclusion, result.next_step) if each] or [""]
+    answer, *also = [sentence(each, names) for each in concluded]
     coverage = f"{judged(result.coverage)}." if result.coverage else ""
     read = " ".join(filter(None, (coverage, *result.reading)))
     template: Any = _environment().get_template("first.html.jinja").module
     return Markup(template.screen(title, read, answer, figures(result, full=full), also))  # noqa: S704
+
+
+def names_of(tables: Sequence[Table]) -> dict[str, str]:
+    """Return what a page shows for the names of rows, and of columns of heat maps, that are too
+    long for it."""
+    heads = {one_line(c.head) for table in tables if _is_heat(table) for c in table.columns}
+    return short_names(key_names(tables) | heads, _NAME)
 
 
 def figures(
@@ -321,7 +341,7 @@ def part(package: str, folder: str, name: str) -> str:
 @cache
 def _environment() -> Environment:
     made = templates(*TEMPLATES, shown)
-    made.filters["sentence"] = sentence
+    made.filters |= {"sentence": sentence, "named": named}
     return made
 
 
@@ -376,7 +396,7 @@ def _pictured(table: Table, full: bool, linked: bool) -> _Section | _Curve:
         return _curve(table)
     if _is_heat(table):
         cut = replace(table, columns=tuple(table.shown_columns(full)[:_PICTURED]))
-        return _section(cut, full, linked, n=_PICTURED)
+        return replace(_section(cut, full, linked, n=_PICTURED), names=names_of([table]))
     estimates = [
         column
         for column in table.shown_columns(full)
@@ -395,7 +415,7 @@ def _pictured(table: Table, full: bool, linked: bool) -> _Section | _Curve:
     for row in laid_out.rows:
         row.note = ""
         row.cells = [c if c.head in kept_ends else c._replace(ends="") for c in row.cells]
-    return laid_out
+    return replace(laid_out, names=names_of([table]))
 
 
 def _section(
@@ -569,7 +589,7 @@ def tint(value: float, most: float) -> str:
     >>> tint(2.0, 2.0), tint(-0.5, 2.0), tint(0.0, 2.0), tint(float("nan"), 1.0)
     ('p3', 'n1', '', '')
     """
-    if isnan(value) or most <= 0 or round(value, 2) == 0:
+    if isnan(value) or most <= 0 or rounded(value) == 0:
         return ""
     share = min(1.0, abs(value) / max(most, 1e-9))
     return f"{'p' if value > 0 else 'n'}{min(_TINTS, int(share * _TINTS) + 1)}"

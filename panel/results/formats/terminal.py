@@ -4,37 +4,34 @@ the command has ended, the conclusion. In short it fits on a screen."""
 from __future__ import annotations
 
 import io
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import pairwise
 from typing import TextIO
 
-from rich.cells import cell_len
 from rich.console import Console
 from rich.text import Text
 
-from persona_panel.results.answer import QUESTIONS
-from persona_panel.results.console import ReportTable, beginning, output, show_table
+from persona_panel.results.answer import QUESTIONS, AnswerText
+from persona_panel.results.console import ReportTable, output, show_table
 from persona_panel.results.result import Result
-from persona_panel.results.shown import ResultPart, SmallPrint, figure_parts
-from persona_panel.rubrics.segmentation import graphemes
+from persona_panel.results.shown import ResultPart, SmallPrint, figure_parts, key_names, short_names
 from persona_panel.statistics.core.display import counted
 
 LINES = 24
 """The largest number of lines of the short report, on a screen of 80 columns."""
 _COLUMNS = 80
+_REST = "--full has the rest, --json every figure."
 _ROWS = 3
-"""Of the first table so many rows are shown at least: all answers but the first are shortened for
-it."""
+"""Of the first table so many rows are shown at least: answers are without what supports them
+where it has no room."""
 _NAME = 20
 """To how many columns names are cut where a report would be longer than a screen."""
-_NEXT_SENTENCE = re.compile(r"(?<=\.) (?=[^\W\d_])")
 
 
-def render(result: Result, to: TextIO, *, full: bool) -> None:
+def render(result: Result, to: TextIO, *, full: bool, rest: str = _REST) -> None:
     """Write the tables and how to read them, the conclusion, and where the page is; in short what
-    of it fits on a screen, the first of each, and that there is more."""
+    of it fits on a screen, the first of each, and `rest`, where there is more."""
     console = output(to)
     figures = list(figure_parts(result, full))
     sentences = list(result.conclusion)
@@ -42,7 +39,7 @@ def render(result: Result, to: TextIO, *, full: bool) -> None:
     if result.page:
         last.append(f"{'Page' if result.page.endswith('.html') else 'Run'}: {result.page}")
     if not full:
-        figures, sentences = _fitting(result, figures, sentences, last, console)
+        figures, sentences = _fitting(result, figures, sentences, last, console, rest)
     _write(console, [*figures, *sentences, *last])
 
 
@@ -52,11 +49,12 @@ def _fitting(
     sentences: Sequence[str],
     last: Sequence[str],
     console: Console,
+    where: str,
 ) -> tuple[list[SmallPrint | ReportTable], list[str]]:
     """Return the parts that fit beside what stands last, and the sentence that there is more."""
     # What is not read on a terminal has the same content, however wide its lines are.
     screen = _Screen(min(console.width, _COLUMNS) if console.is_terminal else _COLUMNS)
-    rest: list[SmallPrint | ReportTable] = [SmallPrint("--full has the rest, --json every figure.")]
+    rest: list[SmallPrint | ReportTable] = [SmallPrint(where)]
     table = next((part for part in figures if isinstance(part, ReportTable)), None)
     least = [] if table is None else _cut(table, 0, screen, _ROWS)
     kept = {n: each for n, each in enumerate(sentences) if not n or _is_answer(each)}
@@ -64,19 +62,18 @@ def _fitting(
     def is_too_long(*more: str) -> bool:
         return screen.height(*least, *rest, *kept.values(), *more, *last) > LINES
 
-    names = _short_names(result) if is_too_long() else {}
+    names = short_names(key_names(result.tables), _NAME) if is_too_long() else {}
     if names:
         sentences = [_renamed(sentence, names) for sentence in sentences]
         kept = {n: sentences[n] for n in kept}
         figures = [_with_names(part, names) for part in figures]
         table = next((part for part in figures if isinstance(part, ReportTable)), None)
         least = [] if table is None else _cut(table, 0, screen, _ROWS)
-    while is_too_long():
-        shorter = ((n, _shortened(kept[n], screen)) for n in reversed(kept) if n)
-        n, text = next((each for each in shorter if each[1]), (0, ""))
-        if not text:
-            break
-        kept[n] = text
+    # The first answer last.
+    for n in [*range(1, len(sentences)), 0][: len(sentences)]:
+        sentence = result.conclusion[n]
+        if isinstance(sentence, AnswerText) and is_too_long():
+            kept[n] = _renamed(sentence.shorter, names)
     for n, sentence in enumerate(sentences):
         if n not in kept:
             if is_too_long(sentence):
@@ -106,43 +103,6 @@ def _fitting(
 
 def _is_answer(sentence: str) -> bool:
     return sentence.startswith(tuple(QUESTIONS.values()))
-
-
-def _shortened(answer: str, screen: _Screen) -> str:
-    """Return an answer without its last sentences, on fewer lines; empty where that is all."""
-    sentences = _NEXT_SENTENCE.split(answer.removesuffix(" …"))
-    for n in reversed(range(1, len(sentences))):
-        shorter = f"{' '.join(sentences[:n])} …"
-        if screen.height(shorter) < screen.height(answer):
-            return shorter
-    return ""
-
-
-def _short_names(result: Result) -> dict[str, str]:
-    """Return what stands for the names of a result that are too long, none like another."""
-    names = {
-        name
-        for table in result.tables
-        for key in table.keys
-        for row in table.rows
-        if isinstance(name := row.get(key.name), str)
-    }
-    short: dict[str, str] = {}
-    # A name that is a part of another is replaced after it.
-    for name in sorted((each for each in names if cell_len(each) > _NAME), key=len, reverse=True):
-        half, letters = _NAME // 2 - 1, graphemes(name)
-        while (cut := _without_middle(letters, half)) in {*names, *short.values()}:
-            half += 1
-        if cell_len(cut) < cell_len(name):
-            short[name] = cut
-    return short
-
-
-def _without_middle(letters: Sequence[str], half: int) -> str:
-    end = len(letters)
-    while end and cell_len("".join(letters[end - 1 :])) <= half:
-        end -= 1
-    return f"{beginning(''.join(letters), half)}…{''.join(letters[end:])}"
 
 
 def _renamed(text: str, names: Mapping[str, str]) -> str:
@@ -207,7 +167,9 @@ class _Screen:
 def _is_apart(before: ResultPart, part: ResultPart) -> bool:
     """Return True where an empty line stands between two parts: a table ends with one, and
     sentences of one kind stand together."""
-    return not isinstance(before, ReportTable) and type(part) is not type(before)
+    if isinstance(before, ReportTable) or isinstance(part, ReportTable):
+        return not isinstance(before, ReportTable)
+    return isinstance(part, SmallPrint) != isinstance(before, SmallPrint)
 
 
 def _write(console: Console, parts: Sequence[ResultPart]) -> None:

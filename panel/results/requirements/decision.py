@@ -22,7 +22,7 @@ from persona_panel.results.requirements.requirement import (
     WrongRequirement,
     parse_requirement,
 )
-from persona_panel.statistics.core.display import general, number
+from persona_panel.statistics.core.display import general, number, rounded
 from persona_panel.statistics.core.means import (
     Assurance,
     assured,
@@ -287,7 +287,7 @@ def _number(value: float, requirement: Requirement, figure: Figure) -> str:
         return f"{int(value):,}".replace("-", "−")
     side = requirement.holds_for(value)
     for digits in range(4 if figure.is_exact else 2, _MOST_DIGITS + 1):
-        shown = round(value, digits)
+        shown = rounded(value, digits)
         equal = abs(value - requirement.bound) < 10**-_MOST_DIGITS
         if equal or (requirement.holds_for(shown) == side and shown != requirement.bound):
             return number(shown, digits)

@@ -400,7 +400,7 @@ class Reason(StrEnum):
         "comparison needs replicates that vary"
     )
     FEW_TO_CHOOSE_THE_BEST = "choosing the best judge on other prompts takes ten prompts"
-    IDENTICAL_JUDGES = "they gave the same ratings, so they count as one judgment"
+    IDENTICAL_JUDGES = "judges gave the same ratings, so they count as one"
     OTHER_SCALE = "not on the same scale"
     FEW_TO_TELL = "too few prompts were deliberated"
     FEW_FOR_A_STRENGTH = "its interval takes five prompts"

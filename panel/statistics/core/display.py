@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from html import escape
 from importlib import import_module
-from math import ceil, floor, isnan, log10
+from math import ceil, copysign, floor, isnan, log10
 from typing import (
     TYPE_CHECKING,
     Any,
@@ -43,7 +43,9 @@ _MOST_ROWS = 20
 NONE = "–"
 """The sign for a missing number."""
 _ROUNDING = 1e-9
-"""Values nearer to 0 than this are rounding."""
+"""Values nearer to 0, or to each other, than this are rounding."""
+_PLACES = 9
+"""With so many digits a value is written as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ def counted_beside(n: int, n_controls: int, what: str) -> str:
 
 def percent(share: float) -> str:
     """Return a share as a whole number of per cent."""
-    return f"{100 * share:.0f} %"
+    return f"{number(100 * share, 0)} %"
 
 
 def number(value: float | None, digits: int = 2) -> str:
@@ -100,7 +102,18 @@ def number(value: float | None, digits: int = 2) -> str:
     zero, a dash for none."""
     if value is None or isnan(value):
         return NONE
-    return _with_minus(f"{round(float(value), digits) + 0:.{digits}f}")
+    return _with_minus(f"{rounded(value, digits) + 0:.{digits}f}")
+
+
+def rounded(value: float, digits: int = 2) -> float:
+    """Return a value rounded as its decimals are read: a half goes away from zero, whatever sums
+    left of it in the last binary places.
+
+    >>> rounded(5.405), rounded(5.405 - 1e-14), rounded(-0.125)
+    (5.41, 5.41, -0.13)
+    """
+    nudge = _ROUNDING if digits < _PLACES else 0.0
+    return round(float(value) + copysign(nudge, value), digits)
 
 
 def small_number(value: float | None, digits: int = 2) -> str:
@@ -127,7 +140,7 @@ def general(value: float, digits: int = 6) -> str:
 def signed(value: float | None, digits: int = 2) -> str:
     """Format a difference with its sign; a zero has none."""
     text = number(value, digits)
-    return f"+{text}" if value is not None and round(float(value), digits) > 0 else text
+    return f"+{text}" if value is not None and rounded(value, digits) > 0 else text
 
 
 def ends(

@@ -7,8 +7,10 @@ const NOT_ASSESSABLE = "not_assessable";
 
 // Elements: texts are written as text, never as markup, and what would turn or hide is spelled out.
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+const spelled = code => code < 0x100 ? "\\x" + code.toString(16).padStart(2, "0")
+  : code < 0x10000 ? "\\u" + code.toString(16).padStart(4, "0") : "\\U" + code.toString(16).padStart(8, "0");
 const shown = text => String(text).replace(HIDDEN, char => "\n\t\u200c\u200d".includes(char) ? char
-  : "⟨U+" + char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0") + "⟩");
+  : char === "\r" ? "\\r" : spelled(char.codePointAt(0)));
 const el = (tag, attributes, ...children) => {
   const made = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {

@@ -187,7 +187,12 @@ def test_a_run_that_was_stopped_says_what_its_significance_rests_on(
         assert settle.command == (command if "{}" in how else "")
         assert settle.verdict == "First make the missing judgments"
         page = re.sub(r"<[^>]+>", "", report_of(stopped).html.partition('id="systems"')[0])
-        assert how.format(command).replace("`", "") in html.unescape(page).replace("`", "")
+        # A command is set apart, without a full stop, and stands there once.
+        how = how.format(command).replace("`", "").removesuffix("." if "{}" in how else "")
+        assert html.unescape(page).count(how) == 1
+        if settle.command:
+            n_others = page.count(f"{settle.command}-plain-judge")
+            assert page.count(settle.command) - n_others == 1
         assert f"{QUESTIONS['settle']} {first}" in " ".join(score_result(stopped).text().split())
 
 
@@ -329,6 +334,36 @@ def test_the_short_report_is_a_screen_with_the_answers_last(
                 assert re.search(rf"^  {system} ", "\n".join(lines), re.MULTILINE)
             text = " ".join(" ".join(lines).split())
             assert all(question in text for question in QUESTIONS.values())
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name != "failed"])
+def test_no_answer_is_cut(
+    name: str, runs: dict[str, Answered], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Where a run is incomplete and its answers are long, the short report is a screen with the
+    ranking and each answer whole, or in whole sentences without what supports it; the full report
+    has all."""
+    monkeypatch.setenv("COLUMNS", "80")
+    whole, humans = runs[name]
+    assert whole.folder is not None
+    folder = tmp_path / "run"
+    shutil.copytree(whole.folder, folder)
+    lines = (folder / "judgments.jsonl").read_text().splitlines(keepends=True)
+    (folder / "judgments.jsonl").write_text("".join(lines[: len(lines) * 9 // 10]))
+    for file in ("summary.json", "verdicts.csv"):
+        (folder / file).unlink()
+    run = load_run(folder)
+    people = None if humans is None else RunWithPeople.of(run, humans)
+    result = replace(score_result(run, people=people), page="runs/first/report.html")
+    text = result.text()
+    assert len(text.splitlines()) <= 24
+    assert "…" not in text
+    assert re.search(r"^  ash ", text, re.MULTILINE)
+    short, full = (" ".join(each.split()) for each in (text, result.text(full=True)))
+    for answer in answers_of(run, people):
+        assert answer.text in short or answer.text.shorter in short
+        assert answer.text in full
+        assert answer.text.shorter.endswith(".")
 
 
 def test_long_names_are_cut_where_the_ranking_would_not_fit(

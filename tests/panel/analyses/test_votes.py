@@ -167,7 +167,7 @@ def test_without_a_plain_judge_it_says_how_to_get_one(tmp_path: Path) -> None:
     result = CliRunner().invoke(
         command, ["people", "votes", str(scored(tmp_path / "run", 0.8, plain_judge=False))]
     )
-    assert "for two replicates without a persona" in " ".join(result.stdout.split())
+    assert "Not known: needs --plain-judge." in " ".join(result.stdout.split())
     (tmp_path / "some.csv").write_text("item,rater,score\na,b,1\n")
     refused = CliRunner().invoke(command, ["people", "votes", str(tmp_path / "some.csv")])
     assert refused.exit_code == 2

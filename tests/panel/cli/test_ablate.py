@@ -103,9 +103,9 @@ def differences(stdout: str) -> dict[str, dict[str, Any]]:
 
 def test_every_difference_is_that_of_the_script(command: Command, tmp_path: Path) -> None:
     """Without personas the better system has 2 more on every other prompt: the mean score rises by
-    0.5 and the lead by 1, with Student's interval, and its replicates, as many as personas, agree;
-    with reasons the judges agree, and nothing else changes; without a rubric the order is the
-    reverse."""
+    0.5 and the lead by 1, with Student's interval, and its replicates, as many as personas, are
+    one judge; with reasons the judges agree, and nothing else changes; without a rubric the order
+    is the reverse."""
     with serving(judged) as server:
         panel_file(tmp_path, server)
         vary = ("--vary", "personas,reasoning", "--vary", "guidelines=none")
@@ -135,7 +135,9 @@ def test_every_difference_is_that_of_the_script(command: Command, tmp_path: Path
     # Of ratings (5, 7) and (3, 5); with reasons both judges say 6, or 4.
     base = krippendorff.alpha([[5, 3] * PROMPTS, [7, 5] * PROMPTS], level_of_measurement="ordinal")
     assert reasons["agreement"]["value"] == pytest.approx(1 - base)
-    assert plain["agreement"]["value"] == pytest.approx(1 - base)
+    # As of `score`: replicates that all say the same are one judge, who agrees with nobody.
+    assert plain["agreement"]["value"] is None
+    assert "count as one" in plain["agreement"]["reason"]
     # No persona is read.
     assert plain["tokens"] < 0 < reasons["tokens"]
     # What else changes is said before a call and with the answer.

@@ -103,7 +103,7 @@ def test_a_command_writes_reads_and_continues_a_run_at_an_address(
         agreed = invoked("agree", address, "--no-intervals")
         assert agreed.returncode == 0 and "The 5 judges" in agreed.stdout
         reported = invoked("report", address)
-        assert reported.returncode == 0 and f"Report: {address}/report.html" in reported.stderr
+        assert reported.returncode == 0 and f"Page: {address}/report.html" in reported.stdout
         assert "report.html" in names(address)
         held = invoked(*command, "--dry-run")
         assert f"{JUDGMENTS} of {JUDGMENTS}" in held.stdout + held.stderr

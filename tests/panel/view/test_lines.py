@@ -78,9 +78,18 @@ def test_a_run_whose_last_start_has_no_end_is_stopped(ended: Path, tmp_path: Pat
     for path in run.iterdir():
         os.utime(path, (time.time() - 7200, time.time() - 7200))
     [line] = lines_of(tmp_path)
-    assert (line.state, line.answer, line.complete) == ("stopped", "", "")
+    why = "no process writes it, and it has not come to its end"
+    assert (line.state, line.answer, line.complete) == ("stopped", why, "")
     (run / "summary.json").unlink()
     assert lines_of(tmp_path)[0].state == "stopped"
+    # A copy from a machine whose clock is ahead is written by nobody, either.
+    ahead = time.time() + 7200
+    os.utime(run / "judgments.jsonl", (ahead, ahead))
+    assert lines_of(tmp_path)[0].state == "stopped"
+    (run / "summary.json").write_text("{")
+    assert lines_of(tmp_path)[0].answer == "summary.json cannot be read"
+    (run / "judgments.jsonl").unlink()
+    assert lines_of(tmp_path)[0].answer == "it has no judgments.jsonl"
 
 
 def test_a_run_that_has_ended_is_read_once(ended: Path, tmp_path: Path) -> None:

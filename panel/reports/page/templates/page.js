@@ -7,8 +7,10 @@ const PAGE = 50;
 
 // Texts are written as text, and what would turn or hide them is spelled out; joiners stay.
 const HIDDEN = /[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu;
+const spelled = code => code < 0x100 ? "\\x" + code.toString(16).padStart(2, "0")
+  : code < 0x10000 ? "\\u" + code.toString(16).padStart(4, "0") : "\\U" + code.toString(16).padStart(8, "0");
 const shown = text => String(text).replace(HIDDEN, char => "\n\t\u200c\u200d".includes(char) ? char
-  : "⟨U+" + char.codePointAt(0).toString(16).toUpperCase().padStart(4, "0") + "⟩");
+  : char === "\r" ? "\\r" : spelled(char.codePointAt(0)));
 const el = (tag, name, text, ...children) => {
   const made = document.createElement(tag);
   if (name) made.className = name;
@@ -27,7 +29,7 @@ const svg = (tag, attributes) => {
   return made;
 };
 const figure = (value, digits = 2) =>
-  value === null || Number.isNaN(value) ? "–" : value.toFixed(digits).replace("-", "−");
+  value === null || Number.isNaN(value) ? "–" : (value + Math.sign(value) * 1e-9).toFixed(digits).replace("-", "−");
 const uniques = values => [...new Set(values)];
 const mean = values => values.length ? values.reduce((a, b) => a + b, 0) / values.length : NaN;
 const deviation = values => {
@@ -49,7 +51,8 @@ data.responses.forEach(response => {
 // A prompt by its first words, where they are known.
 const promptName = id => data.titles[id] || id;
 // Each name in its own direction.
-const named = (tag, name, response) => el(tag, name, null, foreign("bdi", "", response.system), ": ", foreign("bdi", "", promptName(response.prompt)));
+const shortName = name => name.length > 48 ? name.slice(0, 23) + "…" + name.slice(-23) : name;
+const named = (tag, name, response) => el(tag, name, null, foreign("bdi", "", shortName(response.system)), ": ", foreign("bdi", "", promptName(response.prompt)));
 const scoresOf = cell => Array.isArray(cell) ? cell.map((value, place) => value === null ? "–"
   : data.dimensions[place].categories.length ? data.dimensions[place].categories[value] : String(value)).join(" · ") : "";
 

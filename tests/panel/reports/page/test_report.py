@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Callable
+from dataclasses import replace
 from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
@@ -15,7 +16,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from persona_panel import InputError, Run, load_ratings, load_run
+from persona_panel import (
+    InputError,
+    Panel,
+    Response,
+    Run,
+    load_ratings,
+    load_run,
+    score_result,
+)
 from persona_panel.analyses.answers import answers_of, conclusion_of
 from persona_panel.analyses.bias import biases
 from persona_panel.analyses.bias_result import (
@@ -46,6 +55,7 @@ from persona_panel.statistics import AnalysisOptions, agree
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import ends, number, p_value, signed
 from persona_panel.statistics.core.table import on_composite
+from persona_panel.testing import ScriptedModel
 from tests.helpers.judging import JUDGES, RUBRIC
 
 PERSONAS = {judge.persona: (judge.persona.title(), "disciplinary") for judge in JUDGES}
@@ -123,6 +133,29 @@ class Elements(HTMLParser):
                 self.dangerous.append(f"{tag} {name}={value}")
 
 
+def test_a_long_name_is_cut_in_sentences_and_pictures_and_whole_as_their_title(
+    tmp_path: Path,
+) -> None:
+    """A name of 500 characters takes 48 columns at most on the first screen, in the answer, the
+    ranking and the dimensions, each with the whole as its title; an invisible character in it is
+    written as in a terminal."""
+    name = "sys-\u202e" + "abcdefghi-" * 50
+    responses = [
+        Response(id=f"{n}-{system[:3]}", prompt=f"Why {n}?", text=f"{n} {system[:3]}",
+                 system=system)
+        for n in range(4) for system in (name, "birch")
+    ]  # fmt: skip
+    run = Panel("disciplinary", ScriptedModel()).score(responses, out=tmp_path / "run")
+    first = report_of(run).html.partition('id="systems"')[0]
+    whole = name.replace("\u202e", "\\u202e")
+    assert f'<bdi title="{whole}">sys-\\u202eabcdefghi-' in first
+    bare = re.sub(r'title="[^"]*"', "", first)
+    assert whole not in bare and "\u202e" not in first
+    assert "abcdefghi-" * 5 not in bare
+    text = score_result(run).text(full=True)
+    assert whole in "".join(text.split())
+
+
 def test_hostile_texts_make_no_element_and_no_attribute(page: Path) -> None:
     """A parser finds two scripts and one style, no image, no handler, no style attribute, no
     address but those within the page; and no control or bidirectional mark is in the page."""
@@ -133,7 +166,7 @@ def test_hostile_texts_make_no_element_and_no_attribute(page: Path) -> None:
     assert not {"img", "iframe", "link", "object", "embed", "base"} & set(found.names)
     without_data = re.sub(r'(?s)<script type="application/json".*?</script>', "", html)
     assert not re.search("[\x00-\x08\x0b-\x1f\u202a-\u202e\u2066-\u2069]", without_data)
-    assert "49" not in re.findall(r"⟨U\+001B⟩\[31m (.{0,60})", without_data)[0]
+    assert "49" not in re.findall(r"\\x1b\[31m (.{0,60})", without_data)[0]
     assert page.stat().st_mode & 0o077 == 0
 
 
@@ -466,8 +499,13 @@ def test_the_command_writes_the_page_of_a_folder(
     that is said; a folder without a run is refused."""
     out = tmp_path / "page.html"
     done = command("report", hostile_run.folder, "--out", out)
-    assert (done.returncode, done.stdout) == (0, "")
-    assert f"Report: {out}" in done.stderr
+    assert (done.returncode, done.stderr) == (0, "")
+    expected = replace(score_result(load_run(hostile_run.folder or "")), page=str(out))
+    rest = "--full has the rest, --json every figure."
+    text = expected.text().replace(rest, "The page has the rest.")
+    assert done.stdout.split() == text.split()
+    assert done.stdout.splitlines()[-1] == f"Page: {out}"
+    assert "Can the panel be trusted?" in done.stdout
     assert out.read_text("utf-8") == report_of(load_run(hostile_run.folder or "")).html
     assert command("report", tmp_path).returncode == 2
 
@@ -501,7 +539,7 @@ def test_wording_of_figures() -> None:
     assert ends(nan, 2) == "–"
     assert (p_value(0.0004), p_value(0.0412), p_value(nan)) == ("< 0.001", "0.041", "–")
     assert (seconds(3.21), seconds(125), seconds(7300)) == ("3.2 s", "2 min 5 s", "2 h 1 min")
-    assert shown("a\u202eb\x1b\u200bc\n") == "a⟨U+202E⟩b⟨U+001B⟩⟨U+200B⟩c\n"
+    assert shown("a\u202eb\x1b\u200bc\n") == "a\\u202eb\\x1b\\u200bc\n"
     assert shown("👩\u200d🔬") == "👩\u200d🔬"
     assert sentence("a 95 % b, p < 0.05") == "a 95\u00a0% b, p\u00a0&lt;\u00a00.05"
     assert sentence("`score` of <b>") == "<code>score</code> of &lt;b&gt;"
