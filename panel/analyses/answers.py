@@ -40,6 +40,7 @@ from persona_panel.results.conclusions.wording import (
     dollars,
     first_upper,
     in_brackets,
+    listed,
     points,
     showing,
     two_digits,
