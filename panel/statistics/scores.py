@@ -14,7 +14,6 @@ from math import inf
 from typing import Literal
 
 import numpy as np
-import scipy
 from numpy.typing import ArrayLike
 
 from persona_panel.statistics.core.arrays import (
@@ -37,7 +36,7 @@ from persona_panel.statistics.core.arrays import (
     scaled_to_unit,
     without_rounding,
 )
-from persona_panel.statistics.core.means import OverPrompts, over_prompts
+from persona_panel.statistics.core.means import OverPrompts, over_prompts, two_sided_p
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,7 +392,7 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
         return whole
     t = float(divide(abs(whole.value) * np.sqrt(freedom), np.sqrt(1 - whole.value**2)))
     # Without an error t is infinite.
-    p_value = 0.0 if np.isnan(t) else float(2 * scipy.stats.t.sf(t, freedom))
+    p_value = 0.0 if np.isnan(t) else two_sided_p(t, freedom)
     return replace(whole, p_value=p_value)
 
 

@@ -159,22 +159,25 @@ def mean_and_levels(
     """Return `sampled_mean` from the influence on it of each level of each of the judges' factors
     `(prompts, levels)`; None: judges are taken as they are."""
     there = ~np.isnan(scores)
-    n = int(there.sum())
-    mean = float(scores[there].mean()) if n else math.nan
+    known = scores[there]
+    n = len(known)
+    mean = float(known.mean()) if n else math.nan
     if n < 2:
         return SampledMean(mean, (), n, Reason.FEW_CLUSTERS)
     n_judges = LEAST_JUDGES if moved is None else math.prod(levels.shape[1] for levels in moved)
     if n_judges < LEAST_JUDGES:
         return SampledMean(mean, (), n, Reason.FEW_JUDGES if n_judges > 1 else Reason.SAME_JUDGES)
     parts = tuple(_added(levels[there]) for levels in moved or () if levels.shape[1] > 1)
-    variances = [float(scores[there].var(ddof=1)) / n, *(part.variance for part in parts)]
+    # As `var` does, which takes three times as long for a few prompts.
+    variance = float(((known - mean) ** 2).sum()) / (n - 1)
+    variances = [variance / n, *(part.variance for part in parts)]
     errors = standard_errors(variances, [n - 1.0, *(part.df for part in parts)])
     # The judges' variance cannot replace that of the prompts.
     if errors[0][0] <= ROUNDING * max(1.0, abs(mean)):
         return SampledMean(mean, (), n, Reason.NO_SPREAD)
-    if n > 2 and limits != UNLIMITED and off_the_end(scores[there], limits) == 1:
+    if n > 2 and limits != UNLIMITED and off_the_end(known, limits) == 1:
         return SampledMean(mean, (), n, Reason.ONE_OFF_THE_END)
-    values = None if limits == UNLIMITED else scores[there]
+    values = None if limits == UNLIMITED else known
     return SampledMean(mean, errors, n, None, parts, limits, values)
 
 
