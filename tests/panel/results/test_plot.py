@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from persona_panel.results.result import Result
-from tests.helpers.figures import thick_lines
+from persona_panel.results.table import Column, Key, Table
+from persona_panel.statistics import Estimate
+from tests.helpers.figures import names, thick_lines
 from tests.helpers.results import SAMPLE
 
 
@@ -37,3 +39,15 @@ def test_figures_of_a_name_are_drawn() -> None:
     assert len(figure.axes[0].get_yticklabels()) == len(SAMPLE["differences"].rows)
     with pytest.raises(ValueError, match=r"called 'diference' \(did you mean 'difference'\?\)"):
         SAMPLE.plot("diference")
+
+
+@pytest.mark.parametrize(("head", "name"), [("Mean\nof it", "Mean of it"), ("", "m")])
+def test_figures_are_called_by_their_head(head: str, name: str) -> None:
+    """On the axis and in the caption; by the name of the column where it has none."""
+    column = Column("m", "estimate", head, figure="m")
+    rows = [{"who": "a", "m": Estimate(1.0, 0.5, 2.0, 0.9, over="items")}, {"who": "b", "m": None}]
+    table = Table("t", (Key("who", "who"),), (column,), rows, "T")
+    figure = Result("r", (), (table,)).plot("m")
+    assert figure.get_supxlabel() == name
+    assert figure.caption == f"T: {name}; lines: 90 % interval over items."
+    assert names(figure.axes[0]) == ["a"]

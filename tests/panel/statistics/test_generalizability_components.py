@@ -142,3 +142,16 @@ def test_names_that_results_use_are_refused(name: str) -> None:
     """A factor cannot be called as a component is."""
     with pytest.raises(ValueError, match="'residual'"):
         variance_components([1, 2], {name: [0, 1]})
+
+
+def test_shares_have_no_unit() -> None:
+    """Scores on a scale that is a hundred times as short have a ten-thousandth of the variance, and
+    the same shares of it."""
+    item, rater = (grid.ravel() for grid in np.indices((6, 4)))
+    scores = np.random.default_rng(3).normal(size=24) + item
+    found, small = (
+        variance_components(of, {"item": item, "rater": rater}) for of in (scores, scores / 100)
+    )
+    assert small.shares == pytest.approx(found.shares, nan_ok=True)
+    expected = {name: value / 1e4 for name, value in found.variances.items()}
+    assert small.variances == pytest.approx(expected, nan_ok=True)

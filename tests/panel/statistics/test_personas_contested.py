@@ -219,3 +219,12 @@ def test_a_response_that_few_rated_has_no_value() -> None:
     assert last.response == 3
     assert last.reason is Reason.FEW_RATERS
     assert isnan(last.p_adjusted)
+
+
+def test_a_persona_that_one_model_alone_speaks_for_is_not_shown() -> None:
+    """However far it is off: whether another model would agree is not known."""
+    values = drawn(4, n=20, effect=9.0)
+    assert response_departures(cells(values)).p[0, 0] < 0.001
+    values[0, 0, 1:] = nan
+    found = response_departures(cells(values))
+    assert found.p[0, 0] == 1 and not found.shown[0, 0]

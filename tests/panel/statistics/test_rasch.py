@@ -201,3 +201,21 @@ def test_separation_reliability_by_hand() -> None:
     ]
     assert separation_reliability(measures) == pytest.approx(0.75)
     assert np.isnan(separation_reliability([Estimate(0.0), Estimate(1.0)]))
+
+
+@pytest.mark.parametrize("width", [0.5, 2.0])
+def test_the_unit_of_ratings_changes_no_location(width: float) -> None:
+    """Half points, or every second one, are steps all the same; thresholds have the ratings' own
+    values."""
+    whole, other = wine(), replace(wine(), scores=3 + width * wine().scores)
+    found, again = many_facet_rasch(whole), many_facet_rasch(other)
+    for facet in found.facets:
+        locations = [
+            [each.measure.value for each in fit.facets[facet].elements] for fit in (found, again)
+        ]
+        assert locations[1] == pytest.approx(locations[0], abs=1e-9)
+    assert [(each.low, each.high) for each in again.thresholds] == [
+        (3 + width * each.low, 3 + width * each.high) for each in found.thresholds
+    ]
+    with pytest.raises(ValueError, match="equal distances"):
+        many_facet_rasch(replace(whole, scores=whole.scores**2))
