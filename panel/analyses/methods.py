@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from importlib.metadata import version
 from typing import TYPE_CHECKING
 
 from persona_panel.analyses.breakdown.groups import labels_of_personas
+from persona_panel.files.outputs import version_of
 from persona_panel.results.conclusions.wording import counted, first_of, listed
 from persona_panel.runs.collected import judge_sample, ratings_of
 from persona_panel.runs.run import Run
@@ -60,7 +60,7 @@ def methods_of(run: Run, people: RunWithPeople | None = None) -> list[str]:
     sentences.append(_missing(run))
     if run.coverage.missing:
         cited.append(YATES)
-    sentences.append(f"Computed with persona-panel {version('persona-panel')}, seed {run.seed}.")
+    sentences.append(f"Computed with persona-panel {version_of('persona-panel')}, seed {run.seed}.")
     return [" ".join(sentences), *cited]
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from importlib.metadata import version
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from persona_panel.analyses.answers import answers_of, conclusion_of, ranking_of
 from persona_panel.analyses.on_page import beside_people
-from persona_panel.files.outputs import json_number, record_document
+from persona_panel.files.outputs import json_number, record_document, version_of
 from persona_panel.models.config import cost
 from persona_panel.runs.judgment_lines import usage_document
 from persona_panel.runs.run import (
@@ -56,7 +55,7 @@ def run_summary(run: Run, *, systems: bool = True) -> dict[str, Any]:
         **({} if report is None else {"deliberation": report.summary()}),
         **_differs(run),
         "seed": run.seed,
-        "version": version("persona-panel"),
+        "version": version_of("persona-panel"),
         "elapsed_s": round(run.elapsed_s, 3),
     }
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from importlib.metadata import version
 from itertools import combinations
 from math import isnan, nan
 from typing import Any
@@ -17,6 +16,7 @@ from persona_panel.analyses.methods import alike_remark, methods_of
 from persona_panel.analyses.on_page import RunWithPeople, beside_people
 from persona_panel.analyses.who_differs import who_differs
 from persona_panel.files.named_files import shown_folder
+from persona_panel.files.outputs import version_of
 from persona_panel.files.responses import Batch
 from persona_panel.graphs import Verdict
 from persona_panel.planning.panel_plan import PanelPlan
@@ -580,7 +580,7 @@ def _facts(run: Run, people: RunWithPeople | None) -> Table:
     winner = ranking_of(run, people).winner
     facts = {
         "winner": winner and winner.system, "winner_p": winner and winner.p,
-        "random": run.random, "seed": run.seed, "version": version("persona-panel"),
+        "random": run.random, "seed": run.seed, "version": version_of("persona-panel"),
         "elapsed_s": round(run.elapsed_s, 3),
     }  # fmt: skip
     return Table("run", (), columns, [facts])

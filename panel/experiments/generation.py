@@ -14,7 +14,6 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -24,7 +23,7 @@ from persona_panel.calls.cache import key_of, page_of
 from persona_panel.calls.caller import Caller
 from persona_panel.files.errors import ConfigurationError, Fault, InputError, RunStopped
 from persona_panel.files.limits import text_of_file
-from persona_panel.files.outputs import replace_file, sha256_of
+from persona_panel.files.outputs import replace_file, sha256_of, version_of
 from persona_panel.files.prompts import GenerationPrompt
 from persona_panel.files.wording import did_you_mean
 from persona_panel.graphs.framing import BASELINE
@@ -241,7 +240,7 @@ class GenerationPlan:
         seeds = [{"seed": bound.config.options.get("seed")} for bound in self.targets]
         return {
             "command": "generate",
-            "version": version("persona-panel"),
+            "version": version_of("persona-panel"),
             "prompts": len(self.prompts),
             "targets": [
                 bound.document() | seed for bound, seed in zip(self.targets, seeds, strict=True)

@@ -19,7 +19,9 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
 from decimal import Decimal
+from functools import cache
 from hashlib import blake2b, sha256
+from importlib.metadata import distribution, version
 from itertools import count
 from pathlib import Path
 from typing import IO, Any, Literal
@@ -112,6 +114,15 @@ LABELS = ("prompt_id", "id", "system", "condition")
 """The fields of such a line that are names."""
 DIGEST_BYTES = 32
 _DIGITS = 12
+
+
+@cache
+def version_of(package: str) -> str:
+    """Return the version of an installed package, from the head of its metadata: to parse all of
+    it, licences too, takes milliseconds a package. Raises PackageNotFoundError: there is none."""
+    metadata = distribution(package).read_text("METADATA") or ""
+    at = re.search(r"^Version: (\S+)$", metadata, re.MULTILINE)
+    return version(package) if at is None else at[1]
 
 
 def sha256_of(text: str) -> str:

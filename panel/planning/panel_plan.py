@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from importlib.metadata import version
 from itertools import groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from persona_panel.calls.cache import key_of
 from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.outputs import version_of
 from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs import Judge, Response
 from persona_panel.graphs.deliberation import Deliberation, load_stopping_rule
@@ -408,7 +408,7 @@ def manifest_of(plan: PanelPlan) -> dict[str, Any]:
         "graph": None if plan.graph is None else {"nodes": sorted(plan.graph.nodes)},
         "prompts": {model.id: _wording_of(model, plan) for model in plan.models},
         "prices": prices_document(plan.prices),
-        "version": version("persona-panel"),
+        "version": version_of("persona-panel"),
     }
 
 

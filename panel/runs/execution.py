@@ -24,7 +24,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from hashlib import file_digest
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
@@ -35,6 +35,7 @@ from persona_panel.calls.caller import Caller, CallerFactory
 from persona_panel.calls.rate_limiter import CallsState
 from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.named_files import files_of
+from persona_panel.files.outputs import version_of
 from persona_panel.files.secrets import MASK, mask_addresses, scrub
 from persona_panel.files.wording import command_line
 from persona_panel.graphs import Judgment, Response, Verdict
@@ -243,7 +244,7 @@ def _versions(models: Iterable[BoundModel]) -> dict[str, str]:
     versions = {}
     for name in filter(None, names):
         try:
-            versions[name] = version(name)
+            versions[name] = version_of(name)
         except PackageNotFoundError:
             continue
     return versions

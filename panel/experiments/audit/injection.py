@@ -8,7 +8,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import partial
-from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +40,13 @@ from persona_panel.experiments.audit.uplift import (
 )
 from persona_panel.files.errors import ConfigurationError, Fault, InputError, RunStopped
 from persona_panel.files.named_files import shown_folder
-from persona_panel.files.outputs import as_json, json_number, record_document, replace_file
+from persona_panel.files.outputs import (
+    as_json,
+    json_number,
+    record_document,
+    replace_file,
+    version_of,
+)
 from persona_panel.files.responses import identified
 from persona_panel.graphs import Response
 from persona_panel.graphs.deliberation import step
@@ -336,7 +341,7 @@ class InjectionAudit:
                 "expected": coverage.expected, "scored": coverage.scored,
                 "abstained": coverage.abstained, "missing": coverage.missing,
             },
-            "version": version("persona-panel"),
+            "version": version_of("persona-panel"),
         }  # fmt: skip
 
     def _attack(self, uplift: Uplift) -> dict[str, Any]:

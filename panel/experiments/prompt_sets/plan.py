@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import sha256
-from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,7 @@ from persona_panel.experiments.prompt_sets.spec import (
     load_prompt_set_spec,
 )
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
+from persona_panel.files.outputs import version_of
 from persona_panel.planning.bound_models import AnyModel, BoundModel, bind_writers
 from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.planning.panel_plan import prices_document
@@ -60,7 +60,7 @@ class PromptSetPlan:
         rubric = self.rubric
         return {
             "command": "prompts build",
-            "version": version("persona-panel"),
+            "version": version_of("persona-panel"),
             "spec": self.spec.model_dump(mode="json"),
             "seed": self.spec.seed,
             "files": {
