@@ -66,7 +66,7 @@ def test_rows_of_a_forest_plot_are_apart_by_what_their_series_take() -> None:
     assert (nothing.get_text(), nothing.xy[1]) == ("no value", pytest.approx(0.1875))
     across = [line for line in axis.lines if line.get_color() == LIGHT]
     assert [float(line.get_ydata()[0]) for line in across] == pytest.approx([0.135, 0.405])
-    assert 0 < nothing.xy[0] < 0.05
+    assert 0 < nothing.xy[0] < 0.05 and nothing.get_fontsize() < 7
 
 
 @pytest.mark.parametrize(

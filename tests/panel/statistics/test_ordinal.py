@@ -149,6 +149,10 @@ def test_separated_ratings_are_refused(other: float) -> None:
         ordinal_mixed_model(ratings)
 
 
+CYCLE = np.arange(180.0).reshape(30, 6, 1) % 4 % 3 + 1
+"""Ratings of 1 to 3."""
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -159,6 +163,10 @@ def test_separated_ratings_are_refused(other: float) -> None:
         ({"scores": np.random.default_rng(0).random((30, 6, 1))}, "180 different values"),
         (
             {"scores": np.tile([[[1.0]], [[1.0]], [[2.0]]], (10, 6, 1))},
+            "all ratings of a at one end of the scale",
+        ),
+        (
+            {"scores": np.where(np.arange(30)[:, None, None] % 3, CYCLE, 3.0)},
             "all ratings of a at one end of the scale",
         ),
     ],

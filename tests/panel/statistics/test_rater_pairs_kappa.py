@@ -66,7 +66,7 @@ def test_cohen_equals_scikit_learn(pair: tuple[np.ndarray, np.ndarray], weights:
             weights=None if weights == "none" else weights,
         )
         assert ours.value == pytest.approx(theirs, abs=1e-12)
-        assert ours.n_items == both.sum()
+        assert (ours.n_items, ours.n_raters) == (both.sum(), 2)
 
 
 def test_cohen_by_hand() -> None:

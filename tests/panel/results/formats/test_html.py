@@ -283,3 +283,18 @@ def test_tints_are_thirds_of_the_largest(cell: Estimate, better: str, css: str, 
     drawn = Result("sample", (), [table]).text("html").partition("<details>")[0]
     [(found, shown)] = re.findall(r'<td class="c ?(\w*)[^>]*>(.*?)</td>', drawn)
     assert (found, re.sub("<[^>]*>", "", shown).strip()) == (css, text)
+
+
+@pytest.mark.parametrize(("dimensions", "is_named"), [("dd", False), ("de", True), ("d", True)])
+def test_what_all_rows_of_a_picture_share_is_not_in_it(dimensions: str, is_named: bool) -> None:
+    """It is in the sentence and in the table; a row that stands alone has its labels."""
+    column = Column("mean", "estimate", "mean")
+    rows = [
+        {"system": f"s{n}", "dimension": f"dimension {name}", "mean": Estimate(1.0, 0.5, 1.5)}
+        for n, name in enumerate(dimensions)
+    ]
+    keys = Key("dimension", "dimension"), Key("system", "system")
+    page = Result("r", (), [Table("t", keys, (column,), rows, "T")]).text("html")
+    picture = page.partition("<details>")[0]
+    assert all(f"s{n}" in picture for n in range(len(dimensions))) or dimensions == "d"
+    assert (">dimension d<" in picture) == is_named

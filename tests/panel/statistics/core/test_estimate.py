@@ -70,6 +70,9 @@ def test_a_difference_is_turned() -> None:
     assert (found.low, found.high, found.limits) == (-1.25, 0.25, (-4.0, 1.0))
     assert found.sampled is not None and found.sampled.mean == -0.5
     assert (found.p, found.n) == (0.2, 10)
+    higher = Difference(0.5, a="new", b="old")
+    assert (found.from_above.a, found.from_above.value) == ("new", 0.5)
+    assert higher.from_above is higher
     without = -Difference(0.5)
     assert isnan(without.low) and without.sampled is None
 

@@ -163,3 +163,21 @@ def test_a_panel_without_each_judge_and_its_smallest_subset() -> None:
         ("judge", names[judge], place) for place, judge in enumerate(subset.judges, start=1)
     ]
     assert f"{100 * subset.cost_saved:.0f} % of the cost saved" in number.note
+
+
+@pytest.mark.parametrize("kind", ["tau_b", "spearman"])
+def test_agreement_within_prompts_is_the_mean_of_prompts(kind: str) -> None:
+    """Each prompt's mean over pairs of raters; with the items that two rated."""
+    rows = by_name(agree(HUMANS, QUICK, only=[f"mean_{kind}_within_prompts", f"mean_{kind}"]))
+    scores = HUMANS.scores[:, :, 0]
+    by_prompt = [
+        pairwise(scores[first : first + 4], kind).mean.value  # type: ignore[arg-type]
+        for first in range(0, 24, 4)
+    ]
+    row = rows[f"mean_{kind}_within_prompts", "human", "clarity"]
+    assert row.value == pytest.approx(np.nanmean(by_prompt))
+    assert row.n_raters == 5 and row.ci_low < row.value < row.ci_high
+    pairs = rows[f"mean_{kind}", "human", "clarity"]
+    assert pairs.note == "10 pairs of raters" and pairs.n_raters == 5
+    alone = agree(replace(HUMANS, prompts=None), QUICK, only=[f"mean_{kind}_within_prompts"])
+    assert alone == []
