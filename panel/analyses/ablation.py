@@ -27,7 +27,7 @@ from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_terms, unit_of
-from persona_panel.runs.votes import count_as_one
+from persona_panel.runs.votes import are_identical_replicates
 from persona_panel.statistics.core.arrays import Array, Reason, Statistic, encode_labels, means_by
 from persona_panel.statistics.core.display import COMPOSITE, number
 from persona_panel.statistics.core.estimate import Difference
@@ -223,7 +223,7 @@ def _agreement(pair: RunPair) -> _Figure:
 
 def _alpha(opened: OpenedRun, rows: Sequence[int], columns: Sequence[int]) -> Statistic:
     run = opened.run
-    if count_as_one(run, columns):
+    if are_identical_replicates(run, columns):
         return Statistic.undefined(Reason.IDENTICAL_JUDGES)
     ratings = run.ratings[np.ix_(rows, columns)]
     terms = composite_terms(ratings, run.rubric, run.dimensions, run.categories)

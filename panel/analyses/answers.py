@@ -71,7 +71,7 @@ if TYPE_CHECKING:
     from persona_panel.runs.votes import VotesReport
 
 _SIGNS = 2
-"""How many signs of bias a shorter answer has."""
+"""The number of signs of bias that a shorter answer has."""
 NOTHING = 0.5
 """Votes: personas that are shown to add less add next to nothing."""
 TOGETHER = 2
@@ -236,9 +236,9 @@ def can_be_trusted(
 
 def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str, str]:
     """Return Krippendorff's α, the sentence on it, and the same with what explains it."""
-    from persona_panel.runs.votes import count_as_one
+    from persona_panel.runs.votes import are_identical_replicates
 
-    if count_as_one(run, run.ranking_columns()[0]):
+    if are_identical_replicates(run, run.ranking_columns()[0]):
         return _unmeasured(Estimate(nan, reason=Reason.IDENTICAL_JUDGES))
     ratings = main_ratings(run)
     if ratings is None:

@@ -108,7 +108,7 @@ def votes_of(
     )
 
 
-def count_as_one(run: RatingsSoFar, columns: Sequence[int]) -> bool:
+def are_identical_replicates(run: RatingsSoFar, columns: Sequence[int]) -> bool:
     """Return whether these judges are replicates of one, all of which gave the same ratings: how
     far they agree says nothing."""
     judges = {replace(run.judges[column], replicate=1) for column in columns}
