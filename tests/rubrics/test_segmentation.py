@@ -83,10 +83,10 @@ def test_plain_words_keep_vowel_signs() -> None:
 
 def test_thousands_of_marks_are_read_once() -> None:
     """No text takes a time that grows with the square of its length."""
-    began = time.perf_counter()
+    began = time.process_time()
     for text in ("." * 50_000 + "x", ".”" * 25_000 + "x", "。" * 50_000):
         sentences(text)
-    assert time.perf_counter() - began < 2
+    assert time.process_time() - began < 2
 
 
 ANY = st.text(alphabet=st.sampled_from([*"ab .!?-\n“”’*你好。「」のカนำ🇩🇪👩\u200d💻\u0301कि।؟ب"]))

@@ -88,9 +88,9 @@ def test_braces_of_the_template() -> None:
 def test_a_long_text() -> None:
     """A text of 100,000 words is sent whole, within a second."""
     text = "{text} word " * 50_000
-    started = time.perf_counter()
+    started = time.process_time()
     assert sent(rubric_of(), text=text)[1].count(text) == 1
-    assert time.perf_counter() - started < 1
+    assert time.process_time() - started < 1
 
 
 def test_what_judges_share_comes_first() -> None:
