@@ -34,6 +34,7 @@ from persona_panel.files.secrets import say, say_sentences, standard_output, vis
 from persona_panel.results.result import Result, ResultFormat, format_names, load_format
 
 if TYPE_CHECKING:
+    from persona_panel.files.errors import Fault
     from persona_panel.results.requirements.decision import GateResult
     from persona_panel.results.requirements.figures import Figure
     from persona_panel.results.requirements.requirement import Requirement
@@ -51,6 +52,7 @@ class Gate:
         by_point: whether estimates decide.
         junit, markdown: the files to write.
         suite: what the command is called in them.
+        unread: the faults of requirements that could not be read.
     """
 
     requirements: tuple[Requirement, ...]
@@ -58,14 +60,15 @@ class Gate:
     junit: Path | None
     markdown: Path | None
     suite: str
+    unread: tuple[Fault, ...] = ()
 
     def refuse_unknown(self, figures: Callable[[], Sequence[Figure]]) -> None:
-        """Refuse requirements that name none of these figures, before anything is spent, printed or
-        written. Raises InputError: there are some; lists them."""
-        if self.requirements:
+        """Refuse requirements that cannot be read or name none of these figures, before anything is
+        spent, printed or written. Raises InputError: there are some; lists them."""
+        if self.requirements or self.unread:
             from persona_panel.results.requirements.decision import named
 
-            named(self.requirements, figures())
+            named(self.requirements, figures(), self.unread)
 
     def finish(
         self,
@@ -180,10 +183,12 @@ def _with_gate(command: Command, examples: Sequence[str]) -> Command:
             if file is not None and not Path(file).absolute().parent.is_dir():
                 raise click.UsageError(f"{name} {file}: the folder of the file does not exist.")
         requirements: tuple[Requirement, ...] = ()
+        faults: Sequence[Fault] = ()
         if expressions:
             from persona_panel.results.requirements.decision import parsed
 
-            requirements = tuple(refusals_without_calls(parsed)(expressions))
+            read, faults = parsed(expressions)
+            requirements = tuple(read)
         suite = click.get_current_context().command_path
         gate = Gate(
             requirements,
@@ -191,6 +196,7 @@ def _with_gate(command: Command, examples: Sequence[str]) -> Command:
             junit=None if junit is None else Path(junit),
             markdown=None if markdown is None else Path(markdown),
             suite=suite,
+            unread=tuple(faults),
         )
         return command(*args, gate=gate, **others)
 

@@ -24,13 +24,6 @@ from persona_panel.planning.settings import DEFAULT_MODEL, split_variant
 if TYPE_CHECKING:
     from persona_panel.files.responses import ResponseFile
 
-_LIKELY = {
-    "prompt": ("question", "instruction", "input", "topic", "task"),
-    "text": ("answer", "output", "completion", "essay", "argument", "reply"),
-    "system": ("model", "author", "source", "writer"),
-}
-"""The names that columns of the needed fields may have in a file that was not made for this, the
-likeliest first."""
 _OF_PEOPLE = ("rater", "rating", "score", "annotator", "human", "label", "rank")
 """The words that the name of a column of people's ratings has in it."""
 
@@ -146,11 +139,12 @@ def _mapping(columns: Sequence[str]) -> Mapping[str, str]:
     from persona_panel.files.responses import FIELDS
 
     names_of, by_lower = dict(FIELDS.names), {column.lower(): column for column in columns}
-    lacking = [field for field in _LIKELY if not set(names_of[field]) & set(columns)]
+    likely_of = dict(FIELDS.likely)
+    lacking = [field for field in likely_of if not set(names_of[field]) & set(columns)]
     guess = {
         names_of[field][0]: by_lower[likely]
         for field in lacking
-        if (likely := next(filter(by_lower.get, _LIKELY[field]), ""))
+        if (likely := next(filter(by_lower.get, likely_of[field]), ""))
     }
     if not lacking or not sys.stdin.isatty():
         return guess

@@ -223,6 +223,8 @@ class Fields:
         grows: whether it is a JSONL file to which a run appends.
         wide: required fields that a wide file lacks, all of them: it has a column for each rater.
         never_wide: what no column of a wide file is called, in letters and digits alone.
+        likely: needed fields with the names that their columns may have in a file that was not made
+            for this, the likeliest first.
     """
 
     names: tuple[tuple[str, tuple[str, ...]], ...]
@@ -234,6 +236,7 @@ class Fields:
     grows: bool = False
     wide: frozenset[str] = frozenset()
     never_wide: frozenset[str] = frozenset()
+    likely: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def mapped(self, mapping: ColumnMapping | None, source: Source | DataTable) -> Fields:
         """Return the same fields, read from the columns that a mapping names. Raises InputError: it
@@ -372,7 +375,11 @@ def _wanted(fields: Fields, accepted: tuple[str, ...], present: tuple[str, ...])
         return "texts, which a run made with --no-texts does not hold: give the file that it scored"
     taken = fields.columns
     free = [name for name in present if name not in taken and not name.endswith(_DIGEST)]
-    guess = next(filter(None, (nearest(name, free) for name in accepted)), None)
+    by_lower = {name.lower(): name for name in reversed(free)}
+    field_ = next((name for name, names in fields.names if names == accepted), "")
+    likely = (by_lower.get(name) for name in dict(fields.likely).get(field_, ()))
+    near = (nearest(name, free) for name in accepted)
+    guess = next(filter(None, (*likely, *near)), None)
     wanted = _either(accepted)
     if guess:
         wanted += f" (did you mean {shown(guess)}?)"

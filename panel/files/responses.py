@@ -101,6 +101,11 @@ FIELDS = Fields(
     ),
     frozenset({"id", "prompt_id", "context"}),
     made=frozenset({"id"}),
+    likely=(
+        ("prompt", ("question", "instruction", "input", "topic", "task")),
+        ("text", ("answer", "output", "completion", "essay", "argument", "reply")),
+        ("system", ("model", "author", "source", "writer")),
+    ),
 )
 CONDITION = "condition"
 """The metadata that tells versions of one prompt apart."""

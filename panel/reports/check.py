@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from persona_panel.analyses.score import score_result
 from persona_panel.experiments.sweep.result import Sweep
 from persona_panel.experiments.sweep.sweep_result import sweep_result
-from persona_panel.results.requirements.decision import GateResult, decide_all, parsed
+from persona_panel.results.requirements.decision import GateResult, decide_all, named, parsed
 from persona_panel.results.requirements.figures import Figure, result_figures
 from persona_panel.results.result import Result
 from persona_panel.results.statistic_tables import StatisticTables
@@ -36,7 +36,10 @@ def check(
     Raises:
         InputError: a requirement cannot be read, or names no figure; lists all such.
     """
-    return decide_all(parsed(requirements), figures_of(result), by_point=by_point)
+    read, faults = parsed(requirements)
+    figures = figures_of(result)
+    named(read, figures, faults)
+    return decide_all(read, figures, by_point=by_point)
 
 
 def figures_of(result: Gated) -> list[Figure]:

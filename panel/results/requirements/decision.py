@@ -150,30 +150,29 @@ class GateResult:
         return "\n".join(self.sentences())
 
 
-def parsed(requirements: Sequence[str]) -> list[Requirement]:
-    """Requirements, read.
-
-    Raises:
-        InputError: some cannot be read; lists them.
-    """
+def parsed(requirements: Sequence[str]) -> tuple[list[Requirement], list[Fault]]:
+    """Return requirements, read, and the faults of those that cannot be."""
     read, faults = [], []
     for text in requirements:
         try:
             read.append(parse_requirement(text))
         except WrongRequirement as error:
             faults.append(_fault(text, error))
-    if faults:
-        raise InputError(faults)
-    return read
+    return read, faults
 
 
-def named(requirements: Sequence[Requirement], figures: Sequence[Figure]) -> list[Figure]:
+def named(
+    requirements: Sequence[Requirement], figures: Sequence[Figure], unread: Sequence[Fault] = ()
+) -> list[Figure]:
     """The figure that each requirement names.
 
+    Args:
+        unread: the faults of others, which could not be read.
+
     Raises:
-        InputError: some name none; lists them, each with the nearest names.
+        InputError: some name none; lists them, each with the nearest names, after `unread`.
     """
-    named, faults = [], []
+    named, faults = [], [*unread]
     for requirement in requirements:
         try:
             named.append(find(requirement, figures))

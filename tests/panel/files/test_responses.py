@@ -794,3 +794,13 @@ def test_a_copy_that_cannot_be_written_stops_the_run(
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "gone"))
     with pytest.raises(RunStopped, match=r"gone: No such file.*TMPDIR"):
         next(Batch(Unsorted()).shuffled(0))
+
+
+def test_a_likely_column_is_named_where_a_field_is_not_there(tmp_path: Path) -> None:
+    """With the option that takes it, so that a panel file alone is enough to know the rest."""
+    path = tmp_path / "in.csv"
+    path.write_text("Question,answer,model\na,b,c\n")
+    with pytest.raises(InputError) as caught:
+        list(ResponseFile(str(path)))
+    wanted = [fault.expected.rpartition("or use ")[2] for fault in caught.value.faults]
+    assert wanted == ["--map prompt=Question", "--map response=answer", "--map system=model"]
