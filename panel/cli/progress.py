@@ -353,7 +353,7 @@ class ScoreProgress:
         self.begun = True
         self._read = read
         now = time.monotonic()
-        self._started = self._shown = now
+        self._started = self._shown = self._came = now
         self._paces = {model: Pace(now) for model in self._totals}
         self._console.print(self._heading, soft_wrap=True)
         if self._live is not None:
@@ -394,6 +394,7 @@ class ScoreProgress:
         """Count one more result of a model, or that there is none."""
         # Those whose answers were taken back come again.
         self._done = min(self._done + 1, self.total)
+        self._came = time.monotonic()
         self._missing += status not in ("scored", "abstained")
         self._skipped += status == "skipped"
         self._by_model[model] += 1
@@ -436,7 +437,8 @@ class ScoreProgress:
         return self._board.is_due(share, now - self._started)
 
     def _line_every_s(self, now: float) -> float:
-        longer = (now - self._started) / _LINES_PER_RUN
+        # While nothing comes, ever more rarely.
+        longer = max((now - self._started) / _LINES_PER_RUN, self._shown - self._came)
         return min(_LINE_EVERY_S_AT_MOST, max(_LINE_EVERY_S, longer))
 
     def _display(self, state: CallsState, now: float, *, ended: bool = False) -> RenderableType:

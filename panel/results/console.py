@@ -155,6 +155,7 @@ def show_table(
     lines: Sequence[TableRow],
     *,
     narrowest: int = NARROWEST_LABEL,
+    at_most: int = 0,
 ) -> None:
     """Print a table, in parts one below the other where it is wider than the console.
 
@@ -165,24 +166,26 @@ def show_table(
         heads: what the labels are, after what the headings are, where there are any.
         columns: what the figures are.
         narrowest: to how many columns names are folded, at most, so that the table has fewer parts.
+        at_most: how wide it is where the console has no width; as wide as it gets, where 0.
     """
+    screen = at_most if at_most and console.width == _WITHOUT_END else console.width
     figures = [[Text(head), *cells] for head, cells in zip(columns, _turned(lines), strict=True)]
     labels = [legible(line.label) for line in lines]
     indent = _INDENT * (len(heads) - 1)
     head = "\n".join(" " * _INDENT * depth + name for depth, name in enumerate(heads))
     natural = max(_width([Text(head)]), *(cell_len(label) + indent for label in labels))
-    if _GAP + natural + sum(_GAP + _width(column) for column in figures) > console.width:
+    if _GAP + natural + sum(_GAP + _width(column) for column in figures) > screen:
         for column in figures:
             column[0] = Text("\n".join(_folded(column[0].plain, _WIDEST_HEAD)))
-    room = max(_LEAST, console.width - 2 * _GAP - _LEAST)
+    room = max(_LEAST, screen - 2 * _GAP - _LEAST)
     # Sentences leave names whole.
-    prose = max(_LEAST, console.width // 2, console.width - 2 * _GAP - natural)
+    prose = max(_LEAST, screen // 2, screen - 2 * _GAP - natural)
     figures = [
         [_fitting(cell, prose if _is_prose(cell) else room) for cell in column]
         for column in figures
     ]
     widths = [_width(column) for column in figures]
-    width = _label_width(natural, widths, console.width, narrowest)
+    width = _label_width(natural, widths, screen, narrowest)
     names = [Text("\n".join(_folded(head, width)))] + [
         Text("\n".join(" " * indent + part for part in _folded(label, width - indent)))
         for label in labels
@@ -190,7 +193,7 @@ def show_table(
     headings = [legible(line.heading) for line in lines]
     console.print(Text(title, "bold"))
     start = 0
-    for n in _parts(width, widths, console.width):
+    for n in _parts(width, widths, screen):
         part = [names, *figures[start : start + n]]
         _print_part(console, headings, part, [width, *widths[start : start + n]])
         start += n

@@ -40,7 +40,7 @@ def render(result: Result, to: TextIO, *, full: bool, rest: str = _REST) -> None
         last.append(f"{'Page' if result.page.endswith('.html') else 'Run'}: {result.page}")
     if not full:
         figures, sentences = _fitting(result, figures, sentences, last, console, rest)
-    _write(console, [*figures, *sentences, *last])
+    _write(console, [*figures, *sentences, *last], 0 if full else _COLUMNS)
 
 
 def _fitting(
@@ -172,11 +172,11 @@ def _is_apart(before: ResultPart, part: ResultPart) -> bool:
     return isinstance(part, SmallPrint) != isinstance(before, SmallPrint)
 
 
-def _write(console: Console, parts: Sequence[ResultPart]) -> None:
+def _write(console: Console, parts: Sequence[ResultPart], at_most: int = 0) -> None:
     for n, part in enumerate(parts):
         if n and _is_apart(parts[n - 1], part):
             console.print()
         if isinstance(part, ReportTable):
-            show_table(console, part.title, part.heads, part.columns, part.lines)
+            show_table(console, part.title, part.heads, part.columns, part.lines, at_most=at_most)
         else:
             console.print(Text(part, "dim" if isinstance(part, SmallPrint) else ""))

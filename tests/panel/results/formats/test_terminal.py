@@ -115,3 +115,16 @@ def test_lines_count_on_the_terminal_that_there_is(
     assert to.getvalue().count("\n") <= 24
     shown = [len(re.findall(r"^ *s\d+ ", text, re.MULTILINE)) for text in (in_pipe, to.getvalue())]
     assert shown[1] < shown[0] if width == 50 else shown[1] == shown[0]
+
+
+def test_a_short_report_in_a_pipe_has_tables_of_eighty_columns(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Where nothing has a width; sentences, and tables in full, are as wide as they are."""
+    monkeypatch.delenv("COLUMNS", raising=False)
+    rows = [{**MEANS.rows[0], "system": "a name of a system " * 6 + str(n)} for n in range(2)]
+    result = Result("long", ("A sentence is here. " * 9,), [replace(MEANS, rows=rows)])
+    tables, sentence = result.text().split("--full", 1)
+    assert max(map(len, tables.splitlines())) <= 80
+    assert max(map(len, sentence.splitlines())) > 120
+    assert max(map(len, result.text(full=True).splitlines())) > 120
