@@ -264,10 +264,9 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str, str]:
     why = "" if estimate.has_interval else f" (no interval: {estimate.lacks})"
     parts = [f"{_how_high(estimate)}: Krippendorff's α {_figure(estimate)}{why}"]
     if systems and not isnan(reliability.value):
-        n = len(ratings.raters_by_group()[group])
         parts.append(
-            f"the mean of {counted(n, 'judge')} has a reliability of {number(reliability.value)} "
-            "(ICC(2,k))"
+            f"the mean of {counted(reliability.n_raters, 'judge')} has a reliability of "
+            f"{number(reliability.value)} (ICC(2,k))"
         )
     sentence = f"{'; '.join(parts)}."
     if len(own) > 1 and round(estimate.value, 2) > round(max(own), 2):

@@ -167,6 +167,7 @@ def _ordinal(run: Run, terms: Array) -> Mapping[str, ComparedSystems]:
     import numpy as np
 
     from persona_panel.statistics import RaschError, Ratings, ordinal_mixed_model
+    from persona_panel.statistics.multiverse import ComparedSystems
 
     ranked = {*run.leaderboard().ranked}
     # Terms of different scales have no common categories.
@@ -183,17 +184,26 @@ def _ordinal(run: Run, terms: Array) -> Mapping[str, ComparedSystems]:
     except RaschError:
         return {}
     means = {each.name: each.log_odds.value for each in fitted.systems}
-    return {_ORDINAL: (means, fitted.differences)}
+    return {_ORDINAL: ComparedSystems(means, fitted.differences)}
 
 
 def _corrected(people: RunWithPeople | None) -> Mapping[str, ComparedSystems]:
     """Return the systems by the panel corrected by people; empty where they rated too little."""
     from persona_panel.analyses.ranked_systems import by_people
+    from persona_panel.statistics.multiverse import ComparedSystems
 
     calibrated = None if people is None else people.calibrated
-    if calibrated is None or (corrected := by_people(calibrated)) is None:
+    if people is None or calibrated is None or (corrected := by_people(calibrated)) is None:
         return {}
-    return {_BY_PEOPLE: (dict(corrected.systems), corrected.differences)}
+    # Corrected is what people rated; the composite only where they rated all of it.
+    of = calibrated.systems[0].dimension
+    rated = of if of in {dimension.id for dimension in people.run.rubric.dimensions} else ""
+    n_prompts = max(each.n or 0 for each in corrected.differences)
+    return {
+        _BY_PEOPLE: ComparedSystems(
+            dict(corrected.systems), corrected.differences, rated, n_prompts
+        )
+    }
 
 
 def _judged(run: Run) -> tuple[Sequence[int], Array | None]:

@@ -49,8 +49,6 @@ _TRIMMED = 0.2
 LEAST_SPREAD = 0.25
 """A judge whose standard deviation is a smaller share than this of the median judge's has no
 z-scores: each of his points would weigh four times as much as that judge's."""
-ComparedSystems = tuple[Mapping[str, float], Sequence[Difference]]
-"""A value for each system, the higher the better, and the differences of every two."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -65,6 +63,16 @@ class Exclusion:
     name: str = ""
     judges: Mask | None = None
     responses: Mask | None = None
+
+
+class ComparedSystems(NamedTuple):
+    """A value for each system, the higher the better, and the differences of every two; of which
+    dimension and how many prompts, where these are not those of the main analysis."""
+
+    values: Mapping[str, float]
+    differences: Sequence[Difference]
+    dimension: str = ""
+    n_prompts: int | None = None
 
 
 class Choices(NamedTuple):
@@ -197,7 +205,8 @@ def multiverse(
             [], judges=sample, abstentions=None if abstentions is None else abstentions[rows],
             intervals=False,
         )  # fmt: skip
-        return {e.system: -e.rank for e in board.systems if e.rank is not None}, board.differences
+        values = {each.system: -each.rank for each in board.systems if each.rank is not None}
+        return ComparedSystems(values, board.differences)
 
     shape = next(iter(terms.values())).shape
     analyses: list[Specification] = []
@@ -205,11 +214,14 @@ def multiverse(
     whole = Exclusion()
     combinations = [*_combinations([*terms], _distinct(exclusions, shape[:2]), shape)]
     main, models = combinations[0][0], models or {}
-    further = [(main._replace(aggregation=name), whole) for name in models]
+    further = [
+        (main._replace(aggregation=name, dimension=model.dimension or main.dimension), whole)
+        for name, model in models.items()
+    ]
     for choices, without in (*combinations, *further):
         rows, judges = _kept(without, *shape[:2])
-        model = models.get(choices.aggregation)
-        values, differences = model or compared(choices, rows, judges)
+        model = models.get(choices.aggregation) or compared(choices, rows, judges)
+        values, differences = model.values, model.differences
         ranks = dict(zip(values, competition_ranks(np.array([*values.values()])), strict=True))
         ranks = {name: int(ranks[name]) for name in sorted(ranks, key=lambda of: ranks[of])}
         if not analyses:
@@ -227,7 +239,7 @@ def multiverse(
                 differences,
                 _lead([*ranks], differences, leader),
                 len(judges),
-                len(np.unique(of_prompt[rows])),
+                model.n_prompts or len(np.unique(of_prompt[rows])),
             )
         )
     return Multiverse(leader, tuple(analyses), n_undefined)

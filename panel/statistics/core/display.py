@@ -99,9 +99,15 @@ def percent(share: float) -> str:
 
 def number(value: float | None, digits: int = 2) -> str:
     """Format a number for people: `digits` digits after the point, a true minus sign, no sign on a
-    zero, a dash for none."""
+    zero, a dash for none. From two digits on, what is below 1 has as many as keep it from 1.00.
+
+    >>> number(0.998), number(1.002)
+    ('0.998', '1.00')
+    """
     if value is None or isnan(value):
         return NONE
+    if digits > 1 and abs(value) < 1:
+        digits = digits_apart(abs(value), digits, (1.0,))
     return _with_minus(f"{rounded(value, digits) + 0:.{digits}f}")
 
 

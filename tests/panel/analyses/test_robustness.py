@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from persona_panel import Panel, Persona, Response, load_run, rasch, robustness
 from persona_panel.cli.main import command
+from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.rubrics import ModelRequest
 from persona_panel.testing import ScriptedModel
 from tests.helpers.results import concluded_in
@@ -96,6 +97,39 @@ def test_people_correct_the_means_of_one_analysis(folder: Path, tmp_path: Path) 
     assert row["lead"].value == pytest.approx(-3 / 8 / np.sqrt((5 - 9 / 8) / 7))
     alone = robustness(str(folder))
     assert len(of["analyses"].rows) == len(alone["analyses"].rows) + 1
+
+
+def test_what_is_corrected_is_what_people_rated(tmp_path: Path) -> None:
+    """Of five dimensions people rated rigour, of eight of ten prompts: the corrected analysis is of
+    that dimension and of eight prompts, the main one of the composite and ten."""
+    rubric = resolve_rubric("scrub")
+    names = [dimension.id for dimension in rubric.dimensions]
+
+    def answer(request: ModelRequest) -> str:
+        own = "An essay by elm" in str(request)
+        scores = dict.fromkeys(names, 5 + own * ("number 1" in str(request)))
+        return json.dumps(scores | {"abstained": False})
+
+    batch = [
+        Response(id=f"{name}{i}", prompt=f"Why {i}?", system=name,
+                 text=f"An essay by {name}, number {i % 2}.")
+        for i in range(10)
+        for name in ("elm", "oak")
+    ]  # fmt: skip
+    Panel(PERSONAS, [ScriptedModel(answer, model="m")], "scrub").score(batch, out=tmp_path / "run")
+    file = tmp_path / "people.csv"
+    rows = [
+        f"{name}{i},pia,{3 + (i % 3) + (name == 'elm')},{names[-1]}"
+        for i in range(8)
+        for name in ("elm", "oak")
+    ]
+    file.write_text("\n".join(["item,rater,score,dimension", *rows]), "utf-8")
+    rows = robustness(str(tmp_path / "run"), str(file))["analyses"].rows
+    [row] = [row for row in rows if row["aggregation"] == "corrected by people"]
+    [main] = [row for row in rows if row["main"]]
+    assert (row["dimension"], row["n_prompts"]) == (names[-1], 8)
+    assert (main["dimension"], main["n_prompts"]) == ("composite", 10)
+    assert row["changes"] == f"corrected by people, {rubric.dimensions[-1].label} alone"
 
 
 def test_one_analysis_is_the_ordinal_model(folder: Path) -> None:
