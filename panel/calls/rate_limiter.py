@@ -14,6 +14,8 @@ from collections.abc import AsyncIterator, Hashable, Iterator, Mapping
 from contextlib import AbstractContextManager, asynccontextmanager, contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
+from heapq import heappop, heappush
+from itertools import count
 from weakref import WeakKeyDictionary
 
 from asyncio_throttle.throttler import Throttler
@@ -83,9 +85,11 @@ class InFlightLimit:
     """
 
     def __init__(self, at_once: int, most_waiting: int = MOST_WAITING) -> None:
+        self._at_once = at_once
         self._slots = asyncio.Semaphore(at_once)
         self._lendable = most_waiting
         self._owed = 0
+        self._numbers = count()
 
     async def enter(self) -> None:
         """Wait for a slot, and take it."""
@@ -98,10 +102,16 @@ class InFlightLimit:
         else:
             self._slots.release()
 
+    def widen(self, at_once: int) -> None:
+        """Have at least so many slots from now on."""
+        while self._at_once < at_once:
+            self._at_once += 1
+            self.leave()
+
     @contextmanager
     def work(self) -> Iterator[None]:
         """Count the calls of the current task, and of those that it starts, to the same slot."""
-        token = _current.set(_CallsOfOneSlot(self))
+        token = _current.set(_CallsOfOneSlot(self, next(self._numbers)))
         try:
             yield
         finally:
@@ -138,10 +148,11 @@ class _CallsOfOneSlot:
     A block in it is a call under way; not an object of its own, as every call comes through here.
     """
 
-    __slots__ = ("_lent", "_limit", "_under_way", "_waiting")
+    __slots__ = ("_lent", "_limit", "_under_way", "_waiting", "number")
 
-    def __init__(self, limit: InFlightLimit) -> None:
+    def __init__(self, limit: InFlightLimit, number: int) -> None:
         self._limit = limit
+        self.number = number
         self._under_way = self._waiting = 0
         self._lent = False
 
@@ -280,12 +291,15 @@ earlier."""
 class _Slots:
     """Slots for calls in flight. One that gets free goes to a call about the same text, where one
     waits: a server that keeps what it read last in each of its own slots need not read it again.
-    Else it goes to those who have waited longest.
+    Else it goes to the work that began first, so that this is done first.
     """
 
     def __init__(self, free: int) -> None:
         self.free = free
-        self._waiting: dict[Hashable, deque[asyncio.Future[None]]] = {}
+        self._waiting: dict[Hashable, _Queue] = {}
+        # The texts that wait, and some that no longer do, by the number of the work.
+        self._by_work: list[tuple[float, int, Hashable, _Queue]] = []
+        self._numbers = count()
 
     def locked(self) -> bool:
         """Return whether a call would have to wait."""
@@ -297,7 +311,11 @@ class _Slots:
             self.free -= 1
             return
         slot = asyncio.get_running_loop().create_future()
-        queue = self._waiting.setdefault(about, deque())
+        if (queue := self._waiting.get(about)) is None:
+            queue = self._waiting[about] = deque()
+            work = _current.get()
+            number = math.inf if work is None else work.number
+            heappush(self._by_work, (number, next(self._numbers), about, queue))
         queue.append(slot)
         try:
             await slot
@@ -320,7 +338,7 @@ class _Slots:
     def _hand_on(self, about: Hashable) -> None:
         while self.free and self._waiting:
             if about not in self._waiting:
-                about = next(iter(self._waiting))
+                about = self._first()
             queue = self._waiting[about]
             slot = queue.popleft()
             self._leave_out(about, queue)
@@ -329,14 +347,25 @@ class _Slots:
                 slot.set_result(None)
                 return
 
-    def _leave_out(self, about: Hashable, queue: deque[asyncio.Future[None]]) -> None:
+    def _first(self) -> Hashable:
+        """Return the text of the work that began first of those that wait."""
+        while True:
+            _, _, about, queue = self._by_work[0]
+            if self._waiting.get(about) is queue:
+                return about
+            heappop(self._by_work)
+
+    def _leave_out(self, about: Hashable, queue: _Queue) -> None:
         if not queue:
             del self._waiting[about]
 
 
+_Queue = deque[asyncio.Future[None]]
+
+
 class RateLimiter:
     """A gate that lets calls through within a model's limits: those about one text after each
-    other, as `_Slots` has it, else first come first served.
+    other, then those of the work that began first, as `_Slots` has it.
 
     `concurrency` counts calls in flight, `most` of them at most; None, the limiter finds out how
     many the provider takes (see `AdaptiveConcurrency`). The other two are per minute; None, no

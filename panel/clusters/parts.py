@@ -203,7 +203,7 @@ async def verdicts_by_workers(
     Raises as `Engine.verdicts`.
     """
     async with LeaseServer(caller, mailbox).serving() as server:
-        parts = _PartsToDo(units, math.ceil(responses_in_flight(plan) / (PARTS_AT_ONCE - 1)))
+        parts = _PartsToDo(units, math.ceil(responses_in_flight(plan).most / (PARTS_AT_ONCE - 1)))
         assignment = Assignment("", plan, caps, caller.store.location)
         team = _Team(parts, assignment, server, start, lacking)
         async for judged in team.judged(workers):

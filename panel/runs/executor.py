@@ -134,11 +134,20 @@ async def judged(
     """Yield the verdicts on units of responses (see `Mode.units`) by a caller that is open, in the
     order in which they are finished.
 
-    Units are taken only as fast as they are judged, some at a time, beside those that wait for
-    nothing but a server that is down. `peers`: as of `Scoring`; `collecting`: as of `GraphContext`.
+    Units are taken only as fast as they are judged, as many at a time as `responses_in_flight`
+    says, beside those that wait for nothing but a server that is down. `peers`: as of `Scoring`;
+    `collecting`: as of `GraphContext`.
     """
     mode, texts = mode_of(plan), dict[str, Response]()
-    context = replace(graph_context(plan, texts, caller, on_judgment, peers), collecting=collecting)
+    window, n_judgments = responses_in_flight(plan), {judge.model: 0 for judge in plan.judges}
+    limit = InFlightLimit(window.first)
+
+    def take(judgment: Judgment) -> None:
+        on_judgment(judgment)
+        n_judgments[judgment.judge.model] += 1
+        limit.widen(window.after(min(n_judgments.values())))
+
+    context = replace(graph_context(plan, texts, caller, take, peers), collecting=collecting)
     numbers = count()
 
     async def read(unit: tuple[Response, ...]) -> list[Verdict]:
@@ -152,7 +161,6 @@ async def judged(
         return verdicts
 
     # Taken apart from the reading, so that no verdict waits for a slow source.
-    limit = InFlightLimit(responses_in_flight(plan))
     reading: set[asyncio.Task[list[Verdict]]] = set()
     finished: asyncio.Queue[asyncio.Task[Any]] = asyncio.Queue()
 

@@ -18,7 +18,7 @@ from collections.abc import AsyncIterator, Callable, Coroutine, Hashable, Mappin
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from functools import partial
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 import orjson
 
@@ -26,7 +26,11 @@ from persona_panel.calls.budget import Budget, Caps
 from persona_panel.calls.cache import RemoteReplyStore, ReplyStore, open_reply_store
 from persona_panel.calls.caller import Caller, CallerFactory
 from persona_panel.calls.endpoint import PATIENCE_S, Endpoint
-from persona_panel.calls.rate_limiter import MAX_CONCURRENCY, shared_rate_limiter
+from persona_panel.calls.rate_limiter import (
+    INITIAL_CONCURRENCY,
+    MAX_CONCURRENCY,
+    shared_rate_limiter,
+)
 from persona_panel.files.limits import left_for_calls, shared_out
 from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs import Judge, Judgment, Response
@@ -195,18 +199,37 @@ def _most_in_flight(models: Mapping[str, BoundModel], concurrency: int | None) -
     return dict(zip(models, shares, strict=True))
 
 
-def responses_in_flight(plan: PanelPlan) -> int:
-    """Return how many responses are judged at once: enough that slow calls leave no model idle
-    (three times what may be in flight).
+class Window(NamedTuple):
+    """The number of responses that are judged at once: `first`, and `each` more for every judgment
+    that the slowest model has made, `most` in the end."""
+
+    first: int
+    each: float
+    most: int
+
+    def after(self, n_judgments: int) -> int:
+        """Return the number after so many judgments of the slowest model."""
+        return min(self.most, self.first + int(self.each * n_judgments))
+
+
+def responses_in_flight(plan: PanelPlan) -> Window:
+    """Return how many responses are judged at once.
+
+    They are as many as the slowest model may have calls in flight, and twice these calls' worth:
+    at first few, since calls in flight rise by one a judgment at most (`AdaptiveConcurrency`), and
+    in the end so many that slow calls leave no model idle. A fast model is no further ahead.
 
     Models that keep one text in memory for each call at once would only reread with more.
     """
     if (few := texts_at_once(plan.models)) is not None:
-        return few
-    calls = sum(
-        concurrency_of(model, plan.settings.concurrency) or MAX_CONCURRENCY for model in plan.models
-    )
-    return math.ceil(3 * calls / len(plan.judges)) + 1
+        return Window(few, 0, few)
+    limits = [concurrency_of(model, plan.settings.concurrency) for model in plan.models]
+    per_model = len(plan.judges) / len(plan.models)
+    first, each = max(limit or INITIAL_CONCURRENCY for limit in limits), 2 / per_model
+    # Where judges wait for the first of their model, many responses have one call in flight each.
+    calls = (6 if per_model > 1 else 3) * sum(limit or MAX_CONCURRENCY for limit in limits)
+    most = math.ceil(calls / len(plan.judges)) + 1
+    return Window(min(most, first + math.ceil(each * first)), each, most)
 
 
 def graph_context(

@@ -12,7 +12,7 @@ from random import Random
 
 import pytest
 
-from persona_panel.calls.rate_limiter import RateLimiter, shared_rate_limiter
+from persona_panel.calls.rate_limiter import InFlightLimit, RateLimiter, shared_rate_limiter
 from tests.helpers.simulated_time import SimulatedLoop, in_simulated_time
 
 
@@ -415,6 +415,41 @@ async def most_texts_open(n_slots: int, n_texts: int, n_calls: int) -> int:
 async def test_a_slot_that_gets_free_goes_to_the_same_text(n_slots: int) -> None:
     """As many texts are open as there are slots, and not all of those that wait."""
     assert await most_texts_open(n_slots, n_texts=20, n_calls=6) <= n_slots
+
+
+async def test_a_slot_goes_to_the_work_that_began_first() -> None:
+    """However long others have waited: what a first work asks for after a second goes before that,
+    and calls of no work come last, in the order in which they came."""
+    limiter, limit, order = RateLimiter(1), InFlightLimit(3), list[str]()
+
+    async def call(name: str) -> None:
+        await limiter.enter(0, name)
+        order.append(name)
+        limiter.leave(name)
+
+    async def work(number: int, asks: asyncio.Event) -> None:
+        with limit.work():
+            await asks.wait()
+            await call(f"first call of work {number}")
+            await call(f"second call of work {number}")
+
+    await limiter.enter(0, "before all")
+    events = [asyncio.Event() for _ in range(3)]
+    tasks = [asyncio.create_task(work(number, event)) for number, event in enumerate(events)]
+    for other in ("a call of no work", "another"):
+        tasks.append(asyncio.create_task(call(other)))
+        await asyncio.sleep(0)
+    for event in (events[2], events[1], events[0]):
+        event.set()
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+    limiter.leave("before all")
+    await asyncio.wait_for(asyncio.gather(*tasks), 5)
+    assert order == [
+        *(f"{which} call of work {number}" for number in range(3) for which in ("first", "second")),
+        "a call of no work",
+        "another",
+    ]
 
 
 async def test_no_slot_waits_for_a_text() -> None:

@@ -80,3 +80,15 @@ async def test_a_call_that_is_over_does_not_count() -> None:
             pass
         with call_under_way(), waiting_for_a_server():
             assert await has_room(limit)
+
+
+async def test_a_limit_is_widened_and_never_narrowed() -> None:
+    """Of one slot, which is in use, three are made: two are free, and stay so whatever smaller
+    number comes later."""
+    limit = InFlightLimit(1)
+    await limit.enter()
+    limit.widen(3)
+    limit.widen(2)
+    for _ in range(2):
+        await asyncio.wait_for(limit.enter(), 1)
+    assert not await has_room(limit)
