@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from benchmarks.independent import Row
-from benchmarks.independent.agreement import shares as agreement_shares
+from benchmarks.independent.agreement import agreed, compared, drawn
 from benchmarks.independent.first_screen import KINDS
 from benchmarks.independent.first_screen import shares as shares_of_screens
 from benchmarks.independent.intervals import (
@@ -170,13 +170,16 @@ def test_intervals_hold_less_often_where_judges_are_of_a_kind() -> None:
 
 def test_agreement_is_claimed_as_often_as_by_a_permutation_test() -> None:
     """More than 6 of 50 runs with a false claim come with a probability of 1 % where it is 5 %; of
-    judges who share a trait as often as by the variance of mean ranks, but for 5 runs."""
-    agreed, _, with_people, _ = agreement_shares(12, 0.0, 50)
-    assert agreed <= 6 / 50
-    assert with_people <= 6 / 50
-    agreed, by_permutation, *_ = agreement_shares(12, 0.8, 50)
-    assert abs(agreed - by_permutation) <= 5 / 50
-    assert agreed > 0.7
+    judges who share a trait as often as by the variance of mean ranks, but for 5 runs; of people
+    who share it with them, as often as by the covariance of the means."""
+    assert agreed(0.0, 12, 50)[0] <= 6 / 50
+    assert compared(drawn(0.0), 12, 50, None)[0] <= 6 / 50
+    own, by_permutation = agreed(0.8, 12, 50)
+    assert abs(own - by_permutation) <= 5 / 50
+    assert own > 0.7
+    own, by_permutation, _ = compared(drawn(0.8), 12, 50, None)
+    assert abs(own - by_permutation) <= 5 / 50
+    assert own > 0.7
 
 
 def test_means_with_a_remark_are_covered_as_the_docs_say() -> None:
