@@ -196,9 +196,9 @@ def test_means_with_a_remark_are_covered_as_the_docs_say() -> None:
     ordinal = [each for each in drawn_populations() if each.name.startswith("10 values")]
     for each in fallen + ordinal:
         for n in (5, 12):
-            for case, (share, drawn) in covered_by_case(each, n, 60).items():
-                if case in (FAR_OFF, AT_THE_END) and drawn >= 12:
-                    error = 3 * (max(share * (1 - share), 0.01) / drawn) ** 0.5
+            for case, (share, n_drawn) in covered_by_case(each, n, 60).items():
+                if case in (FAR_OFF, AT_THE_END) and n_drawn >= 12:
+                    error = 3 * (max(share * (1 - share), 0.01) / n_drawn) ** 0.5
                     assert ends[case][0] - error < share < ends[case][1] + error
     (tenth,) = (each for each in fallen if each.name == "10% fall by 6")
     for n in (8, 12):
