@@ -229,9 +229,10 @@ def can_be_trusted(
     whole = " ".join([*verdict, *reversal, agreement, *signs, *limiting])
     common = [] if reversed_pairs else limits(judged)
     shorter = " ".join([*verdict, *reversal, alpha, *few, *common])
-    return RunAnswer(
-        "trust", whole, estimate, command, "Krippendorff's α", marks, [*reversal, *signs], shorter
-    )
+    beside = [*reversal, *signs]
+    if not (isnan(estimate.value) or estimate.has_interval):
+        beside.insert(0, f"{first_upper(estimate.lacks)}.")
+    return RunAnswer("trust", whole, estimate, command, "Krippendorff's α", marks, beside, shorter)
 
 
 def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str, str]:

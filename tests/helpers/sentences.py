@@ -22,10 +22,13 @@ UNIT = r"(?: points| percentage points| of the scale's width)?"
 POINTS = rf"(?P<d>{NUMBER}){UNIT}"
 MANY = (
     r"(?i:(?:About (?P<needed>[\d,]+)|At least about [\d,]+|More than 10,000|No number of) "
-    r"new|New) (?:prompt|item)s(?: rated by people)?(?: are not enough: however many, they)? would"
+    r"new|New) (?:prompt|item)s(?: rated by people)? would"
 )
 """How many new prompts would show something."""
-SURE = r"with a probability of (?:80|at most (?P<limit>\d+)) % \(now (?P<now>[\d,]+)"
+SURE = (
+    r"with a probability of (?:80|at most (?P<limit>\d+)) %(?:, however many)? "
+    r"\(now (?P<now>[\d,]+)"
+)
 COUNTS = r"\((?P<counts>[^()]*)\)"
 
 

@@ -183,8 +183,7 @@ def would_show(assured: Assurance, what: str, of: str = "prompt", least: str = "
     >>> would_show(Assurance(12, 138, 0.9), "show it")
     'About 140 new prompts would show it with a probability of 80 % (now 12).'
     >>> would_show(Assurance(12, None, 0.69), "show it", "item")
-    'New items are not enough: however many, they would show it with a probability of at most 69 % \
-(now 12).'
+    'New items would show it with a probability of at most 69 %, however many (now 12).'
     """
     return f"{first_upper(showing(assured, what, of, least))}."
 
@@ -200,7 +199,7 @@ def showing(
         if not assured.limit >= 0:
             return f"no number of new {of}s{rated} would {what} {how} {now}"
         how = f"with a probability of at most {percent(assured.limit)}"
-        return f"new {of}s{rated} are not enough: however many, they would {what} {how} {now}"
+        return f"new {of}s{rated} would {what} {how}, however many {now}"
     return f"{least}{as_many(assured.needed, f'new {of}')}{rated} would {what} {how} {now}"
 
 

@@ -112,8 +112,8 @@ def test_nothing_significant_says_what_would_settle_it() -> None:
     )
     assert stats.t.cdf(0.2 / (1.2 / 5) ** 0.5 * (5 / 9) ** 0.5, 4) == pytest.approx(0.61, abs=0.005)
     assert settled(found) == (
-        "New prompts are not enough: however many, they would show A ahead of B with a "
-        "probability of at most 61 % (now 5): the reverse may be true."
+        "New prompts would show A ahead of B with a probability of at most 61 %, however "
+        "many (now 5): the reverse may be true."
     )
 
 

@@ -87,9 +87,7 @@ def test_a_difference_that_may_be_chance_is_no_lead() -> None:
     found = prompts_assured(difference(NONE).sampled, 0.05)
     assert found.limit < 0.8
     assert last == would_show(found, "show the difference")
-    assert last.startswith(
-        "New prompts are not enough: however many, they would show the difference with a"
-    )
+    assert last.startswith("New prompts would show the difference with a probability of at most")
 
 
 def test_prompts_are_counted_for_the_composites_level() -> None:

@@ -92,8 +92,7 @@ def test_numbers_needed_have_two_digits(needed: int, rounded: int) -> None:
         (Assurance(12, 138, 0.9), "About 140 new prompts would show it with a probability of 80 %"),
         (
             Assurance(12, None, 0.69),
-            "New prompts are not enough: however many, they would show it with a probability of "
-            "at most 69 %",
+            "New prompts would show it with a probability of at most 69 %, however many",
         ),
         (
             Assurance(12, None, 0.8),
@@ -101,8 +100,7 @@ def test_numbers_needed_have_two_digits(needed: int, rounded: int) -> None:
         ),
         (
             Assurance(12, None, 0.0),
-            "New prompts are not enough: however many, they would show it with a probability of "
-            "at most 0 %",
+            "New prompts would show it with a probability of at most 0 %, however many",
         ),
         (
             Assurance(12, None, nan),
