@@ -442,8 +442,9 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
         if sentence:
             answer = RunAnswer("settle", sentence, Estimate(nan, reason=why))
             return _after_missing(run, answer, sentence)
-        why = "which system is best is settled"
-        return RunAnswer("settle", "Which system is best is settled.", Estimate(nan, reason=why))
+        by = "" if ranked.basis else " by the panel's scores"
+        why = f"which system is best{by} is settled"
+        return RunAnswer("settle", f"{first_upper(why)}.", Estimate(nan, reason=why))
     clause, answer = _by_more(run, ranked)
     if clause:
         answer = replace(answer, sentence=first_upper(clause))

@@ -393,7 +393,7 @@ RUN: dict[str, Check] = {
             )
         )
     ),
-    rf"{_SETTLE}Which system is best is settled\.": (
+    rf"{_SETTLE}Which system is best(?: by the panel's scores)? is settled\.": (
         lambda found, beside: beside.summary["winner"] is not None
     ),
     rf"{_SETTLE}Not known: (?P<why>[^;]+)(?:; .+)?\.": (

@@ -95,7 +95,7 @@ def test_a_clear_winner(runs: dict[str, Answered]) -> None:
         r"ash is significantly ahead: (\d\.\d\d) points above birch, the next ", said["best"]
     )
     assert lead is not None and 1.4 < float(lead[1]) < 2.2
-    assert said["settle"] == "Which system is best is settled."
+    assert said["settle"] == "Which system is best by the panel's scores is settled."
     assert check(run, "answer[best] > 0").met
     assert not check(run, "answer[best] > 3").met
 

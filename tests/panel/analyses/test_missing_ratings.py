@@ -45,7 +45,7 @@ def test_what_holds_however_the_missing_ratings_were_is_said() -> None:
     ratings = scores(3)
     ratings[0, 0, 0] = np.nan
     *_, settle = answers_of(run_of(ratings, ("elm", "oak")))
-    assert settle.sentence == "Which system is best is settled."
+    assert settle.sentence == "Which system is best by the panel's scores is settled."
     [remark] = remarks_on(ratings)
     assert remark.startswith(HOLDS) and remark.endswith(
         " points above oak over all 12 prompts and judges."
