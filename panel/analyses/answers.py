@@ -231,7 +231,7 @@ def can_be_trusted(
     shorter = " ".join([*verdict, *reversal, alpha, *few, *common])
     beside = [*reversal, *signs]
     if not (isnan(estimate.value) or estimate.has_interval):
-        beside.insert(0, f"{first_upper(estimate.lacks)}.")
+        beside.append(f"{first_upper(estimate.lacks)}.")
     return RunAnswer("trust", whole, estimate, command, "Krippendorff's α", marks, beside, shorter)
 
 

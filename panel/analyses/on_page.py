@@ -22,7 +22,7 @@ people from a crowd."""
 
 COMPARED = frozenset(
     f"{name}{where}"
-    for name in ("tau_b", "human_ceiling_tau_b", "human_difference_tau_b")
+    for name in ("pearson", "tau_b", "human_ceiling_tau_b", "human_difference_tau_b")
     for where in ("", "_within_prompts")
 ) | {
     "label_kappa", "human_label_kappa", "persona_gain_tau_b", "alt_test_winning_rate",

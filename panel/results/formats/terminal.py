@@ -36,11 +36,15 @@ def render(result: Result, to: TextIO, *, full: bool, rest: str = _REST) -> None
     figures = list(figure_parts(result, full))
     sentences = list(result.conclusion)
     last = list(filter(None, [result.next_step]))
-    if result.page:
-        last.append(f"{'Page' if result.page.endswith('.html') else 'Run'}: {result.page}")
+    page = [f"{'Page' if result.page.endswith('.html') else 'Run'}: {result.page}"] * bool(
+        result.page
+    )
     if not full:
-        figures, sentences = _fitting(result, figures, sentences, last, console, rest)
+        figures, sentences = _fitting(result, figures, sentences, [*last, *page], console, rest)
     _write(console, [*figures, *sentences, *last], 0 if full else _COLUMNS)
+    for line in page:
+        # A path that is longer than a line can be copied whole.
+        console.print(Text(line), soft_wrap=True)
 
 
 def _fitting(

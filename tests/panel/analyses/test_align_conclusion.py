@@ -93,7 +93,7 @@ def test_dimensions_beside_the_composite_have_a_sentence_for_each_method() -> No
     panel = replace(PANEL, labels={"a": "Clarity", "b": "Depth", "c": "Depth"})
     assert align_conclusion(Alignment(panel, dimensions))[1:] == [
         "By dimension, isotonic recalibration lowers the error on held-out prompts on Clarity and "
-        "b (by 8.12 to 16.25 points); it has no significant gain on c (the error is lower, but the "
+        "b (by 8.13 to 16.25 points); it has no significant gain on c (the error is lower, but the "
         "scores are not shown to order texts as people do).",
         "By dimension, judge selection has no significant gain on any dimension.",
     ]

@@ -148,7 +148,8 @@ def test_panels_that_differ_make_a_difference_of_texts_ambiguous() -> None:
 
 
 def test_judges_as_a_sample_may_be_what_is_lacking() -> None:
-    """With five judges who differ by more than the difference, no number of prompts would do."""
+    """With five judges who differ by more than the difference, no number of prompts would do.
+    9.075 is halfway, and rounded away from zero."""
     two = ComparedRuns("old", "new", "texts", {"composite": difference([0.3, 0.2, 0.25, 0.3], 5)})
     found = compare_conclusion([two], "prompts-and-judges")
     assert (
@@ -156,7 +157,7 @@ def test_judges_as_a_sample_may_be_what_is_lacking() -> None:
     )
     shown = ComparedRuns("old", "new", "texts", {"composite": difference([9.0, 9.1, 9.2, 9.0], 5)})
     (first,) = compare_conclusion([shown], "prompts-and-judges")
-    assert "by 9.07 points" in first and "over prompts and judges" in first
+    assert "by 9.08 points" in first and "over prompts and judges" in first
 
 
 def test_gaps_and_a_single_model_limit_the_answer() -> None:

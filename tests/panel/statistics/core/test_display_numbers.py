@@ -28,7 +28,7 @@ from persona_panel.statistics.core.display import (
 @pytest.mark.parametrize(
     ("written", "arguments", "text"),
     [
-        (number, (1.005,), "1.00"), (number, (-1.237, 1), "−1.2"), (number, (-0.001,), "0.00"),
+        (number, (1.005,), "1.01"), (number, (-1.237, 1), "−1.2"), (number, (-0.001,), "0.00"),
         (number, (None,), "–"), (number, (nan,), "–"), (number, (2, 0), "2"),
         (small_number, (0.0042,), "0.0042"), (small_number, (-0.0996,), "−0.100"),
         (small_number, (0.1,), "0.10"), (small_number, (12.0,), "12.00"),
