@@ -6,6 +6,7 @@ import re
 from base64 import b64encode
 from hashlib import sha256
 from html.parser import HTMLParser
+from pathlib import Path
 
 import pytest
 
@@ -33,14 +34,17 @@ class _Tags(HTMLParser):
 
 @pytest.fixture(scope="module")
 def compared(tmp_path_factory: pytest.TempPathFactory) -> RunComparison:
-    """Two runs of a system with a hostile name, and a third by another panel, with people."""
-    folder = tmp_path_factory.mktemp("runs")
+    """Two runs of a system with a hostile name, and a third by another panel, with people; their
+    names are short, as a page cuts longer ones."""
     old = {f"p{i}": f"[{3 + i % 3},4] {i}" for i in range(5)}
     new = {f"p{i}": f"[{5 + i % 2},6] {i} n" for i in range(5)}
-    marked_run(folder / "old", old, MODEL, system=HOSTILE)
-    marked_run(folder / "new\u202e<b>", new, MODEL, system="fir")
-    marked_run(folder / "one", old, MODEL, "ann", system=HOSTILE)
-    return compare_runs([folder / "old", folder / "new\u202e<b>", folder / "one"])
+    with pytest.MonkeyPatch.context() as place:
+        place.chdir(tmp_path_factory.mktemp("runs"))
+        runs = [Path("old"), Path("new\u202e<b>"), Path("one")]
+        marked_run(runs[0], old, MODEL, system=HOSTILE)
+        marked_run(runs[1], new, MODEL, system="fir")
+        marked_run(runs[2], old, MODEL, "ann", system=HOSTILE)
+        return compare_runs(runs)
 
 
 def test_the_page_has_conclusion_and_tables(compared: RunComparison) -> None:
