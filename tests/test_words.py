@@ -63,7 +63,7 @@ _ANSWERS = {
     r"stand in for people|take the place of (?:a person|people)|replace (?:a person|people)": {
         "answer.py"
     },
-    r"best.* is settled|What would settle": {"answers.py", "answer.py"},
+    r" is settled|What would settle": {"answers.py", "answer.py"},
 }  # fmt: skip
 """What answers a question, and the modules whose sentences may: each has one answer."""
 

@@ -73,6 +73,9 @@ DEFINITIONS: Mapping[str, str] = {
     "corrected by people": _CORRECTED,
     "τ_b": "concordant less discordant pairs of responses, by the geometric mean of the pairs that "
     f"are not tied on either side ({_KENDALL})",
+    "Pearson r": "covariance of the two means by their standard deviations, within prompts of "
+    "deviations from the prompts' means; p and interval: studentized permutations (C. J. DiCiccio, "
+    "J. P. Romano, 2017, Robust permutation tests for correlation and regression coefficients)",
     "gain of τ_b": "τ_b with people of judges with a persona, less that of as many without "
     f"({_KENDALL})",
     "difference of τ_b": "τ_b of the panel with the other people, less that of the person who is "
