@@ -25,8 +25,8 @@ from persona_panel.files.pages import shown
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge
 from persona_panel.graphs.records import judges_in
+from persona_panel.results.axis import Axis
 from persona_panel.results.conclusions.wording import dollars
-from persona_panel.results.formats.html import Axis
 from persona_panel.rubrics import Rubric
 from persona_panel.runs.collected import (
     NOT_YET,

@@ -11,7 +11,7 @@ import pytest
 from markupsafe import escape
 
 from persona_panel.results.definitions import DEFINITIONS
-from persona_panel.results.formats.html import Axis, gauge, section
+from persona_panel.results.formats.html import gauge, section
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics import Difference, Estimate
@@ -177,42 +177,6 @@ def test_a_gauge_has_the_figure_beside_what_it_is_compared_with(
     drawn = gauge(estimate, marks)
     assert re.findall(r'class="dot" cx="([^"]*)"', drawn) == at
     assert [label in drawn for label in marks] == [bool(at)] * len(marks)
-
-
-@pytest.mark.parametrize(
-    ("low", "high", "ticks"),
-    [
-        (1, 10, {"1": 0, "4": 33.33, "7": 66.67, "10": 100}),
-        (1, 9, {"1": 0, "3": 25, "5": 50, "7": 75, "9": 100}),
-        (1, 6, {"1": 0, "2": 20, "3": 40, "4": 60, "5": 80, "6": 100}),
-        (2, 4, {"2": 0, "3": 50, "4": 100}),
-        (1, 8, {"1": 0, "8": 100}),
-        (0, 10, {"0": 0, "2": 20, "4": 40, "6": 60, "8": 80, "10": 100}),
-        (-1, 1, {"−1": 0, "−0.5": 25, "0": 50, "0.5": 75, "1": 100}),
-        (0.5, 3, {"0.5": 0, "1": 20, "1.5": 40, "2": 60, "2.5": 80, "3": 100}),
-    ],
-)
-def test_an_axis_has_round_ticks(low: float, high: float, ticks: dict[str, float]) -> None:
-    """A scale from 1 on is parted evenly; others have about five round steps."""
-    found = Axis(float(low), float(high)).ticks
-    assert found == [(f"{place:.2f}%", label) for label, place in ticks.items()]
-
-
-def test_an_axis_reaches_over_its_values() -> None:
-    """From limit to limit, else as far as finite values reach; about 0 in whole steps."""
-    inf, nan = float("inf"), float("nan")
-    assert Axis.of((1, 9), [20.0]) == Axis(1, 9)
-    assert Axis.of((-inf, inf), [2.0, nan, 5.0]) == Axis(2, 5)
-    assert Axis.of((1, inf), [3.0, inf]) == Axis(1, 3)
-    assert Axis.of((-inf, inf), [2.0]) == Axis(1.5, 2.5)
-    assert Axis.of((-inf, inf), []) == Axis(-0.5, 0.5)
-    # About five steps of 0.25 over 1.4, of which three reach 0.7.
-    assert Axis.about_zero([0.3, -0.7, nan]) == Axis(-0.75, 0.75)
-    assert Axis.about_zero([0.3], least=1.0) == Axis(-1, 1)
-    axis = Axis(1, 9)
-    assert [axis.at(value) for value in (0, 1, 3, 9, 10)] == [
-        "0.00%", "0.00%", "25.00%", "100.00%", "100.00%",
-    ]  # fmt: skip
 
 
 def test_the_key_says_what_bands_are_over() -> None:
