@@ -21,6 +21,8 @@ from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs import Response
 from persona_panel.graphs.records import controls_among
 from persona_panel.reports.page.names import judge_names
+from persona_panel.results.formats.html import NAME
+from persona_panel.results.shown import short_names
 from persona_panel.rubrics import Scale
 from persona_panel.rubrics.segmentation import words
 from persona_panel.runs.run import Run
@@ -116,6 +118,7 @@ def embedded(
     head["titles"] = {
         name: title for name, title in titles.items() if name in asked and title != name
     }
+    head["names"] = short_names({item.system for item in run.items if item.system}, NAME)
     left = room - _taken(as_json([head, responses]))
     texts, prompts, used = _texts(run, place, int(left * _FOR_RESPONSES))
     rounds_by_row = _written_by_judges(run, place, left - used)

@@ -48,11 +48,11 @@ data.responses.forEach(response => {
   response.key = "r/" + encodeURIComponent(response.prompt) + "/" + encodeURIComponent(response.id);
   response.meta = response.meta || {};
 });
-// A prompt by its first words, where they are known.
-const promptName = id => data.titles[id] || id;
+// A prompt by its first words, where they are known; a long name without its middle.
+const shownAs = (names, name) => Object.hasOwn(names, name) && names[name] || name;
+const promptName = id => shownAs(data.titles, id);
 // Each name in its own direction.
-const shortName = name => name.length > 48 ? name.slice(0, 23) + "…" + name.slice(-23) : name;
-const named = (tag, name, response) => el(tag, name, null, foreign("bdi", "", shortName(response.system)), ": ", foreign("bdi", "", promptName(response.prompt)));
+const named = (tag, name, response) => el(tag, name, null, foreign("bdi", "", shownAs(data.names, response.system)), ": ", foreign("bdi", "", promptName(response.prompt)));
 const scoresOf = cell => Array.isArray(cell) ? cell.map((value, place) => value === null ? "–"
   : data.dimensions[place].categories.length ? data.dimensions[place].categories[value] : String(value)).join(" · ") : "";
 

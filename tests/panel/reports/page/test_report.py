@@ -48,7 +48,8 @@ from persona_panel.reports.page.report import report_of
 from persona_panel.reports.page.systems import systems_result
 from persona_panel.results.answer import QUESTIONS
 from persona_panel.results.definitions import DEFINITIONS, definition_of
-from persona_panel.results.formats.html import Axis, part, tint
+from persona_panel.results.formats.html import part, tint
+from persona_panel.results.shown import short_names
 from persona_panel.rubrics import Usage
 from persona_panel.runs.collected import judgment_of_row
 from persona_panel.statistics import AnalysisOptions, agree
@@ -146,8 +147,11 @@ def test_a_long_name_is_cut_in_sentences_and_pictures_and_whole_as_their_title(
         for n in range(4) for system in (name, "birch")
     ]  # fmt: skip
     run = Panel("disciplinary", ScriptedModel()).score(responses, out=tmp_path / "run")
-    first = report_of(run).html.partition('id="systems"')[0]
+    html = report_of(run).html
+    first = html.partition('id="systems"')[0]
     whole = name.replace("\u202e", "\\u202e")
+    # The page's script shows it by the same rule.
+    assert data_in(html)["names"] == short_names({name, "birch"}, 48)
     assert f'<bdi title="{whole}">sys-\\u202eabcdefghi-' in first
     bare = re.sub(r'title="[^"]*"', "", first)
     assert whole not in bare and "\u202e" not in first
@@ -543,28 +547,6 @@ def test_wording_of_figures() -> None:
     assert shown("👩\u200d🔬") == "👩\u200d🔬"
     assert sentence("a 95 % b, p < 0.05") == "a 95\u00a0% b, p\u00a0&lt;\u00a00.05"
     assert sentence("`score` of <b>") == "<code>score</code> of &lt;b&gt;"
-
-
-def test_axes_have_round_ticks_within_their_ends() -> None:
-    """A scale of 1 to 10 is ticked at its own ends; one about 0 has 0 among its ticks; values
-    beyond the ends stand at the edge, and a scale of one value has a width."""
-    assert Axis(1.0, 10.0).ticks == [
-        ("0.00%", "1"), ("33.33%", "4"), ("66.67%", "7"), ("100.00%", "10"),
-    ]  # fmt: skip
-    assert [label for _, label in Axis(1.0, 5.0).ticks] == ["1", "2", "3", "4", "5"]
-    assert [label for _, label in Axis.about_zero([0.9, -2.7]).ticks] == [
-        "−3",
-        "−2",
-        "−1",
-        "0",
-        "1",
-        "2",
-        "3",
-    ]
-    assert (Axis(1.0, 9.0).at(3), Axis(1.0, 9.0).at(20)) == ("25.00%", "100.00%")
-    # What rounding leaves of differences that are 0 is no difference.
-    assert Axis.about_zero([4e-17, -2e-16]).at(4e-17) == "50.00%"
-    assert Axis.of((-np.inf, np.inf), [4.0]).at(4.0) == "50.00%"
 
 
 def test_tints_repeat_the_sign_and_the_size() -> None:
