@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from math import ceil
@@ -102,68 +102,63 @@ def command_again(folder: Path, times: float, *, capped: bool) -> str:
     """Return the command that began a run's folder, to be run again, with caps `times` as high
     where one was reached, a tenth more of those on tokens and money; empty where the folder has
     none that runs as it stands there."""
-    words = _command_of(folder)
-    try:
-        return shlex.join(_with_higher_caps(words, times) if capped else words)
-    except (IndexError, ValueError):  # somebody edited it
-        return ""
+
+    def higher(name: str, value: str) -> str:
+        more = times * float(value)
+        if name != "--max-calls":
+            # Missing judgments may be longer than those made, and a call is held back where the
+            # most that it may take goes beyond the cap.
+            more *= 1.1
+        # Rounded up to two digits.
+        if name == "--max-usd":
+            return f"{two_digits(ceil(more * 1e4)) / 1e4:g}"
+        return str(two_digits(ceil(more)))
+
+    return shlex.join(_command_of(folder, _CAPS if capped else (), higher))
 
 
 def command_with(folder: Path, option: str) -> str:
     """Return the command that began a run's folder with an option more, into a folder beside it,
     as a folder keeps the panel that it began with; empty as of `command_again`."""
-    words = _command_of(folder)
-    for place, word in enumerate(words):
-        name, equals, value = word.partition("=")
-        if name == "--out" and (equals or words[place + 1 :]):
-            into = (
-                f"{(value if equals else words[place + 1]).rstrip('/')}{option.removeprefix('-')}"
-            )
-            words[place + (not equals)] = f"{name}={into}" if equals else into
+    beside = option.removeprefix("-")
+    words = _command_of(folder, ("--out",), lambda _, value: value.rstrip("/") + beside)
     return shlex.join([*words, option] if words else [])
 
 
-def _command_of(folder: Path) -> list[str]:
-    """Return the words of the command that began a run's folder, which it names; empty where the
-    folder has none that runs as it stands there."""
+_CAPS = ("--max-calls", "--max-tokens", "--max-usd")
+_PRINTED = {"--format": 2, "--json": 1, "--csv": 1, "--latex": 1, "--full": 1}
+"""The options for how a result is printed, with the words that each takes: a run's answers, which
+name its command, are the same in whatever format they are printed."""
+
+
+def _command_of(
+    folder: Path, options: Collection[str], changed: Callable[[str, str], str]
+) -> list[str]:
+    """Return the words of the command that began a run's folder, which it names, with what
+    `changed` makes of the values of these options; empty where the folder has none that runs as it
+    stands there."""
     starts = (object_if_there(folder / "run.json") or {}).get("starts") or [{}]
     command = str(starts[-1].get("command", ""))
+    words: list[str] = []
     try:
-        words = shlex.split(command)
-    except ValueError:  # somebody edited it
+        left = shlex.split(command)
+        if left[:2] != ["persona-panel", "score"] or MASK in command:
+            return []
+        if not any(word.partition("=")[0] == "--out" for word in left):
+            left += ["--out", shown_folder(folder)]
+        while left:
+            name, equals, value = left[0].partition("=")
+            if name in _PRINTED:
+                del left[: 1 if equals else _PRINTED[name]]
+            elif name not in options:
+                words.append(left.pop(0))
+            elif equals:
+                words.append(f"{left.pop(0)[: len(name)]}={changed(name, value)}")
+            else:
+                words += [left.pop(0), changed(name, left.pop(0))]
+    except (IndexError, ValueError):  # somebody edited it
         return []
-    if words[:2] != ["persona-panel", "score"] or MASK in command:
-        return []
-    # A run's answers, which name this command, are the same in whatever format they are printed.
-    words = [
-        word
-        for before, word in zip(["", *words], words, strict=False)
-        if before != "--format" and word not in _PRINTED and not word.startswith("--format=")
-    ]
-    if not any(word.partition("=")[0] == "--out" for word in words):
-        words += ["--out", shown_folder(folder)]
     return words
-
-
-_PRINTED = ("--format", "--json", "--csv", "--latex", "--full")
-
-
-def _with_higher_caps(words: Sequence[str], times: float) -> list[str]:
-    higher = list(words)
-    for place, word in enumerate(words):
-        name, equals, value = word.partition("=")
-        if name in ("--max-calls", "--max-tokens", "--max-usd"):
-            more = times * float(value if equals else words[place + 1])
-            if name != "--max-calls":
-                # Missing judgments may be longer than those made, and a call is held back where the
-                # most that it may take goes beyond the cap.
-                more *= 1.1
-            # Rounded up to two digits.
-            cap = str(two_digits(ceil(more)))
-            if name == "--max-usd":
-                cap = f"{two_digits(ceil(more * 1e4)) / 1e4:g}"
-            higher[place + (not equals)] = f"{name}={cap}" if equals else cap
-    return higher
 
 
 _REMEDY = (
