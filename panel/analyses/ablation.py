@@ -37,7 +37,6 @@ from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.paired import PairedFigure, paired_figure, undefined_figure
 from persona_panel.statistics.reliability import krippendorff_alpha
 
-_UNTESTED = "Whether"
 _TESTED = {
     "people": "agreement with people (τ_b)",
     "score": "the mean score",
@@ -53,8 +52,6 @@ _HOW_TO_READ = (
     "answered."
 )
 _NAMED = 3
-_ROUNDED_TAU = 0.99
-"""The figure below 1 in two digits."""
 _Figure = tuple[float, float, Difference]
 """A figure of the base, of the other panel, and their difference."""
 _COLUMNS = (
@@ -290,32 +287,28 @@ def _conclusion(rows: Sequence[Mapping[str, Any]], unit: str) -> list[str]:
     if not rows:
         return ["No panel could be compared with the base."]
     units = {"score": unit, "lead": unit}
-    sentences = []
+    sentences: list[tuple[bool, str]] = []
     for kind, what in _TESTED.items():
         if any(kind in row for row in rows):
             those = [(row["panel"], row[kind]) for row in rows]
-            sentences.append(_sentence(what, those, units.get(kind, "")))
+            untested = all(isnan(each.p) for _, each in those)
+            sentences.append((untested, _sentence(what, those, units.get(kind, ""))))
     # The lead, which the ranking decides, comes last.
     order = [(row["panel"], row["tau"]) for row in rows if not isnan(row["tau"].value)]
     if order:
         name, tau = min(order, key=lambda each: each[1].value)
         lowest = "The lowest τ_b" if len(order) > 1 else "τ_b"
-        if tau.value == 1:
+        if number(tau.value) == number(1.0):
             ranking = "No panel changes the ranking of responses: τ_b with the base's is 1.00."
-        elif number(tau.value) == number(1.0):
-            ranking = (
-                "The ranking of responses hardly changes: τ_b with the base's is above "
-                f"{number(_ROUNDED_TAU)}."
-            )
         else:
             ranking = (
                 f"{lowest} with the base's ranking of responses is {tau.number()}"
                 f"{in_brackets(tau.interval())}, with {name}; the same panel asked again may be "
                 "below 1, too."
             )
-        sentences.insert(-1, ranking)
+        sentences.insert(-1, (False, ranking))
     # What cannot be tested says the least.
-    return sorted(sentences, key=lambda each: each.startswith(_UNTESTED))
+    return [sentence for _, sentence in sorted(sentences, key=lambda each: each[0])]
 
 
 def _sentence(what: str, changes: Sequence[tuple[str, Difference]], unit: str) -> str:
@@ -324,7 +317,7 @@ def _sentence(what: str, changes: Sequence[tuple[str, Difference]], unit: str) -
     tested = [(name, each) for name, each in changes if not isnan(each.p)]
     if not tested:
         reasons = "; ".join(dict.fromkeys(str(each.reason) for _, each in changes))
-        return f"{_UNTESTED} {what} changes cannot be tested: {reasons}."
+        return f"Whether {what} changes cannot be tested: {reasons}."
     shown = [(name, each) for name, each in tested if each.shown]
     if not shown:
         return f"No change is shown to alter {what} ({counted(len(tested), 'test')})."
