@@ -212,7 +212,8 @@ def can_be_trusted(
         systems: with what concerns systems: the reliability of their means, signs of bias.
     """
     command, judged = command_on(run, "agree"), judged_in(run)
-    limiting = [*off_scale(run), *few_judged(judged, "composites"), *limits(judged)]
+    common = limits(judged)
+    limiting = [*off_scale(run), *few_judged(judged, "composites"), *common]
     signs = list(signs_of_bias(run)) if systems else []
     if systems:
         signs += can_be_reversed(run.missing_ratings(), run.leaderboard(), people_lead=people_lead)
@@ -227,8 +228,7 @@ def can_be_trusted(
     if len(signs) > _SIGNS:
         few = [*signs[:_SIGNS], f"{counted(len(signs) - _SIGNS, 'more sign')} of bias."]
     whole = " ".join([*verdict, *reversal, agreement, *signs, *limiting])
-    common = [] if reversed_pairs else limits(judged)
-    shorter = " ".join([*verdict, *reversal, alpha, *few, *common])
+    shorter = " ".join([*verdict, *reversal, alpha, *few, *([] if reversed_pairs else common)])
     beside = [*reversal, *signs]
     if not (isnan(estimate.value) or estimate.has_interval):
         beside.append(f"{first_upper(estimate.lacks)}.")
@@ -277,7 +277,8 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str, str]:
 
 
 def _unmeasured(alpha: Estimate) -> tuple[Estimate, str, str]:
-    return alpha, *2 * (f"Agreement cannot be measured: {alpha.reason}.",)
+    sentence = f"Agreement cannot be measured: {alpha.reason}."
+    return alpha, sentence, sentence
 
 
 def _how_high(alpha: Estimate) -> str:

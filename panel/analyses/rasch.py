@@ -155,7 +155,7 @@ def rasch_conclusion(fitted: ManyFacetRasch, word: str, called: Mapping[str, str
     judges = fitted.facets["judge"].elements
     severe, lenient = (called.get(judges[end].name, judges[end].name) for end in (0, -1))
     apart = number(judges[0].measure.value - judges[-1].measure.value)
-    yield (f"The most severe {word}, {severe}, is {apart} logits from the most lenient, {lenient}.")
+    yield f"The most severe {word}, {severe}, is {apart} logits from the most lenient, {lenient}."
     odd = [
         f"{called.get(each.name, each.name)} ({why})" for each in judges if (why := misfit(each))
     ]

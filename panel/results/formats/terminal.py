@@ -36,15 +36,14 @@ def render(result: Result, to: TextIO, *, full: bool, rest: str = _REST) -> None
     figures = list(figure_parts(result, full))
     sentences = list(result.conclusion)
     last = list(filter(None, [result.next_step]))
-    page = [f"{'Page' if result.page.endswith('.html') else 'Run'}: {result.page}"] * bool(
-        result.page
-    )
+    place = f"{'Page' if result.page.endswith('.html') else 'Run'}: {result.page}"
     if not full:
-        figures, sentences = _fitting(result, figures, sentences, [*last, *page], console, rest)
+        below = [*last, place] if result.page else last
+        figures, sentences = _fitting(result, figures, sentences, below, console, rest)
     _write(console, [*figures, *sentences, *last], 0 if full else _COLUMNS)
-    for line in page:
+    if result.page:
         # A path that is longer than a line can be copied whole.
-        console.print(Text(line), soft_wrap=True)
+        console.print(Text(place), soft_wrap=True)
 
 
 def _fitting(

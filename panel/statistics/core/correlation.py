@@ -391,12 +391,15 @@ def correlation_test(
     first, second, both = paired_scores(x, y)
     if prompts is None or not both.any():
         result = correlation(x, y, kind)
+    elif kind == "pearson":
+        inside = within_prompts(first, second, prompts)
+        result = correlation(*inside, kind)
+        if result.reason:
+            # Why there is none is seen prompt by prompt.
+            result = correlation_by_prompt(first, second, prompts, kind).mean
+        (first, second), both = inside, ~np.isnan(inside[0] + inside[1])
     else:
         result = correlation_by_prompt(first, second, prompts, kind).mean
-        if kind == "pearson":
-            first, second = within_prompts(first, second, prompts)
-            pooled = correlation(first, second, kind)
-            result, both = result if pooled.reason else pooled, ~np.isnan(first + second)
     if result.reason or not n_permutations:
         return replace(result, p_value=nan)
     rng, parts = np.random.default_rng(seed), list[tuple[Array, Array]]()
