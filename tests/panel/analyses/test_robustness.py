@@ -79,18 +79,25 @@ def test_one_model_reverses_the_winner(folder: Path) -> None:
     assert len(result.stdout.splitlines()) <= 24
 
 
+def rated_by_pia(folder: Path, score: Callable[[str, int], int], **columns: str) -> str:
+    """A file of one person's ratings of eight texts of either system, with the same in other
+    columns of every row."""
+    rows = [
+        ",".join([f"{name}{i}", "pia", str(score(name, i)), *columns.values()])
+        for i in range(8)
+        for name in ("elm", "oak")
+    ]
+    file = folder / "people.csv"
+    file.write_text("\n".join([",".join(["item", "rater", "score", *columns]), *rows]), "utf-8")
+    return str(file)
+
+
 def test_people_correct_the_means_of_one_analysis(folder: Path, tmp_path: Path) -> None:
     """People, who read all, have elm a point behind once and ahead four times of eight: in the
     analysis corrected by them it leads by 3/8, in their standard deviation of √((5 − 9/8)/7); the
     first sentence says whose ranking the others are."""
-    file = tmp_path / "people.csv"
-    rows = [
-        f"{name}{i},pia,{3 + (i % 2 if name == 'elm' else i == 0)}"
-        for i in range(8)
-        for name in ("elm", "oak")
-    ]
-    file.write_text("\n".join(["item,rater,score", *rows]), "utf-8")
-    of = robustness(str(folder), str(file))
+    file = rated_by_pia(tmp_path, lambda name, i: 3 + (i % 2 if name == "elm" else i == 0))
+    of = robustness(str(folder), file)
     assert of.conclusion[0].startswith("By the panel alone and, in one ")
     [row] = [row for row in of["analyses"].rows if row["aggregation"] == "corrected by people"]
     assert (row["first"], row["changes"]) == ("elm", "corrected by people")
@@ -117,14 +124,10 @@ def test_what_is_corrected_is_what_people_rated(tmp_path: Path) -> None:
         for name in ("elm", "oak")
     ]  # fmt: skip
     Panel(PERSONAS, [ScriptedModel(answer, model="m")], "scrub").score(batch, out=tmp_path / "run")
-    file = tmp_path / "people.csv"
-    rows = [
-        f"{name}{i},pia,{3 + (i % 3) + (name == 'elm')},{names[-1]}"
-        for i in range(8)
-        for name in ("elm", "oak")
-    ]
-    file.write_text("\n".join(["item,rater,score,dimension", *rows]), "utf-8")
-    rows = robustness(str(tmp_path / "run"), str(file))["analyses"].rows
+    file = rated_by_pia(
+        tmp_path, lambda name, i: 3 + (i % 3) + (name == "elm"), dimension=names[-1]
+    )
+    rows = robustness(str(tmp_path / "run"), file)["analyses"].rows
     [row] = [row for row in rows if row["aggregation"] == "corrected by people"]
     [main] = [row for row in rows if row["main"]]
     assert (row["dimension"], row["n_prompts"]) == (names[-1], 8)
