@@ -139,6 +139,13 @@ def test_a_command_that_was_edited_is_not_run_again(tmp_path: Path, words: str) 
     assert command_again(tmp_path, 1.5, capped=True) == ""
 
 
+def test_a_command_that_ends_with_a_bare_out_has_none_with_an_option_more(tmp_path: Path) -> None:
+    """Somebody edited it: the shell's next word would be taken for the folder."""
+    starts = {"starts": [{"command": "persona-panel score a.csv --out"}]}
+    (tmp_path / "run.json").write_text(json.dumps(starts))
+    assert command_with(tmp_path, "--plain-judge") == ""
+
+
 def test_a_folder_without_a_command_has_none_with_an_option_more(tmp_path: Path) -> None:
     """A run that a script made names no command."""
     (tmp_path / "run.json").write_text('{"starts": [{"command": "study.py"}]}')
