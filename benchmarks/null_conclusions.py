@@ -24,7 +24,7 @@ from persona_panel.analyses.agree_conclusion import agree_conclusion
 from persona_panel.analyses.bias import ScaleRange, biases
 from persona_panel.analyses.bias_result import bias_conclusion
 from persona_panel.analyses.correlate_conclusion import correlate_conclusion
-from persona_panel.results.conclusions.deliberation import deliberation_conclusion
+from persona_panel.analyses.deliberation import deliberation_conclusion
 from persona_panel.statistics import (
     AnalysisOptions,
     Ratings,

@@ -2,6 +2,7 @@
 
 from persona_panel.analyses.agree import agree as agree
 from persona_panel.analyses.align import align as align
+from persona_panel.analyses.analysis import RunWithPeople as RunWithPeople
 from persona_panel.analyses.answers import answers_of as answers_of
 from persona_panel.analyses.calibrate import calibrate as calibrate
 from persona_panel.analyses.compare import compare as compare
@@ -11,7 +12,6 @@ from persona_panel.analyses.fidelity import fidelity as fidelity
 from persona_panel.analyses.figures.run import RunPlots as RunPlots
 from persona_panel.analyses.language import audit_language as audit_language
 from persona_panel.analyses.methods import methods_of as methods_of
-from persona_panel.analyses.on_page import RunWithPeople as RunWithPeople
 from persona_panel.analyses.plan import plan as plan
 from persona_panel.analyses.rasch import rasch as rasch
 from persona_panel.analyses.robustness import robustness as robustness

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from benchmarks.independent import Row
 from persona_panel import Ratings
+from persona_panel.analyses.analysis import RunWithPeople
 from persona_panel.analyses.answers import answers_of
-from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate

@@ -23,8 +23,8 @@ How to write one (`votes.py` is an example; `X` is its name):
    reasons, "in brackets", "--full has …" come by themselves.
 5. `python -m tests.stub` writes its name into `panel/__init__.pyi`. A section of a run's page
    beside people's ratings: `@analysis(…, on_page=function)`, which yields results; see
-   `persona_panel.analyses.on_page`. There each column of figures has a `definition`; that of a head
-   which several tables have stands in `panel/results/definitions.py`.
+   `persona_panel.analyses.analysis`. There each column of figures has a `definition`; that of a
+   head which several tables have stands in `panel/results/definitions.py`.
 6. A job that asks models is no analysis: its command has `@result_options(*examples)`, and ends
    with `output.show(result, status=…)`.
 7. `tests/panel/analyses/test_X.py`; names that changed in JSON, in CHANGELOG's table.

@@ -67,7 +67,7 @@ from persona_panel.statistics.core.ranking import is_ahead, prompts_assured, tak
 from persona_panel.statistics.core.table import Row
 
 if TYPE_CHECKING:
-    from persona_panel.analyses.on_page import RunWithPeople
+    from persona_panel.analyses.analysis import RunWithPeople
     from persona_panel.runs.votes import VotesReport
 
 _SIGNS = 2
@@ -108,7 +108,7 @@ def conclusion_of(run: Run, people: RunWithPeople | None = None) -> list[str]:
     sentences = [*(answer.text for answer in answers), *declining(run.leaderboard())]
     if (report := run.deliberation()) is not None:
         # Its statistics are of deliberation alone, and few panels deliberate.
-        from persona_panel.results.conclusions.deliberation import deliberation_conclusion
+        from persona_panel.analyses.deliberation import deliberation_conclusion
 
         sentences += deliberation_conclusion(
             report.n_deliberated, report.n_responses, report.spread, report.humans

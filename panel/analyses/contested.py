@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from persona_panel.analyses import parameters
-from persona_panel.analyses.analysis import analysis
-from persona_panel.analyses.once import once_per_run
+from persona_panel.analyses.analysis import analysis, once_per_run
 from persona_panel.results.conclusions.wording import counted, first_upper
 from persona_panel.results.definitions import SPREAD
 from persona_panel.results.result import Result

@@ -13,8 +13,8 @@ from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 
 if TYPE_CHECKING:
+    from persona_panel.analyses.analysis import RunWithPeople
     from persona_panel.analyses.inputs import RatingsSource
-    from persona_panel.analyses.on_page import RunWithPeople
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
     from persona_panel.results.statistic_tables import StatisticTables

@@ -20,9 +20,9 @@ from persona_panel.statistics.core.display import ALL, number
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from persona_panel.analyses.analysis import RunWithPeople
     from persona_panel.analyses.group_contrasts import GroupContrasts
     from persona_panel.analyses.inputs import RatingsSource
-    from persona_panel.analyses.on_page import RunWithPeople
     from persona_panel.files.attributes import GroupFile
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping, Source

@@ -15,7 +15,7 @@ from persona_panel.statistics.core.display import general, percent
 from persona_panel.statistics.core.table import on_composite
 
 if TYPE_CHECKING:
-    from persona_panel.analyses.on_page import RunWithPeople
+    from persona_panel.analyses.analysis import RunWithPeople
 
 HUNG = "Hung, K. and Fithian, W. (2019). Annals of Statistics, 47, 758-782."
 SHAFFER = "Shaffer, J. P. (1986). Journal of the American Statistical Association, 81, 826-831."

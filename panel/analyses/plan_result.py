@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from math import inf, isnan, nan, prod
 from typing import Any
 
-from persona_panel.results.conclusions.ratings_to_collect import prompts_for_people
+from persona_panel.analyses.select import prompts_for_people
 from persona_panel.results.conclusions.wording import counted, origin_sentences
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of

@@ -17,8 +17,8 @@ from persona_panel.statistics.core.display import COMPOSITE
 from persona_panel.statistics.core.estimate import Estimate
 
 if TYPE_CHECKING:
+    from persona_panel.analyses.analysis import RunWithPeople
     from persona_panel.analyses.inputs import RatingsSource, RunSource
-    from persona_panel.analyses.on_page import RunWithPeople
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
     from persona_panel.graphs import Judge
@@ -90,8 +90,8 @@ def robustness(
     Raises:
         InputError: there is no run in that folder, or anything is wrong with people's ratings.
     """
+    from persona_panel.analyses.analysis import RunWithPeople
     from persona_panel.analyses.inputs import HumanInput, opened_run
-    from persona_panel.analyses.on_page import RunWithPeople
 
     opened, people = opened_run(run), None
     if human is not None:

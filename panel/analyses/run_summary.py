@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
+from persona_panel.analyses.analysis import beside_people
 from persona_panel.analyses.answers import answers_of, conclusion_of, ranking_of
-from persona_panel.analyses.on_page import beside_people
 from persona_panel.files.outputs import json_number, record_document, version_of
 from persona_panel.models.config import cost
 from persona_panel.runs.judgment_lines import usage_document

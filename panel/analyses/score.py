@@ -8,12 +8,12 @@ from itertools import combinations
 from math import isnan, nan
 from typing import Any
 
+from persona_panel.analyses.analysis import RunWithPeople, beside_people
 from persona_panel.analyses.answers import answers_of, conclusion_of, ranking_of
 from persona_panel.analyses.breakdown.groups import labels_of_personas
 from persona_panel.analyses.breakdown.strata import SystemsBy, systems_by_result
 from persona_panel.analyses.contested import Contested, contested_result, headline, most_contested
 from persona_panel.analyses.methods import alike_remark, methods_of
-from persona_panel.analyses.on_page import RunWithPeople, beside_people
 from persona_panel.analyses.who_differs import who_differs
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.outputs import version_of

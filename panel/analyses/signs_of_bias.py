@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 
-from persona_panel.analyses.once import once_per_run
+from persona_panel.analyses.analysis import once_per_run
 from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.wording import some
 from persona_panel.results.answer import QUESTIONS

@@ -21,8 +21,8 @@ from persona_panel.results.table import Column, Key, Table, for_programs, row_of
 from persona_panel.statistics.core.display import number
 
 if TYPE_CHECKING:
+    from persona_panel.analyses.analysis import RunWithPeople
     from persona_panel.analyses.inputs import RatingsSource, RunSource
-    from persona_panel.analyses.on_page import RunWithPeople
     from persona_panel.files.ratings import GivenScale
     from persona_panel.files.records import ColumnMapping
     from persona_panel.runs.votes import DimensionVotes, VotesReport

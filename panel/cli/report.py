@@ -161,7 +161,7 @@ def report(
 
     Exit status: 0; 2 for bad input; 3 where a requirement is not met.
     """
-    from persona_panel.analyses.on_page import EPSILON
+    from persona_panel.analyses.analysis import EPSILON
     from persona_panel.analyses.score import score_result
     from persona_panel.files.aligned_ratings import load_human_ratings
     from persona_panel.files.selections import known_inclusion

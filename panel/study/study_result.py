@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 
 from persona_panel.analyses.agree import agree
+from persona_panel.analyses.select import ranks_alone, too_few_to_come
 from persona_panel.files.ratings import load_ratings
 from persona_panel.files.wording import command_line
-from persona_panel.results.conclusions.ratings_to_collect import ranks_alone, too_few_to_come
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
 from persona_panel.results.table import CellKind, Column, Key, Table, row_of

@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from persona_panel.analyses.once import once_per_run
+from persona_panel.analyses.analysis import once_per_run
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_terms, on_one_scale
 from persona_panel.statistics.core.arrays import Array, Random

@@ -11,11 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+from persona_panel.analyses.analysis import RunWithPeople
 from persona_panel.analyses.answers import do_personas_add, folder_named
-from persona_panel.analyses.comparison.conclusion import (
-    compare_conclusion,
-    runs_by_strata,
-)
 from persona_panel.analyses.comparison.matching import Matched, match_runs
 from persona_panel.analyses.comparison.opened_run import OpenedRun, judges_in_both, open_run
 from persona_panel.analyses.comparison.result import (
@@ -23,6 +20,8 @@ from persona_panel.analyses.comparison.result import (
     ComparedRuns,
     PanelsAlike,
     RunComparison,
+    compare_conclusion,
+    runs_by_strata,
 )
 from persona_panel.analyses.comparison.scored_terms import (
     ScoredTerms,
@@ -32,7 +31,6 @@ from persona_panel.analyses.comparison.scored_terms import (
     stratum_terms,
 )
 from persona_panel.analyses.inputs import HumanInput, RunSource
-from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.wording import command_line

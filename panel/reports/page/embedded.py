@@ -20,7 +20,7 @@ from persona_panel.files.outputs import as_json
 from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs import Response
 from persona_panel.graphs.records import controls_among
-from persona_panel.reports.page.names import judge_names
+from persona_panel.reports.page.sections import judge_names
 from persona_panel.results.formats.html import NAME
 from persona_panel.results.shown import short_names
 from persona_panel.rubrics import Scale

@@ -10,20 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment
 
-from persona_panel.analyses.analysis import analyses_on_page
+from persona_panel.analyses.analysis import EPSILON, RunWithPeople, analyses_on_page
 from persona_panel.analyses.answers import answers_of, command_on, ranking_of
 from persona_panel.analyses.contested import by_disagreement
-from persona_panel.analyses.on_page import EPSILON, RunWithPeople
 from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.outputs import replace_file
 from persona_panel.files.pages import sentence, shown, templates
 from persona_panel.personas import NO_PERSONA
 from persona_panel.planning.panel_plan import counted_judges
 from persona_panel.reports.page.embedded import embedded
-from persona_panel.reports.page.further import further_results
 from persona_panel.reports.page.method import cost_of, method_result
-from persona_panel.reports.page.names import dimension_names, judge_names
-from persona_panel.reports.page.sections import PageSection, sections_of
+from persona_panel.reports.page.sections import (
+    PageSection,
+    dimension_names,
+    further_results,
+    judge_names,
+    sections_of,
+)
 from persona_panel.reports.page.systems import systems_result
 from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.wording import counted, first_upper, judged
@@ -122,7 +125,7 @@ def report_of(
         humans: people's ratings of the same responses, to be shown beside the panel's.
         by: also show the systems within strata; see `persona_panel.analyses.breakdown.systems_by`.
         epsilon, inclusion, fidelity, required: see
-            `persona_panel.analyses.on_page.RunWithPeople`.
+            `persona_panel.analyses.analysis.RunWithPeople`.
 
     Raises:
         InputError: a file of the folder is none that a run writes, `humans` share no response or

@@ -1,28 +1,30 @@
 """The sections of a run's page, in the order in which a reader doubts: first those that hold the
-evidence of the answers, each beginning with its answer."""
+evidence of the answers, each beginning with its answer; and the names of judges and dimensions on
+it, by words where these are known."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from markupsafe import Markup
 
-from persona_panel.analyses.analysis import ANALYSES
+from persona_panel.analyses.analysis import ANALYSES, RunWithPeople
 from persona_panel.analyses.answers import command_on, conclusion_of
 from persona_panel.analyses.contested import contested_result, ranked_responses
-from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.analyses.run_summary import SAYS_WHO_DIFFERS
 from persona_panel.analyses.who_differs import who_differs_result
+from persona_panel.graphs import Judge
 from persona_panel.reports.page.method import missing_tables
-from persona_panel.reports.page.names import dimension_names
 from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.wording import origin_sentences
 from persona_panel.results.formats.html import section
 from persona_panel.results.result import Result
+from persona_panel.rubrics import Rubric
 from persona_panel.runs.collected import ratings_of
 from persona_panel.runs.run import Run
+from persona_panel.statistics.core.display import ALL, COMPOSITE
 
 _CONTESTED, _UNESTABLISHED = 8, 3
 _EVIDENCE = {"calibrate": "settle", "correlate": "people", "votes": "personas"}
@@ -162,3 +164,76 @@ def _contested(run: Run, titles: Mapping[str, str]) -> Result:
     known = any(entry.reason is None for entry in measured)
     top = min(_CONTESTED, max(n, _UNESTABLISHED)) if known else _CONTESTED
     return replace(contested_result(run, top, titles=titles), remarks=())
+
+
+def judge_names(judges: Sequence[Judge], personas: Mapping[str, tuple[str, str]]) -> dict[str, str]:
+    """Each judge's name by its id: the persona's label and the model; the elicitation where judges
+    differ in it, the replicate from the second on.
+
+    Args:
+        personas: label and axis of each, by its id.
+    """
+    several = len({judge.elicitation for judge in judges}) > 1
+    return {
+        judge.id: " · ".join(
+            [
+                personas[judge.persona][0],
+                judge.model,
+                *([judge.elicitation] if several else []),
+                *([str(judge.replicate)] if judge.replicate > 1 else []),
+            ]
+        )
+        for judge in judges
+    }
+
+
+def dimension_names(rubric: Rubric) -> dict[str, str]:
+    """The label of each dimension by its id, and what the mean over them is called."""
+    whole = dict.fromkeys((ALL, COMPOSITE), "Composite")
+    return whole | {dimension.id: dimension.label for dimension in rubric.dimensions}
+
+
+def further_results(
+    run: Run,
+    manifest: Mapping[str, Any] | None,
+    summary: Mapping[str, Any] | None,
+    judges: Mapping[str, str],
+    titles: Mapping[str, str],
+) -> Iterator[PageSection]:
+    """Yield the sections that not every run has, each the result of what made it.
+
+    What reads such a result is imported where the run has it: at the end of a run the modules of
+    all of them would take longer than the page of a small one.
+
+    Args:
+        manifest, summary: run.json and summary.json of its folder.
+        judges, titles: what people read in place of the ids of judges and prompts.
+    """
+    command = command_on(run, "report")
+    if run.before is not None:
+        from persona_panel.analyses.deliberation import deliberation_result
+
+        yield PageSection("Deliberation", "Deliberation", deliberation_result(run), command)
+    if manifest is not None and summary is not None and "sweep" in summary:
+        from persona_panel.experiments.sweep.sweep_result import kept_sweep_result
+
+        swept = kept_sweep_result(run, manifest, summary, titles)
+        yield PageSection("Sweep", "Sweep", swept, command, leads=True)
+    if (folder := run.folder) is None:
+        return
+    if (folder / "injection.json").is_file():
+        from persona_panel.experiments.audit.uplift import read_injection
+
+        if (audit := read_injection(folder, labels=judges)) is not None:
+            yield PageSection("Injection", "Audit of prompt injection", audit, command, leads=True)
+    if (folder / "bias.json").is_file():
+        from persona_panel.analyses.bias_result import read_biases
+
+        if (bias := read_biases(folder)) is not None:
+            yield PageSection("Bias", "Audit of bias", bias, command_on(run, "audit bias"))
+    if (folder / "keypoints.json").is_file():
+        from persona_panel.experiments.keypoints.report import read_key_points
+
+        if (key_points := read_key_points(run, folder, judges)) is not None:
+            title = "Key points of the judges’ reasons"
+            yield PageSection("Key points", title, key_points, command, full=False)

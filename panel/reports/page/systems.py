@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from persona_panel.analyses.analysis import RunWithPeople
 from persona_panel.analyses.answers import ranking_of
-from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.analyses.score import board_tables
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Table, one_line

@@ -18,11 +18,16 @@ from click.testing import CliRunner
 
 import persona_panel
 from persona_panel.analyses import parameters
-from persona_panel.analyses.analysis import ANALYSES, Analysis, analyses_on_page, analysis
-from persona_panel.analyses.on_page import RunWithPeople
+from persona_panel.analyses.analysis import (
+    ANALYSES,
+    Analysis,
+    RunWithPeople,
+    analyses_on_page,
+    analysis,
+)
 from persona_panel.cli.analysis_command import analysis_command
 from persona_panel.cli.main import command
-from persona_panel.results.document import schema
+from persona_panel.results.formats.json import schema
 from persona_panel.results.result import Result
 from tests.helpers.all_commands import modules_in
 from tests.helpers.results import SAMPLE, concluded_in
@@ -209,7 +214,7 @@ from collections.abc import Iterator
 
 from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import analysis
-from persona_panel.analyses.on_page import RunWithPeople
+from persona_panel.analyses.analysis import RunWithPeople
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics.core.estimate import Estimate

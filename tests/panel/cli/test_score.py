@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from persona_panel.results.document import schema
+from persona_panel.results.formats.json import schema
 from persona_panel.testing import Answer, ScriptedServer, always, ok, serving, status
 from tests.helpers import forked
 from tests.helpers.command import COMMAND, Command

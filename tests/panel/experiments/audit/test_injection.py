@@ -32,7 +32,7 @@ from persona_panel.experiments.audit.uplift import (
 )
 from persona_panel.files.pages import sentence
 from persona_panel.reports.page.report import report_of
-from persona_panel.results.document import result_document
+from persona_panel.results.formats.json import result_document
 from persona_panel.rubrics import Rubric
 from persona_panel.statistics.core.means import assured
 from persona_panel.testing import Answer, ok, serving, status

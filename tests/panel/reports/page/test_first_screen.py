@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from persona_panel.analyses.analysis import RunWithPeople
 from persona_panel.analyses.answers import answers_of
-from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.reports.page.report import report_of
 from persona_panel.results.answer import QUESTIONS, RunAnswer
 from tests.helpers.answered_runs import answered_run

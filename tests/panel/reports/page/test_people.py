@@ -21,8 +21,8 @@ from persona_panel import (
     load_ratings,
     load_run,
 )
+from persona_panel.analyses.analysis import RunWithPeople
 from persona_panel.analyses.answers import answers_of
-from persona_panel.analyses.on_page import RunWithPeople
 from persona_panel.cli.main import command
 from persona_panel.rubrics import ModelRequest
 from persona_panel.statistics.comparison import correlate

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from persona_panel.results.document import result_document
+from persona_panel.results.formats.json import result_document
 from persona_panel.results.result import load_format
 from persona_panel.runs.judging.cost_estimate import CostEstimate, cost_result
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from persona_panel.results.conclusions.ratings_to_collect import ranks_alone, too_few_to_come
+from persona_panel.analyses.select import ranks_alone, too_few_to_come
 
 
 @pytest.mark.parametrize(

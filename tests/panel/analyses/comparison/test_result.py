@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from persona_panel.analyses.comparison.conclusion import compare_conclusion
-from persona_panel.analyses.comparison.result import ComparedRuns, PanelsAlike
+from persona_panel.analyses.comparison.result import ComparedRuns, PanelsAlike, compare_conclusion
 from persona_panel.results.conclusions.wording import ONE_PERSON, would_show
 from persona_panel.statistics.core.display import number, signed
 from persona_panel.statistics.core.ranking import prompts_assured

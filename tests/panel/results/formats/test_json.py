@@ -9,11 +9,11 @@ from pathlib import Path
 import jsonschema
 import pytest
 
-from persona_panel.results.document import schema
 from persona_panel.results.formats import json as json_format
+from persona_panel.results.formats.json import schema
 from tests.helpers.results import SAMPLE
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[4]
 
 
 def test_the_schema_of_the_docs_is_the_one_that_holds() -> None:
