@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from math import floor
 from pathlib import Path
 from stat import S_ISREG
@@ -22,6 +23,7 @@ from typing import Any, Literal
 from urllib.parse import quote, unquote_to_bytes
 
 from persona_panel.files.errors import PanelError
+from persona_panel.files.limits import open_regular
 from persona_panel.files.outputs import RUN_FILES
 from persona_panel.graphs.records import judges_in
 from persona_panel.models.config import Price, cost, with_batches
@@ -33,6 +35,7 @@ from persona_panel.runs.spending import spent_in
 from persona_panel.statistics.core.display import number
 
 _LOCKS = Path("/proc/locks")
+_CHUNK = 1 << 20
 JUDGMENTS, GOING_ON = "judgments.jsonl", ".judgments.jsonl.new"
 """The judgments of a run, and where those of one that goes on gather until they are as many."""
 _CHANGING = (JUDGMENTS, GOING_ON, "spent.json", "run.json")
@@ -183,7 +186,7 @@ def _is_run(folder: Path) -> bool:
         return False
 
 
-State = Literal["running", "stopped", "ended", "unreadable"]
+State = Literal["running", "stopped", "ended", "cut", "unreadable"]
 _STAMPED = (MANIFEST, SUMMARY, SPENT, JUDGMENTS, PAGE)
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
 
@@ -195,10 +198,11 @@ class RunLine:
     Attributes:
         name: as `RunFolders` has it.
         state: `running`; `stopped`, by a kill or a loss of power, before it could say what it came
-            to; `ended`; or `unreadable`.
+            to; `ended`; `cut`, judgments have gone since its end; or `unreadable`.
         began: its last start.
         texts, judges: how many it has; None where that is not known.
-        answer: what it came to in a sentence; why it was stopped or cannot be read, where it is so.
+        answer: what it came to in a sentence; where it is so, why it was stopped or cannot be read,
+            or what is left of it.
         agreement: Krippendorff's α of its judges; empty where its summary has none.
         complete: the percentage of judgments that have a result, rounded down; empty before the
             end.
@@ -231,8 +235,8 @@ class Lines:
         names = self._folders.names()
         lines = [line for name in names if (line := self.of(name)) is not None]
         self._kept = {name: self._kept[name] for name in names if name in self._kept}
-        order = {"running": 0, "stopped": 1, "ended": 1, "unreadable": 2}
-        return sorted(lines, key=lambda line: (order[line.state], _age(line), line.name))
+        order = {"running": 0, "unreadable": 2}
+        return sorted(lines, key=lambda line: (order.get(line.state, 1), _age(line), line.name))
 
     def of(self, name: str) -> RunLine | None:
         """Return that of a run, by the last look at who writes; None where there is no such run."""
@@ -263,10 +267,13 @@ class Lines:
         began = datetime.fromisoformat(start["at"])
         summary = summary_at_end(folder, start)
         state: State = "ended"
+        cut = ""
         if is_locked or (summary is None and self._writers.may_write(folder)):
             state = "running"
         elif summary is None:
             state = "stopped"
+        elif cut := _cut_since(folder, summary):
+            state = "cut"
         texts = document["texts"].get("lines")
         ended = summary if summary is not None and state == "ended" else {}
         return RunLine(
@@ -275,7 +282,7 @@ class Lines:
             began.astimezone(),
             texts if isinstance(texts, int) else None,
             len(judges_in(document)),
-            _why_stopped(folder) if state == "stopped" else _answer(folder, ended),
+            cut or (_why_stopped(folder) if state == "stopped" else _answer(folder, ended)),
             _agreement(ended),
             _complete(ended),
             cost_of(folder, kept.prices),
@@ -315,6 +322,26 @@ def _why_stopped(folder: Path) -> str:
     if (folder / SUMMARY).exists() and object_if_there(folder / SUMMARY) is None:
         return f"{SUMMARY} cannot be read"
     return "no process writes it, and it has not come to its end"
+
+
+def _cut_since(folder: Path, summary: Mapping[str, Any]) -> str:
+    """Return that judgments of a run that had ended have gone; empty where none are known to."""
+    coverage = summary.get("coverage") or {}
+    n_had = coverage.get("scored", 0) + coverage.get("abstained", 0)
+    status, ended = _stamp(folder / JUDGMENTS), _stamp(folder / SUMMARY)
+    # Only a file that was written after the summary need be counted, or one that is empty.
+    if status and status[1] and status[2] <= ended[2]:
+        return ""
+    n_there = 0
+    if status:
+        with open_regular(folder / JUDGMENTS) as file:
+            n_there = sum(chunk.count(b"\n") for chunk in iter(partial(file.read, _CHUNK), b""))
+    if n_there >= n_had:
+        return ""
+    return (
+        f"{n_there:,} of {n_had:,} judgments are there; {JUDGMENTS} was "
+        f"{'cut' if status else 'deleted'} since the end."
+    )
 
 
 def _answer(folder: Path, summary: Mapping[str, Any]) -> str:

@@ -92,6 +92,38 @@ def test_a_run_whose_last_start_has_no_end_is_stopped(ended: Path, tmp_path: Pat
     assert lines_of(tmp_path)[0].answer == "it has no judgments.jsonl"
 
 
+@pytest.mark.parametrize(
+    ("n_left", "later", "answer"),
+    [
+        (0, False, "0 of 120 judgments are there; judgments.jsonl was cut since the end."),
+        (119, True, "119 of 120 judgments are there; judgments.jsonl was cut since the end."),
+        (None, True, "0 of 120 judgments are there; judgments.jsonl was deleted since the end."),
+        (120, True, None),
+    ],
+)
+def test_judgments_that_have_gone_since_the_end_are_missed(
+    ended: Path, tmp_path: Path, n_left: int | None, later: bool, answer: str | None
+) -> None:
+    """Whatever a summary says of 120: `n_left` lines, none where there is no file; `later`: written
+    after the summary, as by whoever cut them, and not as a disk that has lost them."""
+    run = tmp_path / "run"
+    shutil.copytree(ended, run)
+    [whole] = lines_of(tmp_path)
+    judgments, ended_at = run / "judgments.jsonl", (run / "summary.json").stat().st_mtime
+    kept = judgments.read_text().splitlines(keepends=True)[:n_left]
+    judgments.unlink()
+    if n_left is not None:
+        judgments.write_text("".join(kept))
+        os.utime(judgments, (ended_at + later, ended_at + later))
+    [line] = lines_of(tmp_path)
+    if answer is None:
+        assert line == whole
+    else:
+        assert (line.state, line.answer, line.complete, whole.complete) == (
+            "cut", answer, "", "100 %"
+        )  # fmt: skip
+
+
 def test_a_run_that_has_ended_is_read_once(ended: Path, tmp_path: Path) -> None:
     """And again when one of its files has another size or time."""
     run = tmp_path / "run"
