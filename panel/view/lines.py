@@ -261,7 +261,9 @@ class Lines:
 
     def _line(self, name: str, folder: Path, is_locked: bool) -> RunLine:
         if (linked := linked_file(folder)) is not None:
-            return RunLine(name, "unreadable", answer=f"{linked} is a link, which is not followed.")
+            return RunLine(
+                name, "unreadable", answer=f"{linked} is a link or no file; it is not read."
+            )
         document, kept = kept_manifest(folder / MANIFEST)
         start = document["starts"][-1]
         began = datetime.fromisoformat(start["at"])

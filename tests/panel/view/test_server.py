@@ -159,7 +159,7 @@ def test_links_are_not_followed_to_other_files(runs: Path, tmp_path: Path) -> No
     (folder / "linked").symlink_to(runs / "one")
     with viewing(folder) as viewed:
         page = viewed.get().text
-        assert page.count("is a link, which is not followed.") == 3
+        assert page.count("is a link or no file; it is not read.") == 3
         assert page.count('<tr class="ended">') == 1
         for name in ("report.html", "judgments.jsonl"):
             got = viewed.get(f"run/{name}/report.html")
