@@ -54,7 +54,7 @@ _ANSWERS = {
     r"is significantly ahead(?! of)|No system is significantly|is the best system": {
         "ranked_systems.py"
     },
-    r"Can the panel|panel (?:can|may|should|cannot) (?:not )?be trusted|Judges agree|Not its ": {
+    r"Can the panel|panel (?:can|may|should|cannot) (?:not )?be trusted|Judges agree": {
         "answers.py", "answer.py"
     },
     r"Do personas add|Personas (?:add next|raise|lower|do not significantly change)": {

@@ -60,7 +60,8 @@ def annotator_test_conclusion(
         on = on_dimensions([name], rates, "")
         how = _how(rates[name], name in correlated)
         figures = (
-            f"winning rate ω {number(rates[name].value)} ({without_names(rates[name].note)}), "
+            f"winning rate {number(rates[name].value)}, {PASSED:g} needed "
+            f"({without_names(rates[name].note)}), "
             f"advantage ρ {figure(advantages[name])}"
         )
         if how == _NEAR:
@@ -122,7 +123,7 @@ def _by_dimension(
             parts.append(f"{how}{on_dimensions(those, names, every)}{why}")
     figures = ", ".join(
         f"{what} {from_to([result[name] for name in names], 2)}"
-        for what, result in (("winning rate ω", rates), ("advantage ρ", advantages))
+        for what, result in (("winning rate", rates), ("advantage ρ", advantages))
     )
     epsilon, *_ = rates[names[0]].note.split(";")
     people = [rates[name].n_raters for name in names]

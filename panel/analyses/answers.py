@@ -223,15 +223,17 @@ def can_be_trusted(
     estimate, alpha, agreement = _agreement(run, systems=systems and not reversed_pairs)
     marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
     reversal = [reversal_sentence(reversed_pairs)] if reversed_pairs else []
-    verdict = ["Not its ranking."] if reversed_pairs else []
+    verdict = [f"No: {each[0].lower()}{each[1:]}" for each in reversal]
+    undecided = isnan(estimate.value) or estimate.high < TENTATIVE
+    caution = [] if undecided else ["Agreement does not show that ratings are right."]
     few = signs
     if len(signs) > _SIGNS:
         few = [*signs[:_SIGNS], f"{counted(len(signs) - _SIGNS, 'more sign')} of bias."]
-    whole = " ".join([*verdict, *reversal, agreement, *signs, *limiting])
-    shorter = " ".join([*verdict, *reversal, alpha, *few, *([] if reversed_pairs else common)])
-    beside = [*reversal, *signs]
+    whole = " ".join([*verdict, agreement, *caution, *signs, *limiting])
+    shorter = " ".join([*verdict, alpha, *caution, *few, *([] if reversed_pairs else common)])
+    beside = [*reversal, *signs, *caution]
     if not (isnan(estimate.value) or estimate.has_interval):
-        beside.append(f"{first_upper(estimate.lacks)}.")
+        beside.append(f"No interval: {estimate.lacks}.")
     return RunAnswer("trust", whole, estimate, command, "Krippendorff's α", marks, beside, shorter)
 
 
@@ -354,7 +356,7 @@ def personas_in_votes(report: VotesReport, command: str = "") -> RunAnswer:
             "(independent judges) over as many calls to a plain judge"
             f"{in_brackets(pair.interval())}."
         )
-    return RunAnswer("personas", sentence, pair, command, "additional effective votes")
+    return RunAnswer("personas", sentence, pair, command, "gain of effective votes")
 
 
 def _more(estimate: Estimate, sign: int, what: str) -> str:
@@ -399,8 +401,8 @@ def may_stand_in(
             "person is"
         )
         facts = (
-            f" (winning rate ω {number(rate.value)}, alternative annotator test, ε "
-            f"{people.epsilon:g}; {PASSED} needed)"
+            f" (winning rate {number(rate.value)}, {PASSED} needed; alternative annotator test, ε "
+            f"{people.epsilon:g})"
         )
         if rate.value >= PASSED and not correlated and not reversed_pairs:
             facts += ", but no significant correlation with people; the same score for every "
@@ -408,7 +410,7 @@ def may_stand_in(
         verdict = "No" if reversed_pairs else "Yes" if passed else "Not shown"
         sentence = f"{verdict}: for {near}{facts}.{goes}"
         return RunAnswer(
-            "people", sentence, rate.estimate(), command, "winning rate ω", {"needed": PASSED},
+            "people", sentence, rate.estimate(), command, "winning rate", {"needed": PASSED},
             [f"For {near}."], f"{verdict}: for {near}.",
         )  # fmt: skip
     against = _first(

@@ -34,7 +34,7 @@ _STATISTICS = {
     "tau_b": "τ_b",
     "distance": "distance",
     "alt_test_advantage": "advantage ρ",
-    "alt_test_winning_rate": "winning rate ω",
+    "alt_test_winning_rate": "winning rate",
 }
 
 
@@ -305,9 +305,9 @@ def _people(comparison: RunComparison, runs: tuple[Key, ...], dimension: Key) ->
         remarks.append(
             f"By the alternative annotator test{epsilon}: advantage ρ, how often a panel is at "
             "least as near to the other people as a person is, on average over people who share 30 "
-            "items; higher is better, people fixed. Winning rate ω (with "
-            "--epsilon): the share of people over whom it wins; a count of tests, which has no "
-            "interval."
+            "items; higher is better, people fixed. Winning rate (with "
+            "--epsilon): the share of people for whom it is as close to the others; a count of "
+            "tests, which has no interval."
         )
     within = any(nearer.within for nearer in every)
     return Table(

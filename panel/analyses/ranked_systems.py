@@ -130,7 +130,7 @@ def reversed_by(panel: Ranked, people: Ranked) -> list[str]:
 def reversal_sentence(pairs: Sequence[str]) -> str:
     """Return which pairs people's ratings order otherwise than the panel."""
     more = f", and of {counted(len(pairs) - 1, 'more pair')}" if len(pairs) > 1 else ""
-    return f"People's ratings significantly reverse its order of {pairs[0]}{more}."
+    return f"People's ratings significantly reverse the panel's order of {pairs[0]}{more}."
 
 
 def untested(ranked: Ranked) -> str:

@@ -94,7 +94,7 @@ def ablate(
 
         humans = load_human_ratings(human, human_mapping, **reading)
     options = options.with_inputs([(human, human_mapping)], panel_options.inputs)
-    batch = ResponseFile(responses, limit=options.limit, mapping=mapping)
+    batch = ResponseFile(responses, limit=options.limit, mapping=panel_options.columns(mapping))
 
     from persona_panel.analyses.ablation import ablation_result, planned_ablation
     from persona_panel.files.outputs import replace_file, writing

@@ -108,6 +108,8 @@ def injection(
 
     source = Path(attack_file) if attack_file else shipped_attacks()
     attacks = load_definition(source, AttackSet).chosen(ids, families)
+    if responses is not None:
+        mapping = panel_options.columns(mapping)
     batch = load_responses(responses or shipped_responses(), limit=options.limit, mapping=mapping)
     panel = panel_options.panel()
     rivals = (

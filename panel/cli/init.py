@@ -101,8 +101,6 @@ def init(
         "--panel": out,
         "--out": f"runs/{Path(responses).name.partition('.')[0]}",
     }
-    if mapping:
-        options["--map"] = ",".join(f"{field}={column}" for field, column in mapping.items())
     score = command_line("score", [responses], options)
     ratings = [
         column
@@ -110,7 +108,7 @@ def init(
         if column not in mapping.values() and any(word in column.lower() for word in _OF_PEOPLE)
     ]
     text = _panel_file(
-        what, score, ratings, models, {k: _beside(v, out) for k, v in settings.items()}
+        what, score, ratings, models, {k: _beside(v, out) for k, v in settings.items()}, mapping
     )
     # A file of the user's own, who says who may read it (umask).
     replace_file(Path(out), text.encode(), permissions=0o666)
@@ -192,8 +190,12 @@ def _panel_file(
     ratings: Sequence[str],
     models: Sequence[str],
     settings: Mapping[str, str],
+    mapping: Mapping[str, str],
 ) -> str:
     """The text of the panel file."""
+    columns = "".join(f"  {field}: {_yaml(column)}\n" for field, column in mapping.items())
+    if columns:
+        columns = f"\n# What the columns of the responses are called.\ncolumns:\n{columns}"
     people = (
         f"""
 # {", ".join(ratings)}: if these are people's ratings, the panel can be compared with them. Put
@@ -216,7 +218,7 @@ rubric: {_yaml(settings["rubric"])}
 # The models that the personas speak through. `persona-panel models` says which can be used here.
 # With two or more, the figures say how far results depend on the model.
 models:
-{"".join(f"  - {_yaml(model)}" + chr(10) for model in models)}
+{"".join(f"  - {_yaml(model)}" + chr(10) for model in models)}{columns}
 # More settings, as they are where nothing is said:
 # replicates: 1          # how often every judge is asked
 # plain_judge: false     # whether a judge without a persona scores, too

@@ -117,6 +117,17 @@ class PanelOptions:
         prompt_file = None if prompt is None else str(prompt)
         return self.panel_file, own.get("personas"), rubric_file, prompt_file, own.get("language")
 
+    def columns(self, mapping: Mapping[str, str]) -> Mapping[str, str]:
+        """Return the columns of the responses by field: as --map has them or, without it, the panel
+        file. Raises InputError: that cannot be read."""
+        from persona_panel.files.definitions import load_definition
+        from persona_panel.files.records import GivenMapping
+        from persona_panel.planning.settings import PanelFile
+
+        if mapping or not self.panel_file:
+            return mapping
+        return GivenMapping(load_definition(Path(self.panel_file), PanelFile).columns, "--map")
+
     def panel(self) -> Panel:
         """Return the panel of these options. Raises PanelError: it cannot be had."""
         from persona_panel.panel import Panel

@@ -169,7 +169,7 @@ def score(
     """
     from persona_panel.files.responses import ResponseFile
 
-    batch = ResponseFile(responses, limit=options.limit, mapping=mapping)
+    batch = ResponseFile(responses, limit=options.limit, mapping=panel_options.columns(mapping))
     panel = panel_options.panel()
     humans = column = None
     if human:

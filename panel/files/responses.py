@@ -102,9 +102,9 @@ FIELDS = Fields(
     frozenset({"id", "prompt_id", "context"}),
     made=frozenset({"id"}),
     likely=(
-        ("prompt", ("question", "instruction", "input", "topic", "task")),
-        ("text", ("answer", "output", "completion", "essay", "argument", "reply")),
-        ("system", ("model", "author", "source", "writer")),
+        ("prompt", ("question", "instruction", "input", "topic", "task", "frage", "aufgabe")),
+        ("text", ("answer", "output", "completion", "essay", "argument", "reply", "antwort")),
+        ("system", ("model", "author", "source", "writer", "modell")),
     ),
 )
 CONDITION = "condition"

@@ -189,6 +189,8 @@ def file_settings(path: Path, overrides: PanelOverrides) -> dict[str, Any]:
         fields["prompt"] = path.parent / file.prompt
     if file.language is not None and is_own_file(file.language):
         fields["language"] = str(path.parent / file.language)
+    # Of the file of responses, not of the panel.
+    del fields["columns"]
     return fields | overriding(path, file, overrides)
 
 

@@ -363,6 +363,11 @@ class PanelFile(PanelSettings):
         min_length=1,
         description="The models of the judges: a list; each a provider:name, or a mapping (below).",
     )
+    columns: Annotated[Mapping[str, str], CommandOption(None)] = Field(
+        default={},
+        description="Columns of the responses under other names, as --map has them: a mapping, "
+        "such as {prompt: question, response: answer}. --map replaces it.",
+    )
 
     @field_validator("personas")
     @classmethod

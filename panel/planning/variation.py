@@ -162,7 +162,7 @@ _VARIATIONS = {
 }
 """Settings that vary to more than the values of their type, and what papers vary that is no setting
 by its name."""
-_NOT_VARIED = ("seed", "concurrency", "patience")
+_NOT_VARIED = ("columns", "seed", "concurrency", "patience")
 
 
 def _of(setting: Setting) -> Variation:

@@ -80,16 +80,16 @@ DEFINITIONS: Mapping[str, str] = {
     f"({_KENDALL})",
     "difference of τ_b": "τ_b of the panel with the other people, less that of the person who is "
     f"left out ({_KENDALL})",
-    "winning rate ω": "share of people than whom the panel is closer to the other people, by a "
-    f"test with an allowance of ε ({_ALT_TEST})",
+    "winning rate": "share of people for whom the panel is as close to the other people as that "
+    f"person is, by a test with an allowance of ε; 0.5 or more passes ({_ALT_TEST})",
     "advantage ρ": "how often the panel is at least as near to the other people as a person is "
     f"({_ALT_TEST})",
-    "items needed": "new responses that each person would have to rate for ω of 0.5 with a "
-    f"probability of 80 % ({_ALT_TEST})",
+    "items needed": "new responses that each person would have to rate for a winning rate of "
+    f"0.5 with a probability of 80 % ({_ALT_TEST})",
     "votes": "k / (1 + (k − 1) r) of k judges whose ratings, or errors, correlate by r on average "
     f"({_VOTES})",
-    "additional effective votes": "effective votes of personas, k / (1 + (k − 1) r), less those of "
-    f"as many calls to a plain judge ({_VOTES})",
+    "gain of effective votes": "how many independent judges personas add: effective votes of "
+    f"personas, k / (1 + (k − 1) r), less those of as many calls to a plain judge ({_VOTES})",
     "prompts needed": "smallest number of new prompts with which Student's t-test is significant "
     "with a probability of 80 %, averaged over what may be true, rounded up to two digits "
     "(A. O'Hagan, J. W. Stevens & M. J. Campbell, 2005, Assurance in clinical trial design)",

@@ -213,6 +213,7 @@ def _agreement(found: re.Match[str], beside: Beside) -> bool:
         is_so = _HOW_HIGH[found["how"]](low, high)
     return (
         is_so
+        and (found["caution"] is None) == found["how"].startswith("No, ")
         and close(found["d"], alpha["value"])
         and close(found["low"], low)
         and close(found["high"], high)
@@ -342,7 +343,8 @@ RUN: dict[str, Check] = {
     rf"(?: \({CI}\)| \(no interval: (?P<why>[^)]+)\))?"
     rf"(?:; the mean of (?P<judges>\d+) judges? has a reliability of {NUMBER} \(ICC\(2,k\)\))?\."
     rf"(?: By dimension α is lower, (?P<least>{NUMBER}) to (?P<most>{NUMBER}), as averaging over "
-    r"dimensions removes noise\.)?": (_agreement),
+    r"dimensions removes noise\.)?"
+    r"(?P<caution> Agreement does not show that ratings are right\.)?": _agreement,
     r"(?P<what>Longer responses score (?:higher|lower)|Judges prefer responses of (?:their own|"
     rf"other) model famil(?:y|ies)) \((?:correlation with length|own-family bonus) "
     rf"(?P<d>[+−]{NUMBER}){UNIT}, 95 % interval (?P<low>{NUMBER}) to (?P<high>{NUMBER})\)\.": (

@@ -89,7 +89,8 @@ def counted(n: int, what: str) -> str:
 
 def counted_beside(n: int, n_controls: int, what: str) -> str:
     """Return the number of raters, and that of the controls (without a persona) beside them."""
-    return counted(n, what) + (f", and {n_controls:,} without a persona" if n_controls else "")
+    beside = f" with a persona and {n_controls:,} without" if n_controls else ""
+    return f"{counted(n, what)}{beside}"
 
 
 def percent(share: float) -> str:

@@ -36,10 +36,10 @@ ANNOTATOR_TEST = StatisticTable(
     all_raters_only=True,
     remark=(
         "Each person is left out in turn: who is closer to the other people, the judge or that "
-        "person? Winning rate ω: the share of people over whom the judge wins, with an allowance "
-        "of epsilon; at 0.5 or more it passes. Advantage ρ: "
+        "person? Winning rate: the share of people for whom the judge is as close, with an "
+        "allowance of epsilon; at 0.5 or more it passes. Advantage ρ: "
         "how often it is at least as near as a person. Items needed: how many new items each "
-        "person would have to rate for ω of 0.5 with a probability of 80 %. Where "
+        "person would have to rate for a winning rate of 0.5 with a probability of 80 %. Where "
         "people's ratings are noisy, one score for everything can pass: look at correlations."
     ),
 )
@@ -85,7 +85,7 @@ def _note(block: ComparisonBlock, test: AnnotatorTest) -> str:
     n_wins = round(test.winning_rate.value * n_tested) if n_tested else 0
     sentences = [f"epsilon {block.options.epsilon:g}"]
     if n_tested:
-        sentences.append(f"wins over {n_wins} of {n_tested} people")
+        sentences.append(f"as close as {n_wins} of {n_tested} people")
     few = [person for person in test.humans if person.n_items < LEAST_ITEMS]
     untested = [person for person in test.humans if not person.is_tested and person not in few]
     for people, what in (
@@ -98,7 +98,7 @@ def _note(block: ComparisonBlock, test: AnnotatorTest) -> str:
     return "; ".join(sentences)
 
 
-_register_test_figure("alt_test_winning_rate", "winning\nrate ω", 190, "winning rate ω")
+_register_test_figure("alt_test_winning_rate", "winning\nrate", 190, "winning rate")
 _register_test_figure("alt_test_advantage", "advantage\nρ", 191, "advantage ρ")
 _register_test_figure("alt_test_items_needed", "items\nneeded", 192)
 

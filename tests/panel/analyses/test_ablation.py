@@ -161,7 +161,7 @@ def test_people_say_which_panel_is_nearer(runs: dict[str, Run], tmp_path: Path) 
     # Reversed on half of the prompts; tied on the others, which then have no τ_b.
     assert (values["base"], values["value"], row["people"].value) == (1.0, -1.0, -2.0)
     assert result["differences"].chart == "people"
-    said = "Whether agreement with people (τ_b) changes cannot be tested: an interval needs five "
+    said = "Whether agreement with people (τ_b) changes cannot be tested: fewer than five "
     # Behind all that could be tested.
     assert result.conclusion[-1].startswith(said)
 

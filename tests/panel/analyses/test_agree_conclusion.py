@@ -160,8 +160,8 @@ def test_without_an_interval_the_height_is_open() -> None:
     found = row(0.9, nan, nan, ci_reason=Reason.FEW_FOR_A_NUMBER)
     said = agree_conclusion([found], rated(BLANK, prompts=2), "dimension")
     assert said[1] == (
-        "Krippendorff α is 0.90, but how high it is for other prompts is open: an interval needs "
-        "five prompts, where items have prompts, and 20 items."
+        "Krippendorff α is 0.90, but how high it is for other prompts is open: fewer than "
+        "five prompts or 20 items."
     )
     assert said[0] == (
         "The 4 raters are not shown to agree beyond chance on clarity (Krippendorff α has no "

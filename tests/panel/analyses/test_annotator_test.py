@@ -26,7 +26,7 @@ def concluded(found: Sequence[Row], group: str, correlated: Collection[str]) -> 
 
 def rows(rate: float, *judges: float) -> list[Row]:
     """Of the panel and of judges a, b, …."""
-    note = "epsilon 0.2; wins over some"
+    note = "epsilon 0.2; as close as some"
     found = [
         Row(RATE, "all", "all", value=rate, note=note, n_raters=3),
         Row(ADVANTAGE, "all", "all", value=0.8, ci_low=0.7, ci_high=0.9),
@@ -40,8 +40,11 @@ def rows(rate: float, *judges: float) -> list[Row]:
 @pytest.mark.parametrize(
     ("rate", "expected"),
     [
-        (0.5, "the panel is shown to be as good as a person: winning rate ω 0.50 (epsilon 0.2;"),
-        (0.49, "the panel is not shown to be as good as a person: winning rate ω 0.49"),
+        (
+            0.5,
+            "is shown to be as good as a person: winning rate 0.50, 0.5 needed (epsilon 0.2;",
+        ),
+        (0.49, "the panel is not shown to be as good as a person: winning rate 0.49"),
     ],
 )
 def test_half_of_the_people_decide(rate: float, expected: str) -> None:
@@ -207,7 +210,7 @@ def test_the_dimensions_behind_the_composite_are_told_together() -> None:
     assert said[3:] == [
         "By dimension the panel is shown to be as good as a person on a; it is as near to the "
         "others as a person is on b (one score for every item may be, too: no correlation is "
-        "significant); it is not shown to be as good as a person on c and d: winning rate ω from "
+        "significant); it is not shown to be as good as a person on c and d: winning rate from "
         "0.00 to 1.00, advantage ρ 0.80 (epsilon 0.2; tested against 3 people).",
         "Of its 2 judges alone, 0 to 1 pass it, depending on the dimension.",
     ]

@@ -122,8 +122,8 @@ def test_people_lead_where_the_panel_is_biased(runs: dict[str, Answered]) -> Non
     )
     assert said["best"].endswith("By the panel alone, birch is first.")
     assert sentences(run)["best"].startswith("birch is significantly ahead: ")
-    reversal = "People's ratings significantly reverse its order of ash and birch."
-    assert said["trust"].startswith(f"Not its ranking. {reversal} Judges agree enough for ")
+    reversal = "No: people's ratings significantly reverse the panel's order of ash and birch."
+    assert said["trust"].startswith(f"{reversal} Judges agree enough for ")
     assert said["people"].startswith(
         "No: for 0 of 4 people, the panel is as close to the other people as that person is ("
     )
@@ -425,7 +425,7 @@ def test_signs_of_bias_and_of_injection_are_part_of_trust(tmp_path: Path) -> Non
     )
     run, _ = scored_case(case, tmp_path / "run")
     trust = answers_of(run)[1]
-    length, injected = trust.limits
+    length, injected, _ = trust.limits
     found = re.match(
         r"Longer responses score higher \(correlation with length \+(0\.\d+), 95 % interval", length
     )
@@ -454,11 +454,13 @@ def test_texts_that_were_changed_after_they_were_judged_are_remarked(
 
 
 def test_no_sign_of_bias_is_seen_where_there_is_none(runs: dict[str, Answered]) -> None:
-    """Runs whose judges read nothing but the merit have neither sign."""
+    """Runs whose judges read nothing but the merit have neither sign; that agreement is not
+    correctness stands beside it."""
+    caution = "Agreement does not show that ratings are right."
     for name in ("winner", "tie", "no-personas"):
-        assert not answers_of(runs[name][0])[1].limits
-    (alone,) = answers_of(runs["few"][0])[1].limits
-    assert alone.startswith("An interval needs five prompts, ")
+        assert answers_of(runs[name][0])[1].limits == [caution]
+    expected = [caution, "No interval: fewer than five prompts or 20 items."]
+    assert answers_of(runs["few"][0])[1].limits == expected
 
 
 def test_a_run_of_plain_judges_answers_whether_personas_add(

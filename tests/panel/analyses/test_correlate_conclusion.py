@@ -294,7 +294,7 @@ def test_judges_without_a_persona_are_counted_beside_the_panel() -> None:
     panel = replace(PANEL, controls=frozenset(["judges 2"]))
     [counts, *_] = correlate_result([], panel, HUMANS).remarks
     assert counts == (
-        "48 items of 48 of the panel's and 48 of people's; 2 judges, and 1 without a persona; "
+        "48 items of 48 of the panel's and 48 of people's; 2 judges with a persona and 1 without; "
         "people: 3."
     )
 

@@ -81,7 +81,7 @@ def test_a_small_run_has_the_rank_of_each_response() -> None:
     assert "Responses by prompt" in text
     assert "Models: " not in text
     assert "Axes: " not in text
-    assert " ".join(text.split()).count("the noise of a persona cannot be measured") == 2
+    assert " ".join(text.split()).count("personas cannot be separated from noise") == 2
 
 
 def test_one_persona_and_one_model_have_nobody_beside_them(
@@ -331,7 +331,7 @@ def test_two_prompts_have_no_interval_with_how_many_would_do(
 ) -> None:
     """Said once, as it holds for all."""
     told = " ".join(compared(EVEN, EVEN, monkeypatch=monkeypatch).split())
-    assert "No interval: strength; win probability: its interval takes five prompts." in told
+    assert "No interval: strength; win probability: fewer than five prompts." in told
 
 
 def test_without_any_strength_the_reasons_stand_below(monkeypatch: pytest.MonkeyPatch) -> None:

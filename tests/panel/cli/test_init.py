@@ -37,10 +37,12 @@ def written(header: str, name: str = "texts.csv") -> str:
         ("prompt,response,system,year", None),
         ("Question,answer,model,year", "prompt=Question,response=answer,system=model"),
         ("prompt_text,text,author,year", "system=author"),
+        ("Frage,Antwort,Modell,Jahr", "prompt=Frage,response=Antwort,system=Modell"),
     ],
 )
 def test_the_file_runs(header: str, mapped: str | None) -> None:
-    """What init prints last scores the responses by the panel that it wrote, with all judgments."""
+    """What init prints last scores the responses by the panel that it wrote, which names their
+    columns, with all judgments."""
     done = invoked(
         "init", written(header), "--model", "openai:stub", "--personas", "disciplinary",
     )  # fmt: skip
@@ -52,9 +54,8 @@ def test_the_file_runs(header: str, mapped: str | None) -> None:
     assert [model.model for model in panel.models] == ["openai:stub"]
     [score] = whole_commands(done.stderr)
     assert done.stderr.endswith(f"  {score}\n")
-    assert parse(score).params["mapping"] == dict(
-        pair.split("=") for pair in (mapped or "").split(",") if pair
-    )
+    assert panel.columns == dict(pair.split("=") for pair in (mapped or "").split(",") if pair)
+    assert not parse(score).params["mapping"]
     assert f"# Score them:  {score}\n" in Path("panel.yaml").read_text()
     with serving() as server:
         run = invoked(*shlex.split(score)[1:], OPENAI_BASE_URL=server.base_url)

@@ -65,7 +65,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
             OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY="x",
         )  # fmt: skip
     assert "which are on different scales: each as a share of the width of its own" in done.stdout
-    assert "5 judges, and 5 without a persona" in done.stderr
+    assert "5 judges with a persona and 5 without" in done.stderr
     return base / "run"
 
 
@@ -104,7 +104,7 @@ def test_agree_says_how_and_counts_the_panel(folder: Path) -> None:
     dimensions together, which does not depend on the unit of one of them."""
     done = run("agree", "--full", folder, "--no-intervals", "--resamples", 0)
     assert SAID in done.stderr
-    assert "20 items, 5 judges, and 5 without a persona." in done.stdout
+    assert "20 items, 5 judges with a persona and 5 without." in done.stdout
     quick = "--no-intervals", "--resamples", 0
     rows = statistics_of(run("agree", "--full", folder, *quick, "--json").stdout)
     assert any(row["dimension"] == "composite" for row in rows)
@@ -152,5 +152,5 @@ def test_the_page_counts_judges_and_personas(folder: Path, tmp_path: Path) -> No
     """Five judges of five personas; a judge without one is no persona."""
     run("report", folder, "--out", tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert "5 judges, and 5 without a persona: 5 personas, " in page
+    assert "5 judges with a persona and 5 without: 5 personas, " in page
     assert "6 personas" not in page

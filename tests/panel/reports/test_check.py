@@ -241,7 +241,7 @@ def test_the_alternative_annotator_test_can_be_required() -> None:
     assert omega.value == of[None]
     assert figure(found, "omega[judge1]").value == of["judge1"]
     told = check(rows, "omega >= 0.5").sentences()[0]
-    assert f"epsilon 0.2; wins over {round(3 * of[None])} of 3 people" in told
+    assert f"epsilon 0.2; as close as {round(3 * of[None])} of 3 people" in told
     assert check(rows, f"rho >= {rho.value - 0.001}", by_point=True).met
     assert not check(rows, f"rho >= {rho.value - 0.001}").met
 

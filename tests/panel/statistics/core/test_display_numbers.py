@@ -53,7 +53,7 @@ from persona_panel.statistics.core.display import (
         (counted, (1, "item"), "1 item"), (counted, (0, "item"), "0 items"),
         (counted, (1234, "item"), "1,234 items"),
         (counted_beside, (2, 0, "judge"), "2 judges"),
-        (counted_beside, (1, 1000, "judge"), "1 judge, and 1,000 without a persona"),
+        (counted_beside, (1, 1000, "judge"), "1 judge with a persona and 1,000 without"),
         (percent, (0.956,), "96 %"), (percent, (1,), "100 %"),
     ],
 )  # fmt: skip

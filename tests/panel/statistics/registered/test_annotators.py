@@ -59,7 +59,7 @@ def test_the_annotator_test_is_of_the_panel_and_of_each_judge() -> None:
                 continue
             wins = round(3 * test.winning_rate.value)
             assert row.note == (
-                f"epsilon 0.2; wins over {wins} of 3 people; "
+                f"epsilon 0.2; as close as {wins} of 3 people; "
                 "1 of 5 people left out with fewer than 30 shared items: c; "
                 "1 of 5 people left out with fewer than 5 prompts: d"
             )
