@@ -96,7 +96,7 @@ def measured(cell: Cell) -> dict[str, tuple[float, float, float, int]]:
                 if not math.isnan(found.low):
                     excluded[name].append(found.low > 0 or found.high < 0)
         before = correlation(judges[:, 0], row_means(people), "pearson").value
-        values["before"].append(before - human_ceiling(people, "pearson").mean.value)
+        values["before"].append(before - human_ceiling(people, "pearson").value)
     return {
         name: (
             float(np.nanmean(found)),

@@ -61,7 +61,7 @@ for name, judge in judges.items():
     of_judge = source_means(judge, humans, sources)
     table.add_row(
         name, str(kappa.humans.n_pairs), shown(kappa.humans.with_zeros),
-        shown(kappa.panel.with_zeros), shown(human_ceiling(humans, "tau_c").mean),
+        shown(kappa.panel.with_zeros), shown(human_ceiling(humans, "tau_c")),
         shown(correlation(judge, row_means(humans), "tau_c")), shown(of_judge.pearson),
     )  # fmt: skip
 if judges:

@@ -93,7 +93,7 @@ for (dimension, variant), scores in sorted(samples.items()):
         effective_judges(scores, row_means(theirs)),
         correlation(mean, row_means(theirs), "tau_b"),
         correlation(mean, row_means(theirs), "pearson"),
-        human_ceiling(theirs[rated], "tau_b").mean,
+        human_ceiling(theirs[rated], "tau_b"),
     )
     cells = [one.reason or f"{one.value:.3f}" for one in figures]
     gaps = f"{np.isnan(scores[rated]).mean():.1%}"
@@ -113,7 +113,7 @@ for axes, dimension in zip(charts, ASKED_OF_PEOPLE, strict=True):
             for n in range(SAMPLES)
         ]
         axes.plot(range(1, SAMPLES + 1), taus, label=variant)
-    ceiling = human_ceiling(humans[dimension], "tau_b").mean.value
+    ceiling = human_ceiling(humans[dimension], "tau_b").value
     axes.axhline(ceiling, color="black", linestyle=":", label="a person")
     axes.set(title=dimension, xlabel="samples in the mean", ylabel="τ_b with people's mean")
 charts[0].set_xticks(range(2, SAMPLES + 1, 2))

@@ -3,8 +3,8 @@
 Pure functions: arrays in, small frozen results out. Ratings are `(items, raters)`, NaN
 where there is no rating; nothing is imputed. A statistic that is undefined has the value
 NaN and a `reason`. Most have a `resampled_…` form, of which `jackknife` makes an interval.
-Arrays of another shape than is said or with infinite values, and labels that are not one an item,
-raise ValueError.
+Arguments other than is said (shapes, ranges, choices, infinite values, labels that are not one an
+item) raise ValueError with what was found.
 
 `agree`, `correlate` and `panel_quality` compute what is registered: to add a statistic to one of
 them, register a function in a file of its own in `persona_panel.statistics.registered`, or in a

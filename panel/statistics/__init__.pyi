@@ -52,9 +52,6 @@ from persona_panel.statistics.concordance import kendall_w as kendall_w
 from persona_panel.statistics.concordance import (
     perfect_agreement as perfect_agreement,
 )
-from persona_panel.statistics.concordance import (
-    ranking_agreement as ranking_agreement,
-)
 from persona_panel.statistics.core.arrays import AnalysisOptions as AnalysisOptions
 from persona_panel.statistics.core.arrays import EstimateKind as EstimateKind
 from persona_panel.statistics.core.arrays import MeasurementLevel as MeasurementLevel
@@ -121,7 +118,6 @@ from persona_panel.statistics.human_raters import AddedRaters as AddedRaters
 from persona_panel.statistics.human_raters import (
     DifferenceOverPrompts as DifferenceOverPrompts,
 )
-from persona_panel.statistics.human_raters import HumanCeiling as HumanCeiling
 from persona_panel.statistics.human_raters import HumanDifference as HumanDifference
 from persona_panel.statistics.human_raters import added_raters as added_raters
 from persona_panel.statistics.human_raters import human_ceiling as human_ceiling
@@ -195,13 +191,11 @@ from persona_panel.statistics.sources import source_means as source_means
 from persona_panel.statistics.strata import Strata as Strata
 from persona_panel.statistics.subsets import ChosenEnsemble as ChosenEnsemble
 from persona_panel.statistics.subsets import EnsembleDistance as EnsembleDistance
-from persona_panel.statistics.subsets import LeaveOneOut as LeaveOneOut
 from persona_panel.statistics.subsets import SmallestSubset as SmallestSubset
 from persona_panel.statistics.subsets import ensemble_distance as ensemble_distance
 from persona_panel.statistics.subsets import (
     ensembles_on_other_items as ensembles_on_other_items,
 )
-from persona_panel.statistics.subsets import leave_one_judge_out as leave_one_judge_out
 from persona_panel.statistics.subsets import smallest_subset as smallest_subset
 from persona_panel.statistics.votes import Votes as Votes
 from persona_panel.statistics.votes import correlation_gain as correlation_gain

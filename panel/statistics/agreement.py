@@ -186,9 +186,6 @@ def agree(
     dimensions, and over strata where there are any; those of the composite are a family of their
     own. `on_step` is called with the share that is done; `only` names the statistics to compute,
     `group` the only group of raters.
-
-    Raises:
-        ValueError: ratings without what is to go by, or as the statistics do.
     """
     strata = _strata(ratings, by)
     parts = [

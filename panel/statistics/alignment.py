@@ -113,9 +113,6 @@ def learnt_rule(
 ) -> AlignmentRule | None:
     """Return the rule of a method that is learnt from some of the folds of these items; None where
     they have nothing to learn from.
-
-    Raises:
-        ValueError: there is no such method.
     """
     check_choice("method", method, AlignmentMethod)
     return _isotonic(items, folds) if method == "isotonic" else _by_errors(method, items, folds)
@@ -320,10 +317,6 @@ def learnt_alignment(
         Nothing is learnt, with the reason, from fewer than ten prompts, or where the reliability of
         people's mean is not shown to be above 0.25 or is unknown, as of a single rater.
 
-    Raises:
-        ValueError: a wrong shape, an infinite value, fewer than two folds, an unknown method, or
-            not one label an item.
-
     >>> rng = np.random.default_rng(0)
     >>> good = rng.uniform(1, 5, 60)
     >>> people = good[:, None] + rng.normal(0, 0.5, (60, 3))
@@ -505,10 +498,6 @@ def align(
     Prompts are the panel's (items, where it names none). `panel` and `humans` are under the same
     names, as `load_aligned_ratings` gives them; the other arguments are those of
     `learnt_alignment`.
-
-    Raises:
-        ValueError: ranks, or no item or dimension rated by numbers that both have; and as
-            `learnt_alignment`.
 
     >>> rng = np.random.default_rng(0)
     >>> names, good = tuple(f"i{n}" for n in range(60)), rng.uniform(1, 5, 60)

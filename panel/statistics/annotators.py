@@ -140,9 +140,6 @@ def annotator_test(
     Returns:
         ω and ρ in [0, 1]; undefined without two people, or where none can be tested.
 
-    Raises:
-        ValueError: a wrong shape, an infinite value, an unknown score, or ε outside [0, 1).
-
     >>> people = np.tile([[1, 1, 2], [3, 3, 2], [2, 4, 2]], (10, 1))
     >>> result = annotator_test([1, 3, 2] * 10, people, score="neg_rmse", epsilon=0.1)
     >>> result.winning_rate.value, round(result.advantage.value, 3)
@@ -307,9 +304,6 @@ def substitution(ratings: ArrayLike, panel: ArrayLike, *, min_shared: int = SHAR
             (distances are between values), or rounded to the scale by the caller.
         min_shared: pairs of people who share fewer items are left out.
 
-    Raises:
-        ValueError: shapes that do not match, an infinite value, `min_shared` below 1.
-
     >>> humans = [[1, 1], [2, 2], [3, 3], [1, 2]]
     >>> result = substitution(humans, [1, 2, 3, 1], min_shared=4)
     >>> round(result.humans.without.value, 3), round(result.panel.without.value, 3)
@@ -394,9 +388,6 @@ def compared_advantages(
     Returns:
         `alt_test_advantage`, ρ: above 0, b is more often as near. With an epsilon, where there is
         one, `alt_test_winning_rate`, ω, whose difference is not tested.
-
-    Raises:
-        ValueError: the shapes differ, a value is infinite, or ε is outside [0, 1).
     """
     first, second, raters = as_scores(a), as_scores(b), as_ratings(humans)
     if not same_scale:

@@ -239,10 +239,6 @@ def corrected_mean(
         limits: between which people's ratings lie; a corrected mean or an end outside is cut there.
         confidence: in (0, 1).
 
-    Raises:
-        ValueError: other lengths, an infinite value, a probability outside (0, 1], or a rating by
-            people outside the limits.
-
     >>> panel = [3, 5, 4, 6, 2, 5, 4, 3, 5, 6, 2, 4]
     >>> human = [2, 5, 3, 6, 2, 4, 4, 3] + [float("nan")] * 4
     >>> result = corrected_mean(panel, human)
@@ -469,10 +465,6 @@ def calibrate(
             people rated is to be a random one, or drawn by `inclusion`.
         inclusion: by item, the probability with which people were asked for it; all the same if
             None.
-
-    Raises:
-        ValueError: no dimension or item that both have, or one of them has ranks, whose means say
-            nothing of a system.
 
     >>> names = tuple(f"i{n}" for n in range(12))
     >>> given = np.array([3.0, 5, 4, 6, 2, 5, 4, 3, 5, 6, 2, 4])[:, None, None]

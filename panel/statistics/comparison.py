@@ -25,13 +25,7 @@ from persona_panel.statistics.core.registry import (
     StatisticTable,
     labels_of,
 )
-from persona_panel.statistics.core.table import (
-    HUMANS,
-    Ratings,
-    Row,
-    on_composite,
-    ranges_differ,
-)
+from persona_panel.statistics.core.table import HUMANS, Ratings, Row, on_composite, ranges_differ
 from persona_panel.statistics.strata import (
     PROMPT,
     Strata,
@@ -148,10 +142,6 @@ def correlate(
     and `by_value` name; of judges all of a stratum are one group, `all`. Statistics that have rows
     of several kinds are then shown by their main row alone, and strata without an item of the
     people's left out; p-values are adjusted over strata, too.
-
-    Raises:
-        ValueError: the two share no item or no dimension, name different categories of one, or a
-            group of judges is called `humans`.
     """
     strata = None if by == "dimension" else by
     parts = _parts(panel, humans, options, strata)

@@ -1,4 +1,4 @@
-"""Rankings: Kendall's W, and how often raters rank or rate alike.
+"""Rankings: Kendall's W; and how often raters rate alike.
 
 Sources: M. G. Kendall & B. Babington Smith (1939), "The problem of m rankings", and M. G. Kendall
 (1962), *Rank Correlation Methods*, ch. 6 (W, with ties); J. H. Skillings & G. A. Mack (1981), "On
@@ -25,11 +25,9 @@ from persona_panel.statistics.core.arrays import (
     Statistic,
     as_ratings,
     count_raters,
-    defined_mean,
     divide,
     encode_labels,
     items_by_label,
-    why_few,
 )
 from persona_panel.statistics.core.correlation import (
     permutation_p_value,
@@ -38,7 +36,7 @@ from persona_panel.statistics.core.correlation import (
 )
 from persona_panel.statistics.core.jackknife import resampled_mean
 from persona_panel.statistics.core.means import OverPrompts, over_prompts
-from persona_panel.statistics.rater_pairs import CELLS_AT_ONCE, same_rankings
+from persona_panel.statistics.rater_pairs import CELLS_AT_ONCE
 
 
 def kendall_w(
@@ -360,36 +358,6 @@ class PerfectAgreement:
     ratings: Array
 
 
-def ranking_agreement(
-    ratings: ArrayLike, prompts: Labels | None = None
-) -> tuple[OverPrompts, OverPrompts]:
-    """Return how often two raters rank the items of a prompt alike, and put the same one first:
-    shares of pairs of raters in [0, 1], by prompt and over prompts.
-
-    Two rankings agree in full when they order every two items alike, ties included. They
-    agree on the top when the best item is the same, or the same items tie for it. Of each
-    pair of raters only the items that both rated are compared, where those are two or more.
-
-    How to read it: 1 where every two raters agree, 0 where none do; chance is not taken off. Of n
-    items in a random order two rankings agree in full once in n!, and on the top once in n.
-
-    Args:
-        ratings: `(items, raters)`, higher is better, NaN where missing. Negate ranks.
-        prompts: a label an item; all items are one prompt if None.
-
-    >>> full, top = ranking_agreement([[3, 3], [1, 2], [2, 1]])
-    >>> full.mean.value, top.mean.value
-    (0.0, 1.0)
-    """
-    array = as_ratings(ratings)
-    full: list[tuple[object, Statistic]] = []
-    top: list[tuple[object, Statistic]] = []
-    for name, items in items_by_label(prompts, len(array)):
-        for kept, agreed in zip((full, top), same_rankings(array[items]), strict=True):
-            kept.append((name, _share(agreed, array[items])))
-    return over_prompts(full), over_prompts(top)
-
-
 def perfect_agreement(ratings: ArrayLike, min_raters: int = 2) -> PerfectAgreement:
     """Return the items that all their raters rated the same.
 
@@ -399,12 +367,7 @@ def perfect_agreement(ratings: ArrayLike, min_raters: int = 2) -> PerfectAgreeme
     number of raters and of values, and rises where one value is common. α and κ correct for that.
 
     Args:
-        ratings: `(items, raters)`, NaN where missing.
         min_raters: items with fewer ratings are neither agreed on nor counted.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, or `min_raters` below 2: one rater
-            always agrees.
 
     >>> perfect_agreement([[1, 1], [2, 2], [2, 3]]).ratings.tolist()
     [1.0, 2.0, nan]
@@ -425,9 +388,3 @@ def perfect_agreement(ratings: ArrayLike, min_raters: int = 2) -> PerfectAgreeme
     agreed = resampled_mean(np.where(eligible, subset, np.nan))
     share = share.with_weights(agreed, None, "share", (0.0, 1.0))
     return PerfectAgreement(share, subset, np.where(subset, lowest, np.nan))
-
-
-def _share(agreed: Array, block: Array) -> Statistic:
-    rated = ~np.isnan(block)
-    n_items, n_raters = int((rated.sum(axis=1) >= 2).sum()), int(rated.any(axis=0).sum())
-    return Statistic.of(defined_mean(agreed), n_items, n_raters, why_few(rated, Reason.NO_PAIRS))

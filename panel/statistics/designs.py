@@ -131,9 +131,6 @@ class DesignStudy:
         Args:
             present_judges: whether only the number of prompts may change.
             fewest_prompts: of designs that are tried.
-
-        Raises:
-            ValueError: a study of items, an undefined one, or points that are not above 0.
         """
         if self.measured != SYSTEM or not self.designs:
             raise ValueError("the interval of a system's mean takes a defined study of systems")

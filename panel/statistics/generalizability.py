@@ -71,10 +71,6 @@ def variance_components(scores: ArrayLike, factors: Mapping[str, Labels]) -> Var
         factors: by name, a label a rating: which item, which persona, which model. Ratings
             with the same labels are replicates.
 
-    Raises:
-        ValueError: a wrong shape, an infinite value, not one label a rating, no factor, or
-            one that is called `residual` or has a colon in its name.
-
     >>> scores = [1, 2, 2, 3, 3, 4]
     >>> factors = {"item": [0, 0, 1, 1, 2, 2], "rater": [0, 1, 0, 1, 0, 1]}
     >>> found = variance_components(scores, factors)
@@ -185,6 +181,7 @@ PROMPT = "prompt"
 """The facet of what systems answered; all facets but this one are of judges."""
 REPLICATE = "replicate"
 """The facet of repeated ratings by the same judge."""
+_QUANTILE = 0.975
 LEAST_DF = 3
 """Degrees of freedom below which no width is forecast: Student's t varies so much from one sample
 to the next that the expected width is far above what most samples give."""
@@ -233,10 +230,6 @@ def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DS
         measured: the factor whose levels are measured: `item`, or `system`.
         levels: how many conditions of each other factor and of `replicate`, 1 or more; what is not
             named has 1.
-
-    Raises:
-        ValueError: undefined components, an unknown factor, fewer conditions than one, or several
-            of a facet of which the G-study had one, or no replicates.
 
     >>> from persona_panel.statistics import variance_components
     >>> scores = [1, 2, 2, 4, 3, 4, 5, 5]
@@ -307,10 +300,9 @@ def expected_width(
     levels: Levels,
     *,
     difference: bool = False,
-    confidence: float = 0.95,
 ) -> float:
-    """Return the expected width, from end to end, of the interval of a mean over prompts and judges
-    (`sampled_mean` with judges as a sample), or of the `difference` of two means by the same.
+    """Return the expected width, from end to end, of the 95 % interval of a mean over prompts and
+    judges (`sampled_mean` with judges as a sample), or of the `difference` of two means likewise.
 
     Args:
         levels: as for `d_study`, two or more of each facet that was not single in the G-study.
@@ -318,9 +310,6 @@ def expected_width(
     Returns:
         NaN with fewer than five judges, with one condition of a facet of which the G-study had
             several, with fewer than three degrees of freedom, and for a difference of one object.
-
-    Raises:
-        ValueError: as for `d_study`, or a G-study without the factor `prompt`.
 
     >>> variances = {"system": 1.0, "prompt": 0.4, "rater": 0.2, "residual": 0.6}
     >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})
@@ -331,19 +320,12 @@ def expected_width(
     terms = _terms(components, measured, levels)
     if difference and components.levels[measured] < 2:
         return nan
-    return 2 * float(_reaches(terms, sizes, difference, (1 + confidence) / 2))
+    return 2 * float(_reaches(terms, sizes, difference, _QUANTILE))
 
 
-def detectable_difference(
-    components: VarianceComponents,
-    measured: str,
-    levels: Levels,
-    *,
-    power: float = POWER,
-    confidence: float = 0.95,
-) -> float:
+def detectable_difference(components: VarianceComponents, measured: str, levels: Levels) -> float:
     """Return the smallest true difference of two means whose interval, over prompts and judges,
-    leaves out 0 with this power: (t of the confidence + t of the power) standard errors (J. Cohen
+    leaves out 0 with 80 % power: (t of the confidence + t of the power) standard errors (J. Cohen
     1988, *Statistical Power Analysis*, section 2.4). Arguments as for `expected_width`; NaN where
     that of the difference is.
 
@@ -359,7 +341,7 @@ def detectable_difference(
     terms = _terms(components, measured, levels)
     if components.levels[measured] < 2:
         return nan
-    return float(_reaches(terms, sizes, True, (1 + confidence) / 2, power))
+    return float(_reaches(terms, sizes, True, _QUANTILE, POWER))
 
 
 def cheapest_design(
@@ -369,7 +351,6 @@ def cheapest_design(
     choices: Mapping[str, Sequence[int]],
     *,
     goal: Goal = "width",
-    confidence: float = 0.95,
 ) -> Levels | None:
     """Return the design with the fewest ratings that can be expected to be this precise; of equally
     many, with fewest models, personas and so on, in the reverse order of `choices`; None where no
@@ -379,9 +360,6 @@ def cheapest_design(
         points: of `expected_width`, or of `detectable_difference`, above 0.
         choices: for each facet, which numbers of conditions may be had.
         goal: `width`, of the interval of a mean; `difference`, that two means can be distinguished.
-
-    Raises:
-        ValueError: as for `d_study`, or points that are not above 0.
 
     >>> variances = {"system": 1.0, "prompt": 0.4, "rater": 0.2, "residual": 0.6}
     >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})
@@ -401,11 +379,10 @@ def cheapest_design(
     _terms(components, measured, {facet: int(each.min()) for facet, each in sizes.items()})
     most = {facet: int(each.max()) for facet, each in sizes.items()}
     terms = _terms(components, measured, most)
-    quantile = (1 + confidence) / 2
     reached = (
-        2 * _reaches(terms, sizes, False, quantile)
+        2 * _reaches(terms, sizes, False, _QUANTILE)
         if goal == "width"
-        else _reaches(terms, sizes, True, quantile, POWER)
+        else _reaches(terms, sizes, True, _QUANTILE, POWER)
     ) <= points
     if not reached.any():
         return None

@@ -314,9 +314,6 @@ def ratio_interval(
     """Return the interval of panel / people, differences of the same items and strata whose raters
     are independent; NaN where either has no interval, or where people's holds 0.
 
-    Raises:
-        ValueError: they are of other items.
-
     >>> people = difference_by_model([[each] for each in (1, 2, 3, 1, 2, 3, 1, 2, 3, 2.0)])
     >>> panel = difference_by_model([[each] for each in (3, 4, 5, 3, 4, 5, 3, 4, 5, 4.0)])
     >>> [round(end, 2) for end in ratio_interval(panel, people)]
@@ -459,9 +456,6 @@ def fidelity_contrast(
         panel_sample: what the panel's interval is over beside items or prompts: `models`, `raters`,
             or None.
         n_tests: how many contrasts are judged together (Bonferroni).
-
-    Raises:
-        ValueError: the two are of other items.
 
     >>> people = group_difference([[1.0, 2, 1, 2, 1]] * 12, [[4.0, 5, 4, 5, 4]] * 12)
     >>> result = fidelity_contrast("left-right", people, people)

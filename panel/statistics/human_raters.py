@@ -10,7 +10,7 @@ section 4.3 and table 4 (α as raters are added), here with Student's t over pro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import Generic, NamedTuple, TypeVar
 
@@ -107,24 +107,16 @@ NOT_COMPARABLE = (
 """The remark where a panel's correlation stands next to that of people with the others."""
 
 
-@dataclass(frozen=True, slots=True)
-class HumanCeiling:
-    """`mean` is over the raters with two items that others rated, too, and who are not constant:
-    `n_undefined` counts those who are."""
-
-    mean: Statistic
-    n_undefined: int
-
-
 def human_ceiling(
     ratings: ArrayLike, kind: CorrelationKind, prompts: Labels | None = None
-) -> HumanCeiling:
+) -> Statistic:
     """Return the mean over raters of each one's correlation of a `kind` with the mean of the others
     who rated the item: that of one person chosen at random. It is no upper bound. With a label an
-    item it is that of deviations from the means in `prompts`.
+    item it is that of deviations from the means in `prompts`. Raters with fewer than two items that
+    others rated, too, and those who are constant are left out; the note counts the latter.
 
     >>> result = human_ceiling([[1, 1, 2], [2, 3, 3], [3, 2, 4], [4, 4, 4]], "tau_b")
-    >>> round(result.mean.value, 3)
+    >>> round(result.value, 3)
     0.793
     """
     array = as_ratings(ratings)
@@ -143,8 +135,9 @@ def human_ceiling(
         few = Reason.FEW_ITEMS if has_ratings(array).sum() < 2 and not values else otherwise
         mean = Statistic.undefined(Reason.FEW_PEOPLE if count_raters(array) < 2 else few)
     resampled = mean_of([estimate.resampled for estimate in values])
-    mean = mean.with_weights(resampled, has_two_ratings(array), "correlation")
-    return HumanCeiling(mean, len(values) - len(defined))
+    n_constant = len(values) - len(defined)
+    mean = replace(mean, note=f"{n_constant} constant raters left out" if n_constant else "")
+    return mean.with_weights(resampled, has_two_ratings(array), "correlation")
 
 
 def mean_of_others(ratings: Array) -> Array:
@@ -203,9 +196,6 @@ def human_difference(
     Returns:
         Values in [−2, 2]. Undefined without two people who rated an item of the panel's, and
         where all who could be compared are constant; `averaging` without two judges.
-
-    Raises:
-        ValueError: wrong shapes, numbers of items that differ, an infinite value, an unknown kind.
 
     >>> humans = [[1, 1, 2], [2, 3, 3], [3, 2, 4], [4, 4, 4]]
     >>> result = human_difference([[1, 2], [2, 2], [3, 3], [4, 4]], humans, "pearson")

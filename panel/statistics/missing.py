@@ -21,7 +21,7 @@ from persona_panel.statistics.core.arrays import (
     Mask,
     encode_labels,
     mean_there,
-    means_by,
+    means_by_cell,
 )
 from persona_panel.statistics.core.estimate import LEVEL, Difference
 from persona_panel.statistics.core.means import PairedScores, critical_t, within_judges
@@ -105,8 +105,7 @@ def missing_ratings(
     shape = len(of_prompt), len(names)
 
     def cells(values: Array) -> Array:
-        means = means_by(values, row * shape[1] + column, shape[0] * shape[1])
-        return means.reshape(*shape, *values.shape[1:])
+        return means_by_cell(values, row, column, shape)
 
     gaps = np.isnan(terms)
     low, high = (cells(np.where(gaps, end, terms)) for end in limits)

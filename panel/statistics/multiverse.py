@@ -26,6 +26,7 @@ from persona_panel.statistics.core.arrays import (
     divide,
     encode_labels,
     mean_there,
+    variance_there,
 )
 from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.means import critical_t
@@ -275,9 +276,7 @@ def nearly_constant(terms: Array) -> Mask:
 
 def _spread(terms: Array) -> Array:
     """Return each judge's standard deviation `(judges, terms)`, NaN of fewer than two ratings."""
-    about = terms - mean_there(terms, 0, keepdims=True)
-    n = (~np.isnan(terms)).sum(axis=0)
-    return np.sqrt(divide(np.nansum(about**2, axis=0), np.where(n > 1, n - 1, nan)))
+    return np.sqrt(variance_there(terms, 0))
 
 
 def _varies(spread: Array) -> Mask:

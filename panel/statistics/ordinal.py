@@ -30,12 +30,11 @@ from persona_panel.statistics.core.arrays import (
     Mask,
     encode_labels,
     mean_there,
-    means_by,
+    means_by_cell,
 )
 from persona_panel.statistics.core.estimate import Difference, Estimate
-from persona_panel.statistics.core.strengths import sampled_without_each
 from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.rasch import ElementSample, RaschError, Threshold
+from persona_panel.statistics.rasch import ElementSample, RaschError, Threshold, thresholds_of
 
 MOST_CATEGORIES = 30
 _LEAST_LOG_SD, _MOST_LOG_SD = -6.0, 3.0
@@ -411,31 +410,20 @@ def ordinal_mixed_model(ratings: Ratings) -> OrdinalMixedModel:
     close = _contrasts(np.arange(len(names)))
     odds, of_each = close @ fit.parameters[part], moved[:, part] @ close.T
     errors = np.sqrt(np.einsum("ij,jk,ik->i", close, fit.covariance[part, part], close))
-    cells = means_by(values, clusters * len(names) + system, (clusters.max() + 1) * len(names))
+    cells = means_by_cell(values, system, clusters, (len(names), clusters.max() + 1))
     systems = [
         SystemLogOdds(*own)
         for own in zip(
             map(str, names), sample.measures(odds, of_each), errors.tolist(), count.tolist(),
-            mean_there(cells.reshape(-1, len(names)), 0).tolist(), strict=True,
+            mean_there(cells, 1).tolist(), strict=True,
         )
     ]  # fmt: skip
     systems.sort(key=lambda each: -each.log_odds.value)
-    high = np.bincount(chosen)[1:]
-    thresholds = [
-        Threshold(
-            float(categories[k]), float(categories[k + 1]),
-            replace(
-                sampled_without_each(
-                    float(fit.thresholds[k]), [moved[:, k]], len(moved), float(len(moved))
-                ).as_a(Estimate, over="prompts", unit="logits"),
-                p=nan,
-            ),
-            int(high[k]),
-        )
-        for k in range(n)
-    ]  # fmt: skip
+    thresholds = thresholds_of(
+        fit.thresholds, moved[:, :n], categories, np.bincount(chosen), "prompts"
+    )
     return OrdinalMixedModel(
-        tuple(systems), sample.differences([*map(str, names)], odds, of_each), tuple(thresholds),
+        tuple(systems), sample.differences([*map(str, names)], odds, of_each), thresholds,
         dict(zip(random, np.exp(fit.log_sds).tolist(), strict=True)), fit.log_likelihood,
     )  # fmt: skip
 

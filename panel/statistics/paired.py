@@ -29,10 +29,7 @@ from persona_panel.statistics.core.arrays import (
     means_by,
     without_rounding,
 )
-from persona_panel.statistics.core.correlation import (
-    correlation,
-    correlations,
-)
+from persona_panel.statistics.core.correlation import correlation, correlations
 from persona_panel.statistics.core.estimate import OVER, Difference
 from persona_panel.statistics.core.means import critical_t, over_prompts, two_sided_p
 from persona_panel.statistics.core.ranking import (

@@ -31,6 +31,7 @@ from persona_panel.statistics.core.arrays import (
     encode_labels,
     mean_there,
     means_by,
+    means_by_cell,
 )
 from persona_panel.statistics.core.estimate import LEVEL, OVER, Difference, Estimate
 from persona_panel.statistics.core.means import critical_t
@@ -481,8 +482,7 @@ def pairwise_differences(
 
     def table(values: Array) -> Array:
         """Return means of values `(responses, …)` by prompt and system."""
-        means = means_by(values, prompt * len(names) + system, len(prompt_names) * len(names))
-        return means.reshape(len(prompt_names), len(names), *values.shape[1:])
+        return means_by_cell(values, prompt, system, (len(prompt_names), len(names)))
 
     each: list[int | None] = [*range(len(names))] if len(names) > 1 else []
     differences = []

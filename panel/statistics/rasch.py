@@ -40,6 +40,7 @@ from persona_panel.statistics.core.arrays import (
     encode_labels,
     mean_there,
     means_by,
+    means_by_cell,
 )
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.ranking import SampledMean, Winner, winner_among
@@ -213,6 +214,11 @@ class RaschFit:
         information = self._information(slice(None), self.codes, n)
         information[:n, :n] += self.unlinked @ self.unlinked.T
         return np.asarray(np.linalg.inv(information))
+
+    def thresholds(self, parameters: Array) -> Array:
+        """Return the locations of the thresholds by parameters such as these."""
+        delta = np.diff(parameters[..., len(self.unlinked) :], prepend=0.0)
+        return -delta / np.diff(self.steps)
 
     def without_each(self, clusters: IntArray) -> Array:
         """Return the parameters without each cluster of ratings, by one Newton step from these:
@@ -442,7 +448,8 @@ def _fitted(
             differences = of_sample.differences(own, sign * fit.parameters[part], moved)
         means = means_by(values, code)
         if name == "system":
-            means = _over_clusters(values, code, clusters, len(own))
+            cells = means_by_cell(values, code, clusters, (len(own), int(clusters.max()) + 1))
+            means = mean_there(cells, 1)
         weight = np.bincount(code, variance)
         elements = [
             Element(*of)
@@ -456,15 +463,9 @@ def _fitted(
         elements.sort(key=lambda each: -each.measure.value)
         facets[name] = Facet(name, tuple(elements), separation_reliability(measures), linked[name])
         start += len(own)
-    return ManyFacetRasch(
-        facets, differences, tuple(_thresholds(fit, samples[over][1], categories, over)), unused
-    )
-
-
-def _over_clusters(values: Array, codes: IntArray, clusters: IntArray, n: int) -> Array:
-    n_clusters = int(clusters.max()) + 1
-    cells = means_by(values, codes * n_clusters + clusters, n * n_clusters)
-    return mean_there(cells.reshape(n, n_clusters), 1)
+    locations, moved = map(fit.thresholds, (fit.parameters, samples[over][1]))
+    thresholds = thresholds_of(locations, moved, categories, np.bincount(chosen), over)
+    return ManyFacetRasch(facets, differences, thresholds, unused)
 
 
 def _subsets(
@@ -502,17 +503,8 @@ class ElementSample:
 
     def measures(self, values: Array, moved: Array) -> list[Estimate]:
         sizes = self._sizes()
-        return [
-            replace(
-                self._mean(value, own, size, is_unbounded).as_a(
-                    Estimate, over=self.over, unit="logits"
-                ),
-                p=nan,
-            )
-            for value, own, size, is_unbounded in zip(
-                values.tolist(), moved.T, sizes.T, self.unbounded.tolist(), strict=True
-            )
-        ]
+        each = zip(values.tolist(), moved.T, sizes.T, self.unbounded.tolist(), strict=True)
+        return [_in_logits(self._mean(*own), self.over) for own in each]
 
     def differences(
         self, names: Sequence[str], values: Array, moved: Array
@@ -561,17 +553,18 @@ def separation_reliability(measures: Sequence[Estimate]) -> float:
     return max(0.0, 1 - noise / variance) if variance else nan
 
 
-def _thresholds(fit: RaschFit, moved: Array, categories: Array, over: str) -> Iterator[Threshold]:
-    n, counts = len(fit.unlinked), np.bincount(fit.chosen, minlength=len(categories))
-
-    def locations(parameters: Array) -> Array:
-        delta = np.diff(parameters[..., n:], prepend=0.0)
-        return -delta / np.diff(fit.steps)
-
-    for place, (value, own) in enumerate(
-        zip(locations(fit.parameters).tolist(), locations(moved).T, strict=True)
-    ):
+def thresholds_of(
+    values: Array, moved: Array, categories: Array, counts: IntArray, over: str
+) -> tuple[Threshold, ...]:
+    """Return thresholds from their locations `(categories − 1,)` and those without each part of the
+    sample `(parts, categories − 1)`; `counts` says how often each category was given."""
+    thresholds = []
+    for place, (value, own) in enumerate(zip(values.tolist(), moved.T, strict=True)):
         mean = sampled_without_each(value, [own], len(moved), float(len(moved)))
-        location = replace(mean.as_a(Estimate, over=over, unit="logits"), p=nan)
-        low, high = categories[place], categories[place + 1]
-        yield Threshold(float(low), float(high), location, int(counts[place + 1]))
+        low, high = categories[place : place + 2].tolist()
+        thresholds.append(Threshold(low, high, _in_logits(mean, over), int(counts[place + 1])))
+    return tuple(thresholds)
+
+
+def _in_logits(mean: SampledMean, over: str) -> Estimate:
+    return replace(mean.as_a(Estimate, over=over, unit="logits"), p=nan)

@@ -44,7 +44,6 @@ from persona_panel.statistics.core.correlation import (
     CorrelationKind,
     correlation,
     correlations,
-    ranks_within,
 )
 
 MOST_VALUES = 32
@@ -143,7 +142,6 @@ def cohen_kappa(x: ArrayLike, y: ArrayLike, weights: KappaWeights = "quadratic")
     would reach by chance. `none` is for categories without an order.
 
     Args:
-        x, y: `(items,)`, NaN where missing.
         weights: how a disagreement counts: `none` (all alike), `linear` (by its
             distance), `quadratic` (by its square). Distances are between the values: a pair
             who never use a 3 are two apart at 2 and 4.
@@ -152,9 +150,6 @@ def cohen_kappa(x: ArrayLike, y: ArrayLike, weights: KappaWeights = "quadratic")
         κ in [−1, 1] without weights; with them, at most 1. Undefined without a shared
         item or where either rater gives one value only: the formula then gives 0 however
         much the other agrees, or nothing at all.
-
-    Raises:
-        ValueError: the shapes differ, a value is infinite, or unknown weights.
 
     >>> cohen_kappa([1, 1, 2, 2], [1, 1, 2, 1], "none").value
     0.5
@@ -257,9 +252,6 @@ def confusion(x: ArrayLike, y: ArrayLike, n_categories: int) -> Array:
     Args:
         x, y: `(items,)`, codes from 0 to n_categories − 1, NaN where missing.
 
-    Raises:
-        ValueError: the shapes differ, or a code is not of a category.
-
     >>> confusion([0, 0, 1], [0, 1, 1], 2).tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
@@ -326,24 +318,6 @@ def tau_b_matrix(ratings: ArrayLike) -> Array:
         agreement += (flat.T @ flat).astype(np.float64)
         untied += (np.abs(flat).T @ there).astype(np.float64)
     return _quotient(agreement, untied)
-
-
-def same_rankings(ratings: ArrayLike) -> tuple[Array, Array]:
-    """Return whether every two raters order the items that both rated alike, ties included, and
-    whether they have the same best items: `(pairs,)` each, 1 or 0, NaN where they share no two
-    items."""
-    array = as_ratings(ratings)
-    first, second = (array[:, raters] for raters in np.triu_indices(array.shape[1], 1))
-    alone = np.isnan(first + second)
-    ranks, best = [], []
-    for side in (first, second):
-        own = np.where(alone, -np.inf, side)
-        ranks.append(ranks_within(np.where(alone, np.nan, side)).ranks)
-        best.append(own == own.max(axis=0, initial=-np.inf))
-    enough = np.sum(~alone, axis=0) >= 2
-    alike = (ranks[0] == ranks[1]) | alone, best[0] == best[1]
-    order, first_place = (np.where(enough, same.all(axis=0), np.nan) for same in alike)
-    return order, first_place
 
 
 def _quotient(together: Array, own: Array) -> Array:
@@ -417,15 +391,11 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     possible for two raters only, as of three or more not all pairs can be opposed.
 
     Args:
-        ratings: `(items, raters)`, NaN where missing.
         statistic: a correlation, or Cohen's κ by its weights.
         min_shared: pairs who share fewer items are left out.
 
     Returns:
         The pairs as columns `(pairs, 2)` and their values `(pairs,)`.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, or an unknown statistic.
 
     >>> result = pairwise([[1, 1, 3], [2, 2, 2], [3, 3, 1]], "tau_b")
     >>> result.values.round(3).tolist()

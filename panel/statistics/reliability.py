@@ -31,10 +31,10 @@ from persona_panel.statistics.core.arrays import (
     count_by_item,
     divide,
     has_ratings,
-    mean_there,
     scaled_to_unit,
     undefined_everywhere,
     unit_weights,
+    variance_there,
     why_few,
 )
 
@@ -54,17 +54,12 @@ def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") 
     random from all that were given. Content analysts commonly ask for 0.8.
 
     Args:
-        ratings: `(items, raters)`, NaN where missing.
         level: how far apart two values are: `nominal` (the same or not), `ordinal` (by
             rank), `interval` (by difference), `ratio` (by difference over sum).
 
     Returns:
         α in (−∞, 1]: 1 is perfect agreement, 0 what chance gives. Undefined when fewer than
         two items have two ratings or all pairable ratings have one value.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, an unknown level, or a negative
-            rating at the ratio level.
 
     >>> round(krippendorff_alpha([[1, 1], [2, 2], [3, 3], [1, 2]], "nominal").value, 6)
     0.666667
@@ -161,11 +156,7 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
     far such raters agree.
 
     Args:
-        ratings: `(items, raters)`, NaN where missing.
         n: 2 or more.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, or fewer than 2.
 
     >>> result = most_agreeing([[1, 1, 3], [2, 3, 3], [1, 2, 2]], n=2)
     >>> result.alpha.value, result.ratings.tolist()
@@ -258,7 +249,6 @@ def icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Statistic:
     (`icc2k`) that is due to items; a strict rater's lower scores count as disagreement.
 
     Args:
-        ratings: `(items, raters)`, NaN where missing.
         form: `icc1`, one rating, each item by other raters; `icc2`, one rating, raters are
             a sample whose strictness counts as error; `icc2k`, the mean of an item's
             ratings, of which there are k (their harmonic mean over items, with gaps).
@@ -361,7 +351,6 @@ def disagreement_by_item(ratings: ArrayLike, level: MeasurementLevel = "interval
     far the items differ from each other, so that two groups of raters can be compared by it.
 
     Args:
-        ratings: `(items, raters)`, NaN where missing.
         level: at `nominal` the share of pairs of raters who differ, 0 to 1; at any other the
             variance of the ratings (n − 1), in squared points of the scale.
 
@@ -372,10 +361,9 @@ def disagreement_by_item(ratings: ArrayLike, level: MeasurementLevel = "interval
     """
     check_choice("level", level, MeasurementLevel)
     array = as_ratings(ratings)
-    sizes = np.sum(~np.isnan(array), axis=1).astype(np.float64)
-    pairs = sizes * (sizes - 1)
     if level == "nominal":
+        sizes = np.sum(~np.isnan(array), axis=1).astype(np.float64)
+        pairs = sizes * (sizes - 1)
         counts = count_by_item(array, np.unique(array[~np.isnan(array)]))
         return divide(pairs - (counts * (counts - 1)).sum(axis=1), pairs)
-    squares = np.nansum((array - mean_there(array, 1, keepdims=True)) ** 2, axis=1)
-    return divide(squares * sizes, pairs)
+    return variance_there(array, 1)

@@ -50,10 +50,6 @@ class Revisions:
         prompts: one a response.
         steps: `(dimensions,)`, the distance of neighbouring ratings; a change of half of it
             or more is a move.
-
-    Raises:
-        ValueError: the shapes do not fit, a score is infinite, a step is not above 0, or a
-            response that was not deliberated has changed.
     """
 
     before: Array
@@ -279,9 +275,6 @@ def reordering(
     Args:
         before, after: `(responses,)` composites, higher is better, NaN where undefined.
         prompts, systems: one a response.
-
-    Raises:
-        ValueError: lengths differ, or a composite is infinite.
 
     >>> result = reordering([1, 2, 3], [1, 3, 2], ["p"] * 3, ["a", "b", "c"])
     >>> result.n_swapped, result.n_pairs, [each.system for each in result.reranked]

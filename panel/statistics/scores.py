@@ -99,8 +99,7 @@ class DistanceParts:
 def distance_parts(first: ArrayLike, second: ArrayLike) -> DistanceParts | None:
     """Split the distance between two sets of scores of the same items `(items,)` into its parts;
     None where fewer than two items have both, the second are all the same, or no score differs."""
-    x, y = np.asarray(first, dtype=float), np.asarray(second, dtype=float)
-    both = ~np.isnan(x) & ~np.isnan(y)
+    x, y, both = paired_scores(first, second)
     x, y = x[both], y[both]
     if len(x) < 2:
         return None
@@ -214,9 +213,6 @@ def custom_loss(
         of: `losses`, as in the paper: a critique's loss is the mean over judges and people of the
             loss of the one against the other. `means`: it is the loss of the mean judge against
             the mean person, which is smaller where errors cancel.
-
-    Raises:
-        ValueError: a wrong shape, a value outside [0, 1], or not one label an item.
 
     >>> ratings = np.full((2, 7), 0.5)
     >>> round(custom_loss(ratings, ratings + 0.1).by_position.mean.value, 3)
@@ -364,7 +360,6 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
     group's mean on one quantity is above it on the other.
 
     Args:
-        x, y: `(items,)`, NaN where missing.
         groups: a label an item.
 
     Returns:

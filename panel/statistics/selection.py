@@ -41,9 +41,6 @@ def inclusion_probabilities(sizes: ArrayLike, n: int) -> Array:
     """Return probabilities in proportion to `sizes` `(items,)`, above 0, that add up to `n`, none
     above 1.
 
-    Raises:
-        ValueError: a size that is not above 0, or more to be drawn than there are items.
-
     >>> inclusion_probabilities([1, 1, 2, 8], 2).tolist()
     [0.25, 0.25, 0.5, 1.0]
     """
@@ -87,9 +84,6 @@ def select_items(panel: Ratings, n: int, seed: int = 0) -> tuple[SelectedItem, .
         panel: its ratings; judges without a persona do not count.
         n: how many items; all that the panel scored where there are no more.
         seed: of what is drawn.
-
-    Raises:
-        ValueError: `n` is below 1, or the panel scored nothing.
 
     >>> names = tuple(f"i{n}" for n in range(6))
     >>> scores = np.array([[1.0, 1], [5, 1], [2, 2], [3, 3], [4, 2], [2, 2]])[:, :, None]

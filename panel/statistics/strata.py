@@ -65,9 +65,6 @@ class Strata:
     def named(cls, ratings: Ratings, by: str) -> Strata:
         """Return the strata that ratings name themselves: `prompt` and `source` of items, `persona`
         and `model` (the raters' group) of raters; controls are in none.
-
-        Raises:
-            ValueError: the ratings do not name them.
         """
         if by in (PROMPT, "source"):
             labels = ratings.prompts if by == PROMPT else ratings.sources

@@ -1,9 +1,8 @@
-"""The judges that a panel needs: without each, the smallest subset, the best judge beside all,
-and the better half beside the worse."""
+"""The judges that a panel needs: the smallest subset, the best judge beside all, and the better
+half beside the worse."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from dataclasses import dataclass, replace
 from itertools import compress
 from math import nan, sqrt
@@ -33,45 +32,6 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.correlation import correlation, taus
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.ranking import sampled_mean
-
-
-@dataclass(frozen=True, slots=True)
-class LeaveOneOut:
-    """`judges` in order of appearance; `without` has the statistic of the panel that lacks each,
-    and `change` `(judges,)` how much that is more than `full`, NaN where either is undefined."""
-
-    full: Statistic
-    judges: tuple[Hashable, ...]
-    without: tuple[Statistic, ...]
-    change: Array
-
-
-def leave_one_judge_out(
-    ratings: ArrayLike, statistic: Callable[[Array], Statistic], judges: Labels | None = None
-) -> LeaveOneOut:
-    """Return a statistic of the panel without each of its judges.
-
-    How to read it: of α or a correlation, a judge whose `change` is above 0 lowers the panel's
-    figure; one below 0 raises it. The changes of two judges do not add up.
-
-    Args:
-        statistic: of ratings: α, or the correlation of their mean with people's, say.
-        judges: a label a column, to leave out all columns of a persona or of a model together; each
-            column is a judge if None.
-
-    >>> ratings = np.array([[1, 1, 3], [2, 2, 1], [3, 3, 2]])
-    >>> result = leave_one_judge_out(ratings, lambda some: krippendorff_alpha(some))
-    >>> round(result.full.value, 3), result.change.round(3).tolist()
-    (0.111, [-0.361, -0.361, 0.889])
-    """
-    array = as_ratings(ratings)
-    labels = range(array.shape[1]) if judges is None else judges
-    full = statistic(array)
-    groups = list(items_by_label(labels, array.shape[1]))
-    without = tuple(statistic(np.delete(array, columns, axis=1)) for _, columns in groups)
-    change = np.array([statistic_without.value - full.value for statistic_without in without])
-    return LeaveOneOut(full, tuple(name for name, _ in groups), without, change)
-
 
 LEAST_PROMPTS, LEAST_ITEMS = 20, 60
 """With fewer the τ_b on a fold takes so few values that no bound holds."""
@@ -119,9 +79,6 @@ def smallest_subset(
         threshold: the τ_b to keep.
         confidence: of the lower bound, one-sided.
         seed: of the dealing.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, or a confidence outside (0, 1).
 
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.normal(size=60)
@@ -311,9 +268,6 @@ def ensembles_on_other_items(
         prompts: a label an item; a prompt is in one fold.
         folds, seed: into how many parts prompts are dealt, at most their number, and the seed of
             that.
-
-    Raises:
-        ValueError: fewer than two judges, prompts or folds, or shapes that do not fit.
 
     >>> people = np.arange(8.0)
     >>> judges = np.stack([people, people, -people, -people], axis=1)

@@ -53,9 +53,6 @@ def spearman_brown(reliability: float, times: ArrayLike) -> Array:
             of 1, 2, … judges.
         times: by how many times their number grows, at least 0.
 
-    Raises:
-        ValueError: reliability above 1, or a negative number of times.
-
     >>> spearman_brown(0.5, [1, 2, 4]).round(3).tolist()
     [0.5, 0.667, 0.8]
     """
@@ -85,9 +82,6 @@ def effective_judges(
         k / (1 + (k − 1) r̄) with r̄ the mean correlation of two judges. Undefined with fewer than
         two judges, when all are constant, when r̄ is not above 0, or when the reliability of the
         reference is not known or not above 0.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, or a reliability outside (0, 1].
 
     >>> ratings = [[1, 1, 2], [2, 2, 1], [3, 3, 3]]
     >>> round(effective_judges(ratings).value, 3)
@@ -380,9 +374,6 @@ def effective_votes(
         ratings, reference, clusters: as for `effective_judges_interval`.
         sources: for each source its sets of judges; sets of one are left out. All are counted as k
             judges, the size of the largest of all sets: the same number of judgments.
-
-    Raises:
-        ValueError: a wrong shape, an infinite value, or no set of two judges.
 
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.normal(size=(200, 6))

@@ -141,6 +141,14 @@ def means_by(values: Array, codes: IntArray, n: int | None = None) -> Array:
     return divide(sums, counts)
 
 
+def means_by_cell(
+    values: Array, rows: IntArray, columns: IntArray, shape: tuple[int, int]
+) -> Array:
+    """Return the mean of values `(items, …)` by row and column, as `means_by`: `(*shape, …)`."""
+    means = means_by(values, rows * shape[1] + columns, shape[0] * shape[1])
+    return means.reshape(*shape, *values.shape[1:])
+
+
 def rows_of(scores: Array, items: Sequence[str], wanted: Sequence[str]) -> Array:
     """Return the rows of `scores` `(items, …)` of the wanted items, in their order; NaN for items
     that have no scores."""
@@ -552,10 +560,6 @@ class AnalysisOptions:
             prompt that people give an item.
         epsilon: for the alternative annotator test: by how much a person may be ahead of a judge,
             in [0, 1). None: the test is left out.
-
-    Raises:
-        ValueError: an unknown level, sample or target, a confidence outside (0, 1), fewer than two
-            shared items, a negative number of permutations, or an epsilon outside [0, 1).
     """
 
     level: MeasurementLevel = "ordinal"

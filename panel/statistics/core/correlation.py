@@ -56,7 +56,6 @@ def correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Statistic:
     opposite order. Without ties (1 + τ_b) / 2 of the pairs of items are ordered alike.
 
     Args:
-        x, y: `(items,)`, NaN where missing.
         kind: `tau_b` corrects for ties on either side; `tau_c` suits scores with
             different numbers of possible values; `spearman` and `pearson`.
 
@@ -218,7 +217,6 @@ def ranks_within(ratings: ArrayLike, prompts: Labels | None = None) -> Ranks:
     """Rank the items of each prompt that a rater rated, for each rater.
 
     Args:
-        ratings: `(items, raters)`, NaN where missing.
         prompts: a label an item; all items are one prompt if None.
 
     >>> ranks_within([[7.0], [9.0], [7.0]]).ranks.ravel().tolist()

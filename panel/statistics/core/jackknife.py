@@ -152,10 +152,6 @@ def jackknife(
         confidence: in (0, 1).
         seed: of the groups in which more than `MOST_GROUPS` clusters are left out.
 
-    Raises:
-        ValueError: an unknown kind, a confidence outside (0, 1), not one label an item, or a
-            statistic that does not return an array `(resamples,)`; the message names its function.
-
     >>> values = np.array([1.0, 2, 3, 4, 5, 6])
     >>> interval = jackknife(resampled_mean(values), 6, kind="mean")
     >>> round(interval.low, 2), round(interval.high, 2)

@@ -35,7 +35,7 @@ from persona_panel.statistics.core.arrays import (
     divide,
     encode_labels,
     mean_there,
-    means_by,
+    means_by_cell,
 )
 from persona_panel.statistics.core.estimate import LEVEL, OVER, Difference, Estimate, EstimateT
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES, standard_errors
@@ -200,9 +200,6 @@ def _added(moved: Array) -> JudgesVariance:
 def prompts_assured(sampled: SampledMean | None, level: float) -> Assurance:
     """Return with how many new prompts a two-sided test at `level` shows the sign of the mean; the
     same judges rate them.
-
-    Raises:
-        ValueError: there is no standard error.
     """
     if sampled is None or not sampled.errors:
         raise ValueError("a mean without a standard error")
@@ -449,8 +446,7 @@ def rank_systems(
     shape = len(of_prompt), len(of_system)
 
     def by_cell(values: Array) -> Array:
-        means = means_by(values, row * shape[1] + column, shape[0] * shape[1])
-        return means.reshape(*shape, *values.shape[1:])
+        return means_by_cell(values, row, column, shape)
 
     table = by_cell(composites)
     influence = None
@@ -524,10 +520,7 @@ def rank_systems(
 
 
 def _pair_means(
-    paired: PairedScores,
-    order: Sequence[int],
-    answered: Mask,
-    factors: Mapping[str, Labels] | None,
+    paired: PairedScores, order: Sequence[int], answered: Mask, factors: Mapping[str, Labels] | None
 ) -> Iterator[tuple[int, int, SampledMean, float]]:
     """Yield each two systems of `order`, the mean of their differences by prompt, and its standard
     deviation."""

@@ -38,9 +38,6 @@ def holm(p_values: ArrayLike) -> Array:
     """Adjust p-values `(tests,)` by Holm's procedure, in the given order. NaN, where there was no
     test, stays NaN and does not count as one.
 
-    Raises:
-        ValueError: a p-value outside [0, 1].
-
     >>> holm([0.01, 0.04, 0.03]).round(4).tolist()
     [0.03, 0.06, 0.06]
     """
@@ -56,9 +53,6 @@ def shaffer(p_values: ArrayLike, n_groups: int) -> Array:
     that can still be of equal groups: of three groups, once two are known to differ, by 1. It holds
     for any dependence of the tests and for unequal variances. `p_values` are as for `holm`, of all
     pairs; a pair without a test has NaN or is not there.
-
-    Raises:
-        ValueError: a p-value outside [0, 1].
 
     >>> shaffer([0.01, 0.03, 0.04], 3).round(4).tolist()
     [0.03, 0.03, 0.04]
@@ -150,9 +144,6 @@ def binomial_interval(
 ) -> tuple[float, float]:
     """Return the exact (Clopper-Pearson) interval of a share, NaN without trials. Numbers need not
     be whole: a clustered share is worth some number of trials.
-
-    Raises:
-        ValueError: a negative number, or more successes than trials.
     """
     if not 0 <= successes <= trials:
         raise ValueError(f"found {successes} successes in {trials} trials")
@@ -182,9 +173,6 @@ def bounded_mean_p_values(values: ArrayLike, bounds: ArrayLike) -> Array:
 
     Returns:
         `(tests,)` in (0, 1], NaN where fewer than two items have a value; 1 with a bound of 0.
-
-    Raises:
-        ValueError: another shape, an infinite value, or a bound below 0.
     """
     columns, limits = as_ratings(values), as_scores(bounds)
     if limits.shape != (columns.shape[1],):
@@ -243,9 +231,6 @@ def sign_flip_p_values(
 
     Returns:
         Two arrays `(tests,)` in (0, 1], NaN where fewer than two items have a difference.
-
-    Raises:
-        ValueError: not two-dimensional, an infinite difference, or no permutations.
 
     >>> raw, adjusted = sign_flip_p_values(np.ones((6, 20)))
     >>> raw[0], adjusted[0]

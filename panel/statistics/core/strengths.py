@@ -265,10 +265,6 @@ def bradley_terry(
             sample, too; None: they are taken as they are.
         factors: what judges are sampled by, a label a judge; see `JudgeSample`.
 
-    Raises:
-        ValueError: counts have another shape than `(clusters, systems, systems)`, or are negative
-            or not finite, or `ties` are not symmetric.
-
     >>> wins = np.array([[[0.0, 2.0], [1.0, 0.0]]] * 2 + [[[0.0, 3.0], [2.0, 0.0]]])
     >>> result = bradley_terry(["a", "b"], WinCounts(wins, np.zeros_like(wins)))
     >>> a = result.systems[0]

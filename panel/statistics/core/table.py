@@ -304,9 +304,6 @@ class Ratings:
     def raters_by_group(self) -> dict[str, list[int]]:
         """Return the columns of each group in order of appearance, and of all where there are
         several. Controls come first, with `NO_PERSONA_GROUP` behind their group's name.
-
-        Raises:
-            ValueError: one of several groups is called `all`.
         """
         columns: dict[str, list[int]] = defaultdict(list)
         for column, rater in enumerate(self.raters):

@@ -21,7 +21,6 @@ from persona_panel.statistics.concordance import (
     concordances,
     incomplete_concordance,
     perfect_agreement,
-    ranking_agreement,
 )
 from persona_panel.statistics.core.arrays import (
     Array,
@@ -34,12 +33,7 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.display import number, percent, signed
 from persona_panel.statistics.core.jackknife import resampled_mean
 from persona_panel.statistics.core.means import OverPrompts, by_prompt
-from persona_panel.statistics.core.registry import (
-    ANY_LEVEL,
-    OF_SCORES,
-    StatisticTable,
-    interval_of,
-)
+from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, StatisticTable, interval_of
 from persona_panel.statistics.core.table import kept_without, with_several_levels
 from persona_panel.statistics.designs import (
     ITEM,
@@ -57,7 +51,7 @@ from persona_panel.statistics.generalizability import (
 )
 from persona_panel.statistics.rater_pairs import PairStatistic, fleiss_kappa, pairwise
 from persona_panel.statistics.reliability import disagreement_by_item, icc, krippendorff_alpha
-from persona_panel.statistics.subsets import THRESHOLD, leave_one_judge_out, smallest_subset
+from persona_panel.statistics.subsets import THRESHOLD, smallest_subset
 from persona_panel.statistics.votes import (
     effective_judges,
     effective_judges_interval,
@@ -156,20 +150,6 @@ def of_incomplete_rankings(block: AgreementBlock) -> Iterator[Statistic]:
         f"at random T {concordance.statistic_by_chance:.1f} and W {concordance.by_chance:.3f}"
     )
     yield replace(result, note=f"{test}; {result.note}" if result.note else test)
-
-
-# Both statistics come from one comparison of all pairs of raters, those of judges left out, too.
-@lru_cache(maxsize=64)
-def _ranking_agreement(block: AgreementBlock) -> tuple[OverPrompts, OverPrompts]:
-    return ranking_agreement(block.sign * block.ratings, block.prompts)
-
-
-agreement_statistics.register("full_ranking_agreement", "same\nranking", order=210)(
-    lambda block: [block.over_prompts(_ranking_agreement(block)[0], "share")]
-)
-agreement_statistics.register("top_ranking_agreement", "same\nfirst place", order=220)(
-    lambda block: [block.over_prompts(_ranking_agreement(block)[1], "share")]
-)
 
 
 def _register_pairs(name: str, statistic: PairStatistic, heading: str, **options: Any) -> None:
@@ -438,13 +418,13 @@ def without_each_judge(block: AgreementBlock) -> Iterator[Statistic]:
     """Yield α without each judge; the row with nobody left out has no `by_value`."""
     if _is_sparse(block):
         return
-    alphas = leave_one_judge_out(
-        block.ratings, lambda ratings: krippendorff_alpha(ratings, block.level), block.raters
-    )
-    yield alphas.full.without_interval(note=block.level, by="judge left out")
-    for judge, alpha, change in zip(alphas.judges, alphas.without, alphas.change, strict=True):
-        note = block.level if np.isnan(change) else f"{block.level}, changed by {signed(change, 4)}"
-        yield alpha.without_interval(note=note, by="judge left out", by_value=str(judge))
+    full = krippendorff_alpha(block.ratings, block.level)
+    yield full.without_interval(note=block.level, by="judge left out")
+    for column, judge in enumerate(block.raters):
+        alpha = krippendorff_alpha(np.delete(block.ratings, column, axis=1), block.level)
+        change = alpha.value - full.value
+        note = block.level if isnan(change) else f"{block.level}, changed by {signed(change, 4)}"
+        yield alpha.without_interval(note=note, by="judge left out", by_value=judge)
 
 
 @panel_quality_statistics.register(

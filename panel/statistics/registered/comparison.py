@@ -31,11 +31,7 @@ from persona_panel.statistics.core.correlation import (
 from persona_panel.statistics.core.display import number, percent
 from persona_panel.statistics.core.jackknife import resampled_mean
 from persona_panel.statistics.core.means import by_prompt, resampled_over_prompts
-from persona_panel.statistics.core.registry import (
-    OF_SCORES,
-    StatisticTable,
-    mean_over_prompts,
-)
+from persona_panel.statistics.core.registry import OF_SCORES, StatisticTable, mean_over_prompts
 from persona_panel.statistics.human_raters import (
     NOT_COMPARABLE,
     human_ceiling,
@@ -44,11 +40,7 @@ from persona_panel.statistics.human_raters import (
     mean_reliability,
 )
 from persona_panel.statistics.scores import CUSTOM_DIMENSIONS, Loss, custom_loss, pairwise_error
-from persona_panel.statistics.sources import (
-    Preferences,
-    preferences,
-    source_means,
-)
+from persona_panel.statistics.sources import Preferences, preferences, source_means
 from persona_panel.statistics.votes import (
     correlation_gain,
     effective_judges,
@@ -86,9 +78,7 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
         order=order,
     )  # fmt: skip
     def humans(block: ComparisonBlock) -> Iterator[Statistic]:
-        ceiling = human_ceiling(block.compared, kind)
-        note = f"{ceiling.n_undefined} constant raters left out" if ceiling.n_undefined else ""
-        yield replace(ceiling.mean, note=note)
+        yield human_ceiling(block.compared, kind)
 
     @comparison_statistics.register(
         f"{kind}_within_prompts", heading, table=WITHIN_PROMPTS, needs=("prompts",), of=OF_SCORES,
@@ -119,10 +109,10 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
     def humans_within_prompts(block: ComparisonBlock) -> Iterator[Statistic]:
         prompts, people = block.prompts or [], block.compared
         if kind == "pearson":
-            yield human_ceiling(people, kind, prompts).mean
+            yield replace(human_ceiling(people, kind, prompts), note="")
             return
         yield mean_over_prompts(
-            by_prompt(lambda items: human_ceiling(people[items], kind).mean, prompts, len(people)),
+            by_prompt(lambda items: human_ceiling(people[items], kind), prompts, len(people)),
             prompts,
         )
 

@@ -1,4 +1,4 @@
-"""Full, top-1 and perfect agreement, by hand and by their properties."""
+"""Perfect agreement, by hand and by its properties."""
 
 from __future__ import annotations
 
@@ -10,57 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from persona_panel.statistics import Reason, perfect_agreement, ranking_agreement
+from persona_panel.statistics import Reason, perfect_agreement
 
 RATINGS = arrays(
     float,
     st.tuples(st.integers(1, 6), st.integers(1, 4)),
     elements=st.sampled_from([1.0, 2.0, 3.0, nan]),
 )
-
-
-def test_ranking_agreement_by_hand() -> None:
-    """Shares are over pairs of raters in each prompt, then over prompts.
-
-    Prompt a: 3 1 2, 9 1 5 and 3 2 1. The first two rank alike; all put the first item first:
-    full 1/3, top 3/3. Prompt b: 1 2 and 2 2 and 1 2: first and third alike; the second ties
-    both for first: full 1/3, top 1/3. Means 1/3 and 2/3.
-    """
-    ratings = np.array([[3, 1, 2, 1, 2], [9, 1, 5, 2, 2], [3, 2, 1, 1, 2]]).T
-    full, top = ranking_agreement(ratings, list("aaabb"))
-    assert [value.value for value in full.values] == pytest.approx([1 / 3, 1 / 3])
-    assert [value.value for value in top.values] == pytest.approx([1, 1 / 3])
-    assert full.mean.value == pytest.approx(1 / 3)
-    assert top.mean.value == pytest.approx(2 / 3)
-
-
-@given(RATINGS, st.integers(0, 2**32 - 1))
-def test_ranking_agreement_properties(ratings: np.ndarray, seed: int) -> None:
-    """Only order counts, raters have no names, and the same ranking has the same top."""
-    ours = ranking_agreement(ratings)
-    shuffled = np.exp(ratings)[:, np.random.default_rng(seed).permutation(ratings.shape[1])]
-    theirs = ranking_agreement(shuffled)
-    for found, expected in zip(theirs, ours, strict=True):
-        assert found.mean.value == pytest.approx(expected.mean.value, nan_ok=True)
-    assert not ours[0].mean.value > ours[1].mean.value
-    copied = ranking_agreement(np.repeat(ratings[:, :1], 3, axis=1))[0].mean
-    assert copied.value == 1 or copied.reason is not None
-
-
-@pytest.mark.parametrize(
-    ("ratings", "reason"),
-    [
-        ([[1.0], [2.0]], Reason.FEW_RATERS),
-        ([[1.0, nan], [nan, 2.0]], Reason.NO_SHARED_ITEMS),
-        ([[1.0, 2.0]], Reason.FEW_ITEMS),
-        ([[1.0, 2.0, nan], [nan, 1.0, 2.0]], Reason.NO_PAIRS),
-    ],
-)
-def test_ranking_agreement_undefined(ratings: list[list[float]], reason: Reason) -> None:
-    """A pair needs two items to have ranked."""
-    ours = ranking_agreement(ratings)
-    assert ours[0].mean.reason is reason
-    assert ours[1].mean.reason is reason
 
 
 def test_perfect_agreement_by_hand() -> None:

@@ -142,7 +142,7 @@ def test_a_judge_who_is_a_person_is_not_ahead(n_people: int) -> None:
         differences.append(found.judge.value)
         averaging.append(found.averaging.value)
         alone = correlation(judges[:, 0], row_means(people), "pearson").value
-        naive.append(alone - human_ceiling(people, "pearson").mean.value)
+        naive.append(alone - human_ceiling(people, "pearson").value)
     error = np.std(differences) / len(differences) ** 0.5
     assert abs(np.mean(differences)) < 3 * error
     assert np.mean(averaging) > 0.08

@@ -20,7 +20,7 @@ from persona_panel.statistics import (
     pairwise,
     tau_b_matrix,
 )
-from persona_panel.statistics.rater_pairs import PairStatistic, same_rankings
+from persona_panel.statistics.rater_pairs import PairStatistic
 
 STATISTICS = get_args(PairStatistic)
 RATINGS = arrays(
@@ -146,15 +146,6 @@ def test_undefined_has_a_reason(ratings: object, reason: Reason) -> None:
         ours = pairwise(ratings, statistic).mean  # type: ignore[arg-type]
         assert isnan(ours.value)
         assert ours.reason is reason
-
-
-def test_rankings_are_the_same_with_their_ties_and_their_best_items() -> None:
-    """The second ranks as the first, ties and best items included; the third breaks the tie at the
-    top; the fourth shares one item with each, which orders nothing."""
-    rankings, best = same_rankings([[1, 2, 1, nan], [2, 5, 2, nan], [2, 5, 3, 4]])
-    # The pairs 01, 02, 03, 12, 13, 23.
-    assert rankings.tolist() == pytest.approx([1, 0, nan, 0, nan, nan], nan_ok=True)
-    assert best.tolist() == pytest.approx([1, 0, nan, 0, nan, nan], nan_ok=True)
 
 
 @pytest.mark.parametrize(

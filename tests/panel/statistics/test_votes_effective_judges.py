@@ -13,12 +13,9 @@ from hypothesis.extra.numpy import arrays
 
 from persona_panel.statistics import (
     Reason,
-    Statistic,
     effective_judges,
     effective_judges_interval,
     icc,
-    krippendorff_alpha,
-    leave_one_judge_out,
     spearman_brown,
 )
 
@@ -191,23 +188,6 @@ def test_the_interval_over_judges_is_wider() -> None:
     left = [[np.delete(PANEL, judge, axis=1) for judge in range(6)]]
     both = effective_judges_interval(PANEL, judges=left)
     assert both.high - both.low > alone.high - alone.low
-
-
-def test_leave_one_judge_out() -> None:
-    """Each judge's column, or all columns of one label, is taken away in turn."""
-    noisy = np.hstack([PANEL, RNG.normal(size=(80, 1))])
-
-    def alpha(ratings: np.ndarray) -> Statistic:
-        return krippendorff_alpha(ratings, "interval")
-
-    ours = leave_one_judge_out(noisy, alpha)
-    assert ours.judges == tuple(range(7))
-    assert ours.full == alpha(noisy)
-    assert ours.without[2] == alpha(np.delete(noisy, 2, axis=1))
-    assert np.argmax(ours.change) == 6
-    models = leave_one_judge_out(noisy, alpha, list("aaabbbb"))
-    assert models.judges == ("a", "b")
-    assert models.without == (alpha(noisy[:, 3:]), alpha(noisy[:, :3]))
 
 
 def test_groups_of_many_items_are_drawn_by_a_seed_of_zero() -> None:

@@ -154,7 +154,7 @@ def test_a_statistic_of_another_package(ratings: Path) -> None:
     printed = run(ratings, RUN, "agree", "in.csv", "--json", **env)
     rows = statistics_of(printed)
     names = list(dict.fromkeys(row["statistic"] for row in rows))
-    assert names.index("widest_difference") > names.index("top_ranking_agreement")
+    assert names.index("widest_difference") > names.index("perfect_agreement")
     assert names.index("highest_score") > names.index("alpha_without")
     by_rater = [row["by_value"] for row in rows if row["statistic"] == "raters_mean"]
     assert by_rater == ["number 0", "number 1", "number 2"]

@@ -49,7 +49,7 @@ def test_correlate_holds_what_the_functions_give() -> None:
                     seed=QUICK.seed,
                 ).p_value
             )
-    expected = human_ceiling(people, "tau_c").mean.value
+    expected = human_ceiling(people, "tau_c").value
     assert rows["human_ceiling_tau_c", "humans", "clarity"].value == expected
     kappas = substitution(people, row_means(judges), min_shared=10)
     human = rows["human_kappa", "humans", "clarity"]
