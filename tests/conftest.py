@@ -36,6 +36,7 @@ def pytest_collection_finish() -> None:
     gc.collect()
     gc.freeze()
     gc.enable()
+    gc.set_threshold(50_000, 20, 50)
 
 
 LONG = (
