@@ -75,7 +75,7 @@ def file_of(ratings: Ratings) -> str:
 ANALYSES = {
     "agree": Read(lambda run, ours, theirs: agree(ours, resamples=99), of_alpha, 30),
     "contested": Read(lambda run, ours, theirs: contested_result(run)),
-    "robustness": Read(lambda run, ours, theirs: robustness_result(run)),
+    "robustness": Read(lambda run, ours, theirs: robustness_result(run), n_runs=30),
     "correlate": Read(
         lambda run, ours, theirs: correlate(ours, needed(theirs), resamples=99), n_runs=30
     ),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,7 @@ REFUSED = (
 _PATTERN = re.compile("|".join(REFUSED), re.IGNORECASE)
 
 
+@cache  # each test reads every module
 def _texts(path: Path) -> list[str]:
     """The strings of a module that people read: those with a space, without docstrings."""
     tree = ast.parse(path.read_text(encoding="utf-8"))

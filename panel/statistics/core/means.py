@@ -127,6 +127,8 @@ def assured(mean: float, sd: float, n: int, bound: float, level: float) -> Assur
     if not away or isnan(away) or isnan(sd) or n < 2:
         return Assurance(n, None, math.nan)
     limit = assurance_limit(away, error, n)
+    if limit < POWER:  # and no number of values comes nearer
+        return Assurance(n, None, limit)
     return Assurance(n, fewest(lambda new: float(assurance(away, error, n, new, level))), limit)
 
 
