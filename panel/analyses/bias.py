@@ -34,16 +34,13 @@ from persona_panel.statistics.core.arrays import (
     paired_scores,
     row_means,
 )
+from persona_panel.statistics.core.correlation import correlation_within
 from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.jackknife import resampled_mean
 from persona_panel.statistics.core.registry import rows_of
 from persona_panel.statistics.core.table import Ratings, Row
 from persona_panel.statistics.designs import ComponentName, variance_share
-from persona_panel.statistics.scores import (
-    correlation_within,
-    mode_share,
-    score_entropy,
-)
+from persona_panel.statistics.scores import mode_share, score_entropy
 
 HUMAN = "human"
 """The family of people: no model belongs to it, and it is known to be none of theirs."""

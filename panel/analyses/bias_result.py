@@ -194,10 +194,9 @@ def bias_result(rows: Sequence[Row], ratings: Ratings, *, source: str = "") -> R
             *what_all_have(ratings),
             f"{len(ratings.items):,} responses, {len(ratings.raters):,} judges. Intervals are not "
             "widened for the number of biases or judges: one may leave out 0 where nothing is "
-            "concluded. p: t-test of the partial correlation, responses taken as independent. "
-            "Entropy and share of the mode are of scores rounded to the scale's whole numbers, on "
-            f"a scale of real numbers to one of {REAL_BINS} equal parts of it. --json has every "
-            "statistic on every dimension.",
+            "concluded. Entropy and share of the mode are of scores rounded to the scale's whole "
+            f"numbers, on a scale of real numbers to one of {REAL_BINS} equal parts of it. --json "
+            "has every statistic on every dimension.",
         ],
         reading=list(rescaling_of(ratings)),
         source=source,
@@ -363,10 +362,7 @@ def _of_the_panel(panel: Mapping[str, Row], n_tests: int, unit: str) -> list[str
     measured = {name: row for name, row in panel.items() if not row.reason}
     sentences = [f"Significant: {bias}" for bias in _significant(measured, n_tests, unit)]
     if open_ := [name for name, row in measured.items() if not _sign(row, n_tests)]:
-        # The p-value of a row is not adjusted for these biases.
-        open_biases = "; ".join(
-            f"{_NAMES[name]} {figure(replace(measured[name], p_value=nan))}" for name in open_
-        )
+        open_biases = "; ".join(f"{_NAMES[name]} {figure(measured[name])}" for name in open_)
         sentences.append(f"Not significant, and not ruled out: {open_biases}.")
     return sentences
 

@@ -67,6 +67,7 @@ from persona_panel.statistics.core.correlation import (
     correlation_by_prompt as correlation_by_prompt,
 )
 from persona_panel.statistics.core.correlation import correlation_test as correlation_test
+from persona_panel.statistics.core.correlation import correlation_within as correlation_within
 from persona_panel.statistics.core.correlation import (
     permutation_p_value as permutation_p_value,
 )
@@ -174,7 +175,6 @@ from persona_panel.statistics.revisions import toward_humans as toward_humans
 from persona_panel.statistics.scores import CUSTOM_DIMENSIONS as CUSTOM_DIMENSIONS
 from persona_panel.statistics.scores import Distributions as Distributions
 from persona_panel.statistics.scores import Loss as Loss
-from persona_panel.statistics.scores import correlation_within as correlation_within
 from persona_panel.statistics.scores import custom_loss as custom_loss
 from persona_panel.statistics.scores import mode_share as mode_share
 from persona_panel.statistics.scores import pairwise_error as pairwise_error

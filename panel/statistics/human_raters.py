@@ -42,9 +42,9 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.correlation import (
     CorrelationKind,
     correlation,
+    correlation_within,
     correlations,
     resampled_correlation,
-    within_prompts,
 )
 from persona_panel.statistics.core.jackknife import Interval, jackknife
 from persona_panel.statistics.core.means import OverPrompts, over_prompts, two_sided_p
@@ -112,7 +112,7 @@ def human_ceiling(
 ) -> Statistic:
     """Return the mean over raters of each one's correlation of a `kind` with the mean of the others
     who rated the item: that of one person chosen at random. It is no upper bound. With a label an
-    item it is that of deviations from the means in `prompts`. Raters with fewer than two items that
+    item it is r of deviations from the means in `prompts`. Raters with fewer than two items that
     others rated, too, and those who are constant are left out; the note counts the latter.
 
     >>> result = human_ceiling([[1, 1, 2], [2, 3, 3], [3, 2, 4], [4, 4, 4]], "tau_b")
@@ -123,9 +123,10 @@ def human_ceiling(
     others = mean_of_others(array)
     raters = np.sum(~np.isnan(others), axis=0) >= 2
     sides = [*zip(array[:, raters].T, others[:, raters].T, strict=True)]
-    if prompts is not None:
-        sides = [within_prompts(own, theirs, prompts) for own, theirs in sides]
-    values = [correlation(own, theirs, kind) for own, theirs in sides]
+    values = [
+        correlation(*side, kind) if prompts is None else correlation_within(*side, prompts)
+        for side in sides
+    ]
     defined = [estimate.value for estimate in values if estimate.reason is None]
     if defined:
         n_items = int(np.sum(~np.isnan(others[:, raters]).all(axis=1)))
@@ -180,7 +181,7 @@ class _Columns(NamedTuple):
 
 
 def human_difference(
-    judges: ArrayLike, humans: ArrayLike, kind: CorrelationKind
+    judges: ArrayLike, humans: ArrayLike, kind: CorrelationKind, prompts: Labels | None = None
 ) -> HumanDifference:
     """Return how much more a panel, and one of its judges, correlates with people than a person
     does.
@@ -192,6 +193,7 @@ def human_difference(
     Args:
         judges, humans: `(items, judges)` and `(items, humans)`, NaN where missing.
         kind: see `correlation`.
+        prompts: with a label an item, correlations are r of deviations from the means in prompts.
 
     Returns:
         Values in [−2, 2]. Undefined without two people who rated an item of the panel's, and
@@ -203,8 +205,8 @@ def human_difference(
     [0.077, 0.056, 0.021]
     """
     ours, theirs = _checked(judges, humans)
-    of = (_statistic(columns, kind, ours, theirs) for columns in _comparisons(ours, theirs))
-    return Differences(*of)
+    sides = _comparisons(ours, theirs)
+    return Differences(*(_statistic(columns, kind, ours, theirs, prompts) for columns in sides))
 
 
 def human_difference_by_prompt(
@@ -256,7 +258,12 @@ def _comparisons(judges: Array, humans: Array) -> tuple[_Columns, _Columns, _Col
     )
 
 
-def _resampled(columns: _Columns, kind: CorrelationKind) -> Resampled:
+def _resampled(columns: _Columns, kind: CorrelationKind, prompts: Labels | None) -> Resampled:
+    def correlated(side: Array, others: Array) -> Resampled:
+        if prompts is None:
+            return resampled_correlation(side, others, kind)
+        return correlation_within(side, others, prompts).resampled
+
     def mean(weights: Array) -> Array:
         values: dict[bytes, Array] = {}
 
@@ -264,7 +271,7 @@ def _resampled(columns: _Columns, kind: CorrelationKind) -> Resampled:
             # Of raters who rated the same items, one correlation serves in many comparisons.
             key = side.tobytes() + others.tobytes()
             if key not in values:
-                values[key] = resampled_correlation(side, others, kind)(weights)
+                values[key] = correlated(side, others)(weights)
             return values[key]
 
         sides = zip(*(side.T for side in columns), strict=True)
@@ -274,8 +281,21 @@ def _resampled(columns: _Columns, kind: CorrelationKind) -> Resampled:
     return mean
 
 
-def _statistic(columns: _Columns, kind: CorrelationKind, judges: Array, humans: Array) -> Statistic:
-    first, second = (correlations(side, columns.others, kind) for side in columns[:2])
+def _values(x: Array, y: Array, kind: CorrelationKind, prompts: Labels | None) -> Array:
+    if prompts is None:
+        return correlations(x, y, kind)
+    pairs = zip(x.T, y.T, strict=True)
+    return np.array([correlation_within(*pair, prompts).value for pair in pairs])
+
+
+def _statistic(
+    columns: _Columns,
+    kind: CorrelationKind,
+    judges: Array,
+    humans: Array,
+    prompts: Labels | None,
+) -> Statistic:
+    first, second = (_values(side, columns.others, kind, prompts) for side in columns[:2])
     defined = ~np.isnan(first - second)
     n_judges, n_humans = count_raters(judges), count_raters(humans)
     shared = ~np.isnan(columns.others)
@@ -292,7 +312,7 @@ def _statistic(columns: _Columns, kind: CorrelationKind, judges: Array, humans: 
         reason = next(name for name, holds in reasons.items() if holds)
     value = nan if reason else float(np.mean((first - second)[defined]))
     return Statistic(value, n_items, n_judges + n_humans, reason=reason).with_weights(
-        _resampled(columns, kind), None, "difference", (-2.0, 2.0)
+        _resampled(columns, kind, prompts), None, "difference", (-2.0, 2.0)
     )
 
 

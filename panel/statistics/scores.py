@@ -2,14 +2,13 @@
 
 Sources: H. Theil (1966), *Applied Economic Forecasting* (the parts of a distance); the
 conceptual-critiques paper, appendix B (losses); C. E. Shannon (1948), "A mathematical theory of
-communication", section 6 (entropy); R. A. Fisher (1925), *Statistical Methods for Research
-Workers*, §29 and §40 (correlation within classes).
+communication", section 6 (entropy).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import inf
 from typing import Literal
 
@@ -22,21 +21,18 @@ from persona_panel.statistics.core.arrays import (
     IntArray,
     Labels,
     Reason,
-    Resampled,
     Statistic,
     as_ratings,
     count_by_item,
     defined_mean,
     divide,
-    encode_labels,
     has_ratings,
     items_by_label,
     mean_there,
     paired_scores,
-    scaled_to_unit,
     without_rounding,
 )
-from persona_panel.statistics.core.means import OverPrompts, over_prompts, two_sided_p
+from persona_panel.statistics.core.means import OverPrompts, over_prompts
 
 
 @dataclass(frozen=True, slots=True)
@@ -346,69 +342,3 @@ def _of_shares(
     n_raters = int(rated.any(axis=0).sum())
     of_items = has_ratings(array)
     return Statistic.of_weights(statistic, of_items, n_raters, Reason.NO_RATINGS, kind, limits)
-
-
-_ROUNDING = 1e-12
-"""The share of a quantity's sum of squares inside groups below which it is the rounding of the
-groups' means."""
-
-
-def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
-    """Return Pearson's r of two quantities inside groups.
-
-    How to read it: as Pearson's r, of differences inside groups alone: 1, every item above its
-    group's mean on one quantity is above it on the other.
-
-    Args:
-        groups: a label an item.
-
-    Returns:
-        A value in [−1, 1], and a two-sided p-value with n − groups − 1 degrees of freedom,
-        which takes items as independent. `n_items` are those with both quantities, in
-        groups of two or more. Undefined where there are none, or where either quantity is
-        the same throughout each group.
-
-    >>> round(correlation_within([1, 2, 11, 12], [1, 2, 2, 3], "aabb").value, 3)
-    1.0
-    """
-    first, second, both = paired_scores(x, y)
-    codes = encode_labels(groups, len(first))[1]
-    kept = both & (np.bincount(codes[both], minlength=codes.max(initial=-1) + 1)[codes] > 1)
-    n_items, n_groups = int(kept.sum()), len(np.unique(codes[kept]))
-    if not n_items:
-        reason = Reason.FEW_ITEMS if both.any() else Reason.NO_SHARED_ITEMS
-        return Statistic.undefined(reason, n_items=0, n_raters=2)
-    function = _within(first[kept], second[kept], codes[kept])
-    whole = Statistic.of_weights(
-        lambda weights: function(weights[:, kept]), kept, 2, Reason.NO_VARIANCE, "correlation"
-    )
-    freedom = n_items - n_groups - 1
-    if whole.reason or freedom < 1:
-        return whole
-    t = float(divide(abs(whole.value) * np.sqrt(freedom), np.sqrt(1 - whole.value**2)))
-    # Without an error t is infinite.
-    p_value = 0.0 if np.isnan(t) else two_sided_p(t, freedom)
-    return replace(whole, p_value=p_value)
-
-
-def _within(x: Array, y: Array, codes: IntArray) -> Resampled:
-    member = (codes[:, None] == np.unique(codes)[None, :]).astype(np.float64)
-    _, first = np.unique(codes, return_index=True)
-    # From the first of each group, so that what is the same throughout it is 0.
-    x, y = (scaled_to_unit(side - member @ side[first]) for side in (x, y))
-
-    def statistic(weights: Array) -> Array:
-        sizes = weights @ member
-
-        def inside(p: Array, q: Array) -> Array:
-            sums = [(weights * side) @ member for side in (p, q)]
-            return weights @ (p * q) - np.nansum(divide(sums[0] * sums[1], sizes), axis=1)
-
-        squares = [
-            np.where(own > _ROUNDING * (weights @ side**2), own, 0.0)
-            for side in (x, y)
-            for own in (inside(side, side),)
-        ]
-        return np.clip(divide(inside(x, y), np.sqrt(squares[0]) * np.sqrt(squares[1])), -1, 1)
-
-    return statistic

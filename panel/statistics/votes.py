@@ -29,7 +29,11 @@ from persona_panel.statistics.core.arrays import (
     unit_weights,
     why_few,
 )
-from persona_panel.statistics.core.correlation import CorrelationKind, correlation
+from persona_panel.statistics.core.correlation import (
+    CorrelationKind,
+    correlation,
+    correlation_within,
+)
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.jackknife import Interval, correlation_at, jackknife
 from persona_panel.statistics.human_raters import mean_reliability
@@ -270,17 +274,27 @@ def _about_mean(values: Array, there: Mask) -> Array:
 
 
 def correlation_gain(
-    panel: ArrayLike, control: ArrayLike, reference: ArrayLike, kind: CorrelationKind
+    panel: ArrayLike,
+    control: ArrayLike,
+    reference: ArrayLike,
+    kind: CorrelationKind,
+    prompts: Labels | None = None,
 ) -> Statistic:
     """Return the panel's correlation with the reference less the control's, over the items of all
     three, `(items,)` each: above 0, the panel's scores go more with the reference. A value in [−2,
-    2], undefined where one of the two correlations is.
+    2], undefined where one of the two correlations is. With a label an item they are r of
+    deviations from the means in `prompts`.
 
     >>> correlation_gain([1, 2, 3], [1, 3, 2], [1, 2, 3], "spearman").value
     0.5
     """
     ours, theirs, target = _on_shared_items(panel, control, reference)
-    first, second = (correlation(side, target, kind) for side in (ours, theirs))
+    first, second = (
+        correlation(side, target, kind)
+        if prompts is None
+        else correlation_within(side, target, prompts)
+        for side in (ours, theirs)
+    )
     return first.less(second, n_raters=3)
 
 

@@ -3,7 +3,8 @@
 The values are scipy's; the resampled forms equal them on the resampled pairs. Sources: M. G.
 Kendall (1945), "The treatment of ties in ranking problems" (τ_b); A. Stuart (1953), "The estimation
 and comparison of strengths of association in contingency tables" (τ_c); B. Phipson & G. K. Smyth
-(2010), "Permutation p-values should never be zero".
+(2010), "Permutation p-values should never be zero"; R. A. Fisher (1925), *Statistical Methods for
+Research Workers*, §29 and §40 (correlation within classes).
 """
 
 from __future__ import annotations
@@ -336,16 +337,62 @@ def permutation_p_value(
     return float(tails[alternative])
 
 
-def within_prompts(x: Array, y: Array, prompts: Labels) -> tuple[Array, Array]:
-    """Return two raters' scores less their means in the prompt, over the items that both scored;
-    NaN elsewhere, and where a prompt has one such item."""
-    both, sides = ~np.isnan(x + y), (np.full(len(x), nan), np.full(len(x), nan))
-    for _, items in items_by_label(prompts, len(x)):
-        shared = items[both[items]]
-        if len(shared) > 1:
-            for side, scores in zip(sides, (x[shared], y[shared]), strict=True):
-                side[shared] = scores - scores.mean() if np.ptp(scores) else 0.0
-    return sides
+_INSIDE = 1e-12
+"""The share of a quantity's sum of squares inside groups below which it is the rounding of the
+groups' means."""
+
+
+def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
+    """Return Pearson's r of the deviations from the groups' means.
+
+    How to read it: as Pearson's r, of differences inside groups alone: 1, every item above its
+    group's mean on one quantity is above it on the other.
+
+    Args:
+        x, y: `(items,)`, NaN where missing.
+        groups: a label an item.
+
+    Returns:
+        A value in [−1, 1], without a p-value: `correlation_test` has one where it is groups that
+        are a sample. `n_items` are those with both quantities, in groups of two or more.
+        Undefined where there are none, or where either quantity is the same throughout each group.
+
+    >>> round(correlation_within([1, 2, 11, 12], [1, 2, 2, 3], "aabb").value, 3)
+    1.0
+    """
+    first, second, both = paired_scores(x, y)
+    codes = encode_labels(groups, len(first))[1]
+    kept = both & (np.bincount(codes[both], minlength=codes.max(initial=-1) + 1)[codes] > 1)
+    if not kept.any():
+        reason = Reason.FEW_ITEMS if both.any() else Reason.NO_SHARED_ITEMS
+        return Statistic.undefined(reason, n_items=0, n_raters=2)
+    function = _within(first[kept], second[kept], codes[kept])
+    return Statistic.of_weights(
+        lambda weights: function(weights[:, kept]), kept, 2, Reason.NO_VARIANCE, "correlation"
+    )
+
+
+def _within(x: Array, y: Array, codes: IntArray) -> Resampled:
+    member = (codes[:, None] == np.unique(codes)[None, :]).astype(np.float64)
+    _, first = np.unique(codes, return_index=True)
+    # From the first of each group, so that what is the same throughout it is 0.
+    sides = [scaled_to_unit(side - member @ side[first]) for side in (x, y)]
+
+    def statistic(weights: Array) -> Array:
+        sizes = weights @ member
+        sums = [(weights * side) @ member for side in sides]
+
+        def inside(first: int, second: int) -> Array:
+            product = weights @ (sides[first] * sides[second])
+            return product - np.nansum(divide(sums[first] * sums[second], sizes), axis=1)
+
+        squares = [
+            np.where(own > _INSIDE * (weights @ side**2), own, 0.0)
+            for side, own in zip(sides, (inside(0, 0), inside(1, 1)), strict=True)
+        ]
+        return np.clip(divide(inside(0, 1), np.sqrt(squares[0]) * np.sqrt(squares[1])), -1, 1)
+
+    return statistic
 
 
 def correlation_test(
@@ -390,12 +437,10 @@ def correlation_test(
     if prompts is None or not both.any():
         result = correlation(x, y, kind)
     elif kind == "pearson":
-        inside = within_prompts(first, second, prompts)
-        result = correlation(*inside, kind)
+        result = correlation_within(first, second, prompts)
         if result.reason:
             # Why there is none is seen prompt by prompt.
             result = correlation_by_prompt(first, second, prompts, kind).mean
-        (first, second), both = inside, ~np.isnan(inside[0] + inside[1])
     else:
         result = correlation_by_prompt(first, second, prompts, kind).mean
     if result.reason or not n_permutations:
@@ -403,8 +448,14 @@ def correlation_test(
     rng, parts = np.random.default_rng(seed), list[tuple[Array, Array]]()
     for _, items in items_by_label(prompts, len(first)):
         ours, theirs = (side[items[both[items]]] for side in (first, second))
+        if len(ours) < 2:
+            continue
+        if kind == "pearson":
+            ours, theirs = (
+                side - side.mean() if np.ptp(side) else 0 * side for side in (ours, theirs)
+            )
         # Shuffling gives no value to a prompt that has none.
-        if kind == "pearson" or (len(ours) and np.ptp(ours) and np.ptp(theirs)):
+        if kind == "pearson" or (np.ptp(ours) and np.ptp(theirs)):
             shuffles = rng.permuted(np.tile(theirs, (n_permutations, 1)), axis=1)
             parts.append((ours, np.concatenate([theirs[None], shuffles]).T))
     if kind == "pearson":
@@ -445,7 +496,6 @@ def _pearson_parts(parts: Sequence[tuple[Array, Array]], *, of_items: bool) -> _
     """Return the parts of r: prompts' products of deviations, or those of all items."""
     if of_items:
         [(ours, orders)] = parts
-        ours, orders = ours - ours.mean(), orders - orders[:, 0].mean()
         products, own = ours[:, None] * orders, ours[:, None] ** 2
         others, n = orders**2, len(ours)
         at_random = n / (n - 1)

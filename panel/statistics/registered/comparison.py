@@ -14,6 +14,7 @@ from persona_panel.statistics.comparison import ComparisonBlock, comparison_stat
 from persona_panel.statistics.core.arrays import (
     Array,
     EstimateKind,
+    Mask,
     Reason,
     Resampled,
     Statistic,
@@ -57,6 +58,9 @@ WITHIN_PROMPTS = StatisticTable(
 )
 
 
+_OF_DEVIATIONS = "of deviations from the prompts' means"
+
+
 def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> None:
     @comparison_statistics.register(
         kind, heading, table=OVER_ALL_ITEMS, of=OF_SCORES,
@@ -95,7 +99,7 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
             )
         )  # fmt: skip
         if kind == "pearson":
-            yield replace(tested, note="of deviations from the prompts' means")
+            yield replace(tested, note=_OF_DEVIATIONS)
             return
         result = mean_over_prompts(correlation_by_prompt(*sides, prompts, kind), prompts)
         counted = ~np.isnan(sides[0] + sides[1])
@@ -271,6 +275,12 @@ def _register_gain(kind: CorrelationKind, heading: str, order: int) -> None:
     def gain_within(block: ComparisonBlock) -> Iterator[Statistic]:
         prompts = block.prompts or []
         ours, plain, target = block.panel_mean, row_means(block.controls), block.target
+        if kind == "pearson":
+            whole = correlation_gain(ours, plain, target, kind, prompts)
+            if not whole.reason:
+                yield of_all_raters(block, replace(whole, note=_OF_DEVIATIONS))
+                return
+        # Why there is none is seen prompt by prompt.
         gains = by_prompt(
             lambda items: correlation_gain(ours[items], plain[items], target[items], kind),
             prompts,
@@ -326,7 +336,7 @@ def _register_difference(kind: CorrelationKind, heading: str, order: int) -> Non
     def difference(block: ComparisonBlock) -> Iterator[Statistic]:
         sides = _judges(block), block.compared
         differences = human_difference(*sides, kind)
-        counted = has_two_ratings(block.compared) & ~np.isnan(block.panel_mean)
+        counted = _compared_with_others(block)
         # τ of every judge with every person takes minutes where there are thousands of items.
         n_rows = 1 if kind == "tau_b" else _n_rows(block)
         for name, statistic in list(zip(NAMES, differences, strict=True))[:n_rows]:
@@ -338,11 +348,26 @@ def _register_difference(kind: CorrelationKind, heading: str, order: int) -> Non
         order=order + 5,
     )  # fmt: skip
     def difference_within(block: ComparisonBlock) -> Iterator[Statistic]:
-        prompts = block.prompts or []
-        differences = human_difference_by_prompt(_judges(block), block.compared, prompts, kind)
-        for name, means in list(zip(NAMES, differences, strict=True))[: _n_rows(block)]:
+        prompts, sides = block.prompts or [], (_judges(block), block.compared)
+        names = NAMES[: _n_rows(block)]
+        if kind == "pearson":
+            whole = human_difference(*sides, kind, prompts)
+            counted = _compared_with_others(block)
+            if not whole.panel.reason:
+                for name, result in zip(names, whole, strict=False):
+                    counts = {"counted": counted, "note": _OF_DEVIATIONS}
+                    yield replace(result, by=BY, by_value=name, **counts)
+                return
+        # Why there is none is seen prompt by prompt.
+        differences = human_difference_by_prompt(*sides, prompts, kind)
+        for name, means in zip(names, differences, strict=False):
             result = mean_over_prompts(means, prompts, kind="skewed_difference", limits=_LIMITS)
             yield replace(result, by=BY, by_value=name)
+
+
+def _compared_with_others(block: ComparisonBlock) -> Mask:
+    """Return the items whose people can be compared with the others, and the panel, too."""
+    return has_two_ratings(block.compared) & ~np.isnan(block.panel_mean)
 
 
 def _judges(block: ComparisonBlock) -> Array:

@@ -39,6 +39,7 @@ from tests.helpers.answered_runs import (
     responses_of,
     scored_case,
 )
+from tests.helpers.gate_runs import run_of
 
 Answered = tuple[Run, Ratings | None]
 
@@ -508,6 +509,17 @@ def test_a_system_without_a_score_is_named(tmp_path: Path) -> None:
         f"First make the missing judgments (120 of 360). Score the same responses into "
         f"{tmp_path / 'run'} again. {missing}"
     )
+
+
+def test_the_reliability_of_the_mean_is_that_of_shrout_and_fleiss() -> None:
+    """Of the six targets and four judges of their table 2 (1979) the mean squares are 11.24 between
+    targets, 32.49 between judges and 1.02 of what is left: ICC(2,4) = (11.24 − 1.02) / (11.24 +
+    (32.49 − 1.02) / 6) = 0.62. A judge who rated nothing is not counted."""
+    ratings = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
+    silent = [[*own, np.nan] for own in ratings]
+    for scores in (ratings, silent):
+        said = sentences(run_of(np.reshape(scores, (3, 2, -1)), ["ash", "birch"]))["trust"]
+        assert "; the mean of 4 judges has a reliability of 0.62 (ICC(2,k))." in said
 
 
 GAIN = "agreement with people (τ_b with the mean of their ratings, over all responses)"

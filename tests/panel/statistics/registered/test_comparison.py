@@ -194,6 +194,25 @@ def test_what_personas_add_is_the_difference_of_two_correlations() -> None:
     assert within.value == pytest.approx(np.nanmean(gains))
 
 
+def test_what_personas_add_to_r_within_prompts_is_a_difference_of_two_such_r() -> None:
+    """Of deviations from the means of the four items of each prompt that all have; with one item a
+    prompt it is undefined, and the reason is named."""
+    panel = replace(PANEL, groups=("m",) * 3, controls=frozenset(PANEL.raters[2:]))
+    name = "persona_gain_pearson_within_prompts"
+    row = by_name(correlate(panel, HUMANS, QUICK, only=[name]))[name, "m", "clarity"]
+    scores = PANEL.scores[:, :, 0]
+    sides = row_means(scores[:, :2]), scores[:, 2], row_means(HUMANS.scores[:, :, 0])
+    whole = np.where(np.isnan(sum(sides)), np.nan, sides).reshape(3, -1, 4)
+    deviations = (whole - np.nanmean(whole, axis=2, keepdims=True)).reshape(3, -1)
+    r = np.corrcoef(deviations[:, ~np.isnan(deviations[0])])
+    assert row.value == pytest.approx(r[0, 2] - r[1, 2])
+    assert row.note.endswith("of deviations from the prompts' means")
+    assert -2 <= row.ci_low < row.value < row.ci_high <= 2
+    apart = [replace(side, prompts=tuple(range(24))) for side in (panel, HUMANS)]
+    row = by_name(correlate(*apart, QUICK, only=[name]))[name, "m", "clarity"]
+    assert row.reason is Reason.FEW_PROMPTS
+
+
 def test_shares_of_sources_are_those_of_their_ratings() -> None:
     """Means, win rates and first places of people and of the panel's mean, by source, with what
     each rests on."""

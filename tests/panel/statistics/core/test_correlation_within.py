@@ -23,7 +23,7 @@ def test_by_hand() -> None:
 
 
 def test_it_is_the_partial_correlation() -> None:
-    """statsmodels' regression of y on x and the groups gives the same r and p."""
+    """statsmodels' regression of y on x and the groups gives the same r."""
     rng = np.random.default_rng(1)
     groups = rng.integers(0, 4, 60)
     x = rng.normal(groups * 3.0, 1.0)
@@ -32,9 +32,7 @@ def test_it_is_the_partial_correlation() -> None:
     fit = sm.OLS(y, design).fit()
     # A coefficient's t gives the partial correlation: r = t / √(t² + df).
     expected = fit.tvalues[0] / np.sqrt(fit.tvalues[0] ** 2 + fit.df_resid)
-    found = correlation_within(x, y, groups)
-    assert found.value == pytest.approx(expected)
-    assert found.p_value == pytest.approx(fit.pvalues[0])
+    assert correlation_within(x, y, groups).value == pytest.approx(expected)
 
 
 def test_a_resample_is_the_statistic_of_its_items() -> None:
@@ -85,12 +83,3 @@ def test_invariance(data: list[tuple[int, int, int]], factor: float, shifts: lis
     if plain.reason is None:
         assert -1 <= plain.value <= 1
         assert moved.value == pytest.approx(plain.value, abs=1e-6)
-
-
-def test_a_p_value_takes_one_degree_of_freedom() -> None:
-    """Of three items r² is 27/28, so that t = √27 with one degree of freedom, whose distribution is
-    Cauchy's: p = 1 − 2 arctan(t) / π. Two items leave none."""
-    found = correlation_within([1, 2, 3], [1, 2, 4], "aaa")
-    assert found.value**2 == pytest.approx(27 / 28)
-    assert found.p_value == pytest.approx(1 - 2 * np.arctan(np.sqrt(27)) / np.pi)
-    assert np.isnan(correlation_within([1, 5], [2, 8], "aa").p_value)
