@@ -140,8 +140,9 @@ def _alike(draw: np.random.Generator, prompts: int) -> Ratings:
 def _differs_from_one(ratings: Ratings) -> bool:
     options = AnalysisOptions(n_permutations=0)
     panel, humans = ratings.by(ratings.raters[:1]), ratings.by(ratings.raters[1:])
-    named = ["tau_b", "tau_b_within_prompts"]
-    rows = correlate(panel, humans, options, only=named + [f"human_difference_{n}" for n in named])
+    kinds = ("pearson", "human_difference_tau_b")
+    named = [f"{kind}{where}" for kind in kinds for where in ("", "_within_prompts")]
+    rows = correlate(panel, humans, options, only=named)
     said = correlate_conclusion(rows, panel, humans)
     return any(one.startswith(_BESIDE) for one in said)
 
@@ -149,7 +150,7 @@ def _differs_from_one(ratings: Ratings) -> bool:
 def _correlates(panel: Ratings, humans: Ratings) -> bool:
     """Whether any correlation is claimed, of those of all judges, which alone are computed."""
     options = AnalysisOptions(n_permutations=_DRAWN)
-    rows = correlate(panel, humans, options, only=["tau_b", "tau_b_within_prompts"])
+    rows = correlate(panel, humans, options, only=["pearson", "pearson_within_prompts"])
     said = correlate_conclusion(rows, panel, humans)
     return any(" correlates " in one or " contrary " in one for one in said)
 
@@ -165,7 +166,7 @@ def bias(draw: np.random.Generator, prompts: int) -> bool:
     scales = dict.fromkeys(ratings.dimensions, ScaleRange(1, 10, True))
     lengths = draw.lognormal(5, 0.5, len(ratings.items))
     found = bias_conclusion(biases(ratings, scales, lengths))
-    return any(one.startswith(("Established", "Of ")) for one in found)
+    return any(one.startswith(("Significant", "Of ")) for one in found)
 
 
 def few_rated(draw: np.random.Generator, prompts: int) -> bool:

@@ -8,6 +8,7 @@ from pathlib import Path
 from benchmarks.independent import (
     HEAD,
     agreement,
+    claims,
     first_screen,
     intervals,
     judges,
@@ -36,6 +37,7 @@ def main() -> None:
         "sweeps": lambda: sweeps.rows(options.runs // 2),
         "planning": lambda: planning.rows(2 * options.runs),
         "rasch": lambda: rasch.rows(3 * options.runs // 5),
+        "claims": lambda: claims.rows(3 * options.runs // 5),
     }
     print(HEAD)
     for part in options.parts or made:

@@ -35,17 +35,19 @@ SIZES = 5, 12, 24
 _JUDGES, _PEOPLE, _DRAWN = 5, 3, 400
 OPTIONS = AnalysisOptions(n_permutations=_DRAWN)
 _MANY = 4000
+BOARDS = (3, 5), (5, 5), (12, 2), (12, 5), (12, 10), (24, 5), (48, 5)
+"""Numbers of prompts and of judges who are to agree."""
 
 
-def drawn(shared: float) -> Board:
+def drawn(shared: float, n_judges: int = _JUDGES) -> Board:
     """Return boards of traits of this weight."""
 
     def board(rng: np.random.Generator, prompts: int) -> tuple[Values, Values]:
         texts = rng.normal(size=(prompts, 1)) + shared * rng.normal(size=(prompts, 4))
-        read = texts[..., None] + 0.5 * rng.normal(size=_JUDGES + _PEOPLE)
+        read = texts[..., None] + 0.5 * rng.normal(size=n_judges + _PEOPLE)
         read = read + rng.standard_t(3, size=read.shape)
         ratings = 1.0 + (read[..., None] > np.array(THRESHOLDS)).sum(axis=-1)
-        return ratings[..., :_JUDGES], ratings[..., _JUDGES:]
+        return ratings[..., :n_judges], ratings[..., n_judges:]
 
     return board
 
@@ -125,9 +127,9 @@ def within(board: Board) -> float:
     return float(product / np.sqrt(first * second))
 
 
-def agreed(shared: float, prompts: int, runs: int) -> Values:
+def agreed(shared: float, prompts: int, runs: int, n_judges: int = _JUDGES) -> Values:
     """Return in which share of runs judges are said to agree, and by the test beside it."""
-    rng, total, board = np.random.default_rng(prompts), np.zeros(2), drawn(shared)
+    rng, total, board = np.random.default_rng(prompts), np.zeros(2), drawn(shared, n_judges)
     for _ in range(runs):
         judges, _ = board(rng, prompts)
         panel = table_of(judges)
@@ -147,7 +149,7 @@ def agreed(shared: float, prompts: int, runs: int) -> Values:
 def rows(runs: int, data: Path | None) -> Iterator[Row]:
     """Yield false claims and power of both, and the coverage of r."""
     tied, led = (
-        [agreed(shared, prompts, runs) for prompts in SIZES for shared in of]
+        [agreed(shared, prompts, runs, judges) for prompts, judges in BOARDS for shared in of]
         for of in ((0.0,), (0.4, 0.8))
     )
     powers = tuple((own, best) for own, best in led)

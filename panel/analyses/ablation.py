@@ -46,10 +46,11 @@ _TESTED = {
 """The figures whose change is tested, in the order of the sentences, and what they are called."""
 _HOW_TO_READ = (
     "Each panel less the base, on the responses that both have judged, in pairs. Intervals and "
-    "tests are over prompts, judges fixed; p is adjusted by Holm's method over the panels. Score: "
-    "the composite. α: Krippendorff's, ordinal, of the judges' composites. Lead: of the base's "
-    "best system over its second. Tokens and dollars count every call, also those that the cache "
-    "answered."
+    "tests are over prompts, judges fixed; p is adjusted by Holm's method over the panels, for "
+    "each figure by itself: of score, agreement and lead together one is falsely claimed in 7 to "
+    "15 %. Score: the composite. α: Krippendorff's, ordinal, of the judges' composites. Lead: of "
+    "the base's best system over its second. Tokens and dollars count every call, also those that "
+    "the cache answered."
 )
 _NAMED = 3
 _Figure = tuple[float, float, Difference]

@@ -205,6 +205,7 @@ def _for_people(
         what_all_have,
         whole_label,
     )
+    from persona_panel.results.conclusions.score import on_coverage
     from persona_panel.statistics import comparison_statistics
     from persona_panel.statistics.core.display import ALL
     from persona_panel.statistics.core.table import HUMANS
@@ -227,6 +228,12 @@ def _for_people(
         remarks.append(_ONE_HUMAN + (_WIDENED.format(n=n) if n > 1 else _NOT_WIDENED))
     if "persona_gain_tau_b" in there:
         remarks.append(_PERSONAS_ADD)
+    inside = {
+        whole if row.dimension == ALL else row.dimension: row.estimate()
+        for row in of_all
+        if row.statistic == "pearson_within_prompts" and row.by_value is None
+    }
+    remarks += on_coverage(inside, within_prompts=True)
     if set(ours.groups) == {ALL}:
         # The group's name says more than `all` where there is no other group of judges.
         rows = [replace(row, group=_PANEL) if row.group == ALL else row for row in rows]

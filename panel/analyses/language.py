@@ -12,6 +12,7 @@ from persona_panel.analyses.inputs import RunSource, folder_of, opened_run
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.wording import shown
 from persona_panel.graphs import Response
+from persona_panel.results.conclusions.score import on_coverage
 from persona_panel.results.conclusions.wording import counted, in_brackets
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
@@ -157,6 +158,7 @@ def language_result(compared: ByLanguage, *, source: str = "") -> Result:
         (Column("mean", "estimate", "mean", figure="mean"),),
         [{"language": each.system, "mean": each.composite} for each in compared.board.systems],
         "Languages",
+        remarks=list(on_coverage({each.system: each.composite for each in compared.board.systems})),
     )
     pairs = Table(
         "pairs",

@@ -19,6 +19,7 @@ from persona_panel.analyses.breakdown.rating_strata import column_in, mapping_of
 from persona_panel.files.errors import RunFolderError
 from persona_panel.graphs import Response
 from persona_panel.graphs.records import controls_among
+from persona_panel.results.conclusions.score import on_coverage
 from persona_panel.results.conclusions.wording import counted, first_of, grouped, in_brackets
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of
@@ -324,6 +325,11 @@ def systems_by_result(by_stratum: SystemsBy, run: Run, *, lines: int = _LINES) -
             ],
             f"Systems by {by}",
             short={"stratum": strata},
+            remarks=list(
+                on_coverage(
+                    {f"{each.system} ({name})": each.composite for name, each in by_stratum.systems}
+                )
+            ),
         ),
         Table(
             "between",

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import product
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from persona_panel.experiments.sweep.detectable import detectable_tables, detect
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.responses import Batch
 from persona_panel.graphs.framing import BASELINE
+from persona_panel.results.conclusions.score import on_coverage
 from persona_panel.results.conclusions.wording import counted, first_of
 from persona_panel.results.page_columns import PLOTS, plots_at_hand
 from persona_panel.results.requirements.figures import Figure, result_figures
@@ -204,9 +206,13 @@ def _tables(sweep: Sweep) -> Iterator[Table]:
         for each in sweep.composites
     }  # fmt: skip
     deltas = {(c.system, c.dimension, c.condition): _of_mean(c.delta) for c in cells} | composites
-    yield wide(
-        "scores_by_condition", "Scores", condition, sweep.conditions, scores, sweep.dimensions,
-        is_signed=False,
+    means = {", ".join(place): mean for place, mean in scores.items()}
+    yield replace(
+        wide(
+            "scores_by_condition", "Scores", condition, sweep.conditions, scores, sweep.dimensions,
+            is_signed=False,
+        ),
+        remarks=list(on_coverage(means)),
     )  # fmt: skip
     yield wide(
         "delta_by_condition", "Δ, baseline − framed", condition, sweep.conditions[1:], deltas,

@@ -16,7 +16,7 @@ from persona_panel.results.conclusions.wording import (
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics.core.display import number, percent
 from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
-from persona_panel.statistics.core.means import NEAR_THE_END, unusual_coverage
+from persona_panel.statistics.core.means import NEAR_THE_END, STRONG, unusual_coverage
 from persona_panel.statistics.core.ranking import (
     Leaderboard,
 )
@@ -27,7 +27,11 @@ if TYPE_CHECKING:
 MUCH_MISSING = 0.05
 """From which share on missing judgments are in the conclusion, and not only below the tables."""
 _LEADERS_SHOWN = 3
-_FAR_BELOW = "far below 95 %: prompts unlike those seen would change the mean"
+_STRONG = 0.8
+_SHARES = {
+    NEAR_THE_END: "far below 95 %: prompts unlike those seen would change the mean",
+    STRONG: "up to 100 %: they are wider than they need be",
+}
 _SAME = 1e-9
 
 
@@ -169,18 +173,20 @@ def on_missing(
     yield from on_systems(missing)
 
 
-def on_coverage(means: Mapping[str, Estimate]) -> Iterator[str]:
-    """Yield of means, by name, that have intervals on a scale, of which these may not cover as
-    often as they say."""
+def on_coverage(figures: Mapping[str, Estimate], *, within_prompts: bool = False) -> Iterator[str]:
+    """Yield of figures, by name, that have intervals, of which these may not cover as often as they
+    say; they are means on a scale, or correlations `within_prompts`."""
     names: dict[str, list[str]] = {}
-    for name, mean in means.items():
-        sampled = mean.sampled
-        if mean.has_interval and sampled is not None and sampled.values is not None:
+    for name, figure in figures.items():
+        sampled, kind = figure.sampled, None
+        if within_prompts:
+            kind = STRONG if abs(figure.value) > _STRONG else None
+        elif sampled is not None and sampled.values is not None:
             kind = unusual_coverage(sampled.values, sampled.limits)
-            if kind is not None:
-                names.setdefault(kind, []).append(name)
+        if kind is not None and figure.has_interval:
+            names.setdefault(kind, []).append(name)
     for kind, own in names.items():
-        share = _FAR_BELOW if kind == NEAR_THE_END else "above or below 95 %"
+        share = _SHARES.get(kind, "above or below 95 %")
         yield f"{some(own, as_=str)}: {kind}. Coverage of such 95 % intervals may be {share}."
 
 

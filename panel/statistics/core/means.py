@@ -241,6 +241,7 @@ def scaled_interval(
 FAR_OFF = "a few prompts lie far from the others"
 AT_THE_END = "three quarters lie at an end of the scale"
 NEAR_THE_END = "few prompts, mean less than a tenth of the scale from its end"
+STRONG = "r within prompts beyond ±0.8"
 _FEW_PROMPTS = 12
 
 

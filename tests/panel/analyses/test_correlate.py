@@ -43,6 +43,24 @@ def test_json_holds_every_statistic(command: Command, tmp_path: Path) -> None:
     assert (within["df"], within["n"]) == (5, 6)
 
 
+def test_that_the_interval_of_a_strong_r_is_wide_is_said_below_the_table(
+    command: Command, tmp_path: Path
+) -> None:
+    """Of a panel that repeats people but for a point here and there, and not of one at random."""
+    rng = np.random.default_rng(2)
+    for name, noise in (("human", 0.0), ("near", 0.4), ("far", 3.0)):
+        lines = ["item,rater,score,prompt"]
+        for item in range(32):
+            score = np.clip(round(item * 7 % 9 + 1 + noise * rng.normal()), 1, 9)
+            lines += [f"i{item},r{rater},{score},p{item // 4}" for rater in range(2)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(lines))
+    for name, strong in (("near", True), ("far", False)):
+        done = command("people", "correlate", f"{name}.csv", "--human", "human.csv")
+        shown = " ".join(done.stdout.split())
+        said = "r within prompts beyond ±0.8. Coverage of such 95 % intervals may be up to 100 %"
+        assert (said in shown) is strong
+
+
 def test_pairs_of_people_and_what_is_drawn(command: Command, tmp_path: Path) -> None:
     """--min-shared is of κ by substitution, 50 unless said: here pairs share 24 items at most. The
     figures of a name are drawn with people's."""

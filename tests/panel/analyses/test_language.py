@@ -10,7 +10,8 @@ import numpy as np
 import pytest
 
 from persona_panel import InputError, Panel, audit_language
-from persona_panel.analyses.language import by_language, language_result
+from persona_panel.analyses.language import ByLanguage, by_language, language_result
+from persona_panel.statistics.core.means import FAR_OFF
 from tests.helpers.answered_runs import (
     Case,
     answered_run,
@@ -18,6 +19,7 @@ from tests.helpers.answered_runs import (
     responses_of,
     translated_run,
 )  # fmt: skip
+from tests.helpers.gate_runs import run_of
 from tests.helpers.invoked import invoked
 
 
@@ -47,6 +49,14 @@ def test_a_panel_that_scores_languages_alike_is_not_accused(tmp_path: Path) -> N
     none = replace(found, pairs=(replace(pair, alpha=replace(pair.alpha, low=-0.2)),))
     assert "No agreement beyond chance is shown" in language_result(none).conclusion[1]
     assert language_result(found).conclusion[0].startswith("No difference between 2 languages")
+
+
+def test_a_mean_that_intervals_may_not_cover_is_named_where_it_stands() -> None:
+    """Of one of two languages a text of six falls from 9 to 3 on a scale from 1 to 10."""
+    scores = np.array([[9, 9, 8, 9, 9, 3], [5, 6, 5, 7, 6, 5]]).T[:, :, None]
+    found = ByLanguage(run_of(scores, ["de", "en"]).leaderboard(), (), 6, 0)
+    (remark,) = language_result(found)["languages"].remarks
+    assert remark.startswith(f"de: {FAR_OFF}. Coverage of such 95 % intervals may be")
 
 
 def test_the_command_says_what_python_does(tmp_path: Path) -> None:

@@ -119,12 +119,29 @@ def test_a_system_beyond_the_thresholds_is_remarked_on(tmp_path: Path) -> None:
         )
     ]  # fmt: skip
     result = rasch(written(tmp_path / "r.csv", rows))
-    [remark] = [each for each in result.remarks if each.startswith("Beyond")]
-    assert remark.startswith("Beyond the outermost thresholds: a. In simulations")
+    [remark] = [each for each in result.remarks if " beyond the outermost" in each]
+    assert remark.startswith("More than a logit beyond the outermost thresholds: a. In simulations")
     measures = {row["system"]: row["measure"] for row in result["systems"].rows}
     assert np.isnan(measures["c"].low)
     assert measures["c"].reason == "all its ratings are at one end of the scale"
     assert measures["b"].low < measures["b"].value < measures["b"].high
+
+
+def test_a_system_near_the_outermost_threshold_is_not_remarked_on(tmp_path: Path) -> None:
+    """Half of the ratings of a system are the highest, which puts it at the threshold, where
+    intervals cover."""
+    rows: list[tuple[object, ...]] = [
+        (f"{prompt}{system}", f"j{judge}", value, f"p{prompt}", system)
+        for prompt in range(8)
+        for judge in range(3)
+        for system, value in (
+            ("a", 5 - (prompt + judge) % 2), ("b", 1 + (prompt + judge) % 5),
+        )
+    ]  # fmt: skip
+    result = rasch(written(tmp_path / "r.csv", rows))
+    last = result["thresholds"].rows[-1]["location"].value
+    assert 0 < result["systems"].rows[0]["measure"].value - last < 1
+    assert not [each for each in result.remarks if " beyond the outermost" in each]
 
 
 def test_the_ordinal_mixed_model(tmp_path: Path) -> None:

@@ -25,9 +25,11 @@ from persona_panel.graphs import Response
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.runs.collected import judgment_of_row
 from persona_panel.runs.run import Run
+from persona_panel.statistics.core.means import FAR_OFF
 from persona_panel.statistics.core.significance import holm
 from persona_panel.statistics.personas import GroupDifference
 from persona_panel.testing import ScriptedModel
+from tests.helpers.gate_runs import run_of
 
 PERSONAS = [
     Persona(id=name, label=name.title(), axis=axis, description=f"You are {name}.")
@@ -63,6 +65,15 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Run:
             run.add(judgment)
         run.conclude(aggregate(judgments, run.rubric))
     return run
+
+
+def test_a_mean_that_intervals_may_not_cover_is_named_where_it_stands() -> None:
+    """In one of two strata a prompt of six falls from 9 to 3 on a scale from 1 to 10."""
+    scores = np.array([[9, 9, 8, 9, 9, 3, 5, 6, 5, 7, 6, 5]]).T[:, :, None]
+    fallen = run_of(scores, ["ash"])
+    found = systems_by(fallen, "half", ["first"] * 6 + ["second"] * 6)
+    (remark,) = systems_by_result(found, fallen)["systems"].remarks
+    assert remark.startswith(f"ash (first): {FAR_OFF}. Coverage of such 95 % intervals may be")
 
 
 def means(found: SystemsBy) -> dict[tuple[str, str], float]:

@@ -11,6 +11,7 @@ from persona_panel.graphs.framing import BASELINE, FramedResponse
 from persona_panel.results.requirements.figures import result_figures
 from persona_panel.results.result import Result
 from persona_panel.rubrics import ModelRequest
+from persona_panel.statistics.core.means import FAR_OFF
 from persona_panel.testing import ScriptedModel
 
 
@@ -49,6 +50,14 @@ def test_a_claim_on_few_prompts_says_what_they_may_not_hold() -> None:
     assert re.search(r"s \+1\.50 \[[\d., ]+\] [<\d. ]+ 12 0", said)
     assert "With 12 prompts, a change that one prompt in ten shows is in none of them with" in said
     assert "a probability of 28 %" in said
+
+
+def test_a_mean_that_intervals_may_not_cover_is_named_where_it_stands() -> None:
+    """One of six framed answers falls from 4 to 1 on a scale to 5, far from the others; without it
+    nothing is said."""
+    said = shown([4, 4, 3, 4, 4, 1], full=True)
+    assert f"i_believe: {FAR_OFF}. Coverage of such 95 % intervals may be above or below" in said
+    assert FAR_OFF not in shown([4, 4, 3, 4, 4, 3], full=True)
 
 
 def test_without_a_claim_nothing_is_established() -> None:
