@@ -165,10 +165,10 @@ def spread_changed(rng: np.random.Generator, prompts: int, effect: float) -> tup
 
 
 def toward_people(rng: np.random.Generator, prompts: int, effect: float) -> tuple[bool, bool]:
-    """After deliberation judges read with less noise; beside Student's test of the distance from
-    people alone, of two that are tested."""
+    """Judges read with twice the noise of people and, after deliberation, with less; beside
+    Student's test of the distance from people alone, of two that are tested."""
     texts = texts_of(rng, prompts)
-    sides = [read(texts, noise, JUDGES, rng) for noise in (NOISE, (1 - effect) * NOISE)]
+    sides = [read(texts, 2 * noise, JUDGES, rng) for noise in (NOISE, (1 - effect) * NOISE)]
     people = read(texts, NOISE, PEOPLE, rng).mean(axis=2)
     before, after = (side.reshape(-1, JUDGES, 1) for side in sides)
     labels = np.repeat(np.arange(prompts), TEXTS).tolist()
@@ -177,7 +177,7 @@ def toward_people(rng: np.random.Generator, prompts: int, effect: float) -> tupl
         same_scale=True,
     )  # fmt: skip
     first, second = (np.abs(side.mean(axis=2) - people).mean(axis=1) for side in sides)
-    return str(found.direction) in ("toward", "away"), differ(second - first, 0.025)
+    return found.direction.startswith(("toward", "away")), differ(second - first, 0.025)
 
 
 def takes_a_place(rng: np.random.Generator, prompts: int, effect: float) -> tuple[bool, bool]:
@@ -225,7 +225,7 @@ CLAIMS: dict[str, tuple[Claim, float, tuple[int, ...]]] = {
     "a judge is lenient": (lenient_judge, 0.6, SIZES),
     "α is at least 0.667, or below": (alpha_level, 0.8, SIZES),
     "the spread of judges changed": (spread_changed, 0.3, SIZES),
-    "toward people, or away": (toward_people, 0.6, (8, 12, 24)),
+    "toward people, or away": (toward_people, 0.8, (8, 12, 24)),
     "passes the annotator test (ε 0)": (takes_a_place, 0.6, (8, 12, 24)),
     "more or less with people than a person": (than_one_person, 0.6, SIZES),
 }
