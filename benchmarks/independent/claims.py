@@ -22,7 +22,7 @@ from persona_panel.analyses.answers import personas_beside_people
 from persona_panel.analyses.bias import ScaleRange, biases
 from persona_panel.analyses.bias_result import bias_conclusion
 from persona_panel.analyses.correlate_conclusion import correlate_conclusion
-from persona_panel.results.conclusions.deliberation import deliberation_conclusion
+from persona_panel.analyses.deliberation import deliberation_conclusion
 from persona_panel.statistics import AnalysisOptions, agree, correlate, toward_humans
 from persona_panel.statistics.annotators import annotator_test
 from persona_panel.statistics.core.estimate import PASSED
@@ -72,7 +72,7 @@ def than_one_person(rng: np.random.Generator, prompts: int, effect: float) -> tu
         for kind in ("pearson", "human_difference_tau_b")
         for where in ("", "_within_prompts")
     ]
-    said = correlate_conclusion(correlate(panel, humans, OPTIONS, only=figures), panel, humans)
+    sentences = correlate_conclusion(correlate(panel, humans, OPTIONS, only=figures), panel, humans)
     apart = []
     for person in range(PEOPLE):
         others = np.delete(people, person, axis=2).mean(axis=2)
@@ -82,8 +82,8 @@ def than_one_person(rng: np.random.Generator, prompts: int, effect: float) -> tu
         there = ~np.isnan(apart).all(axis=0)
         by_t = differ(np.nanmean(np.array(apart)[:, there], axis=0))
     return any(
-        one.startswith(("The panel's mean correlates more", "The panel's mean correlates less"))
-        for one in said
+        each.startswith(("The panel's mean correlates more", "The panel's mean correlates less"))
+        for each in sentences
     ), by_t
 
 
@@ -95,16 +95,16 @@ def personas_add(rng: np.random.Generator, prompts: int, effect: float) -> tuple
     panel = table_of(np.concatenate([ours, plain], axis=2))
     panel = replace(panel, groups=("m",) * 2 * JUDGES, controls=frozenset(panel.raters[JUDGES:]))
     rows = correlate(panel, table_of(people), OPTIONS, only=["persona_gain_tau_b"])
-    said = personas_beside_people(rows[0]).sentence
+    sentence = personas_beside_people(rows[0]).sentence
     sides = (by_prompt(side.mean(axis=2), people.mean(axis=2)) for side in (ours, plain))
     first, second = sides
-    return said.startswith(("Personas raise", "Personas lower")), differ(first - second, 0.025)
+    return sentence.startswith(("Personas raise", "Personas lower")), differ(first - second, 0.025)
 
 
 def _biases(
     rng: np.random.Generator, prompts: int, by_length: float, lenient: float
 ) -> tuple[list[str], Values, Values]:
-    """Return what is said of five judges, one more lenient, and of lengths that follow the prompt
+    """Return the conclusion on five judges, one more lenient, and of lengths that follow the prompt
     as scores do; the scores, and the lengths."""
     texts = texts_of(rng, prompts)
     lengths = rng.normal(size=(prompts, TEXTS)) + 0.7 * rng.normal(size=(prompts, 1))
@@ -121,19 +121,19 @@ BIASES = JUDGES + 1
 
 
 def longer_is_better(rng: np.random.Generator, prompts: int, effect: float) -> tuple[bool, bool]:
-    said, scores, lengths = _biases(rng, prompts, effect, 0)
+    sentences, scores, lengths = _biases(rng, prompts, effect, 0)
     mean = scores.mean(axis=2)
     product = (mean - mean.mean(axis=0)) * (lengths - lengths.mean(axis=0))
-    claimed = any(one.startswith("Significant: longer responses") for one in said)
+    claimed = any(each.startswith("Significant: longer responses") for each in sentences)
     return claimed, differ(product.sum(axis=1), 0.05 / BIASES)
 
 
 def lenient_judge(rng: np.random.Generator, prompts: int, effect: float) -> tuple[bool, bool]:
     """Of a judge's ratings so many are a point higher."""
-    said, scores, _ = _biases(rng, prompts, 0, effect)
+    sentences, scores, _ = _biases(rng, prompts, 0, effect)
     above = (scores - scores.mean(axis=2, keepdims=True)).mean(axis=1)
     by_t = any(differ(above[:, judge], 0.05 / BIASES) for judge in range(JUDGES))
-    return any(one.startswith("Of 5 judges") for one in said), by_t
+    return any(each.startswith("Of 5 judges") for each in sentences), by_t
 
 
 def alpha_level(rng: np.random.Generator, prompts: int, effect: float) -> tuple[bool, bool]:
@@ -144,12 +144,12 @@ def alpha_level(rng: np.random.Generator, prompts: int, effect: float) -> tuple[
     panel = table_of(ratings)
     options = AnalysisOptions(n_permutations=0, level="interval")
     rows = agree(panel, options, only=["krippendorff_alpha"])
-    said = agree_conclusion(rows, panel, "dimension")[1].replace("not shown to be", "")
+    sentence = agree_conclusion(rows, panel, "dimension")[1].replace("not shown to be", "")
     flat = ratings.reshape(-1, JUDGES)
     n, within = len(flat), flat.var(axis=1, ddof=1).mean()
     ratio = JUDGES * flat.mean(axis=1).var(ddof=1) / within / (1 + JUDGES * 2)
     p = stats.f.cdf(ratio, n - 1, n * (JUDGES - 1))
-    return " shown to be" in said, 2 * min(p, 1 - p) < 0.05
+    return " shown to be" in sentence, 2 * min(p, 1 - p) < 0.05
 
 
 def spread_changed(rng: np.random.Generator, prompts: int, effect: float) -> tuple[bool, bool]:
@@ -159,9 +159,9 @@ def spread_changed(rng: np.random.Generator, prompts: int, effect: float) -> tup
     before, after = (side.reshape(-1, JUDGES) for side in sides)
     labels = np.repeat(np.arange(prompts), TEXTS).tolist()
     change = spread_of(before, after, np.ones(len(before), dtype=bool), labels)
-    said = deliberation_conclusion(1, 1, {"all": change}, None)[0]
+    sentence = deliberation_conclusion(1, 1, {"all": change}, None)[0]
     first, second = (side.std(axis=2, ddof=1).mean(axis=1) for side in sides)
-    return said.startswith("After"), differ(second - first)
+    return sentence.startswith("After"), differ(second - first)
 
 
 def toward_people(rng: np.random.Generator, prompts: int, effect: float) -> tuple[bool, bool]:
@@ -172,12 +172,12 @@ def toward_people(rng: np.random.Generator, prompts: int, effect: float) -> tupl
     people = read(texts, NOISE, PEOPLE, rng).mean(axis=2)
     before, after = (side.reshape(-1, JUDGES, 1) for side in sides)
     labels = np.repeat(np.arange(prompts), TEXTS).tolist()
-    (found,) = toward_humans(
+    (result,) = toward_humans(
         before, after, people.reshape(-1, 1), np.ones(len(before), dtype=bool), labels,
         same_scale=True,
     )  # fmt: skip
     first, second = (np.abs(side.mean(axis=2) - people).mean(axis=1) for side in sides)
-    return found.direction.startswith(("toward", "away")), differ(second - first, 0.025)
+    return result.direction.startswith(("toward", "away")), differ(second - first, 0.025)
 
 
 def takes_a_place(rng: np.random.Generator, prompts: int, effect: float) -> tuple[bool, bool]:

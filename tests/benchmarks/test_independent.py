@@ -193,10 +193,10 @@ def test_further_claims_are_made_as_often_as_by_a_test_of_prompts(label: str) ->
     Student's test finds it."""
     claim, effect, _ = CLAIMS[label]
     rng = np.random.default_rng(2)
-    false, found = (sum(np.array(claim(rng, 12, own)) for _ in range(60)) for own in (0.0, effect))
+    false, right = (sum(np.array(claim(rng, 12, own)) for _ in range(60)) for own in (0.0, effect))
     assert false[0] <= 8
-    assert found[0] >= found[1] - 8
-    assert found[0] > 15
+    assert right[0] >= right[1] - 8
+    assert right[0] > 15
 
 
 def test_means_with_a_remark_are_covered_as_the_docs_say() -> None:

@@ -518,8 +518,8 @@ def test_the_reliability_of_the_mean_is_that_of_shrout_and_fleiss() -> None:
     ratings = [[9, 2, 5, 8], [6, 1, 3, 2], [8, 4, 6, 8], [7, 1, 2, 6], [10, 5, 6, 9], [6, 2, 4, 7]]
     silent = [[*own, np.nan] for own in ratings]
     for scores in (ratings, silent):
-        said = sentences(run_of(np.reshape(scores, (3, 2, -1)), ["ash", "birch"]))["trust"]
-        assert "; the mean of 4 judges has a reliability of 0.62 (ICC(2,k))." in said
+        trust = sentences(run_of(np.reshape(scores, (3, 2, -1)), ["ash", "birch"]))["trust"]
+        assert "; the mean of 4 judges has a reliability of 0.62 (ICC(2,k))." in trust
 
 
 GAIN = "agreement with people (τ_b with the mean of their ratings, over all responses)"

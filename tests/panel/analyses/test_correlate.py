@@ -57,8 +57,8 @@ def test_that_the_interval_of_a_strong_r_is_wide_is_said_below_the_table(
     for name, strong in (("near", True), ("far", False)):
         done = command("people", "correlate", f"{name}.csv", "--human", "human.csv")
         shown = " ".join(done.stdout.split())
-        said = "r within prompts beyond ±0.8. Coverage of such 95 % intervals may be up to 100 %"
-        assert (said in shown) is strong
+        remark = "r within prompts beyond ±0.8. Coverage of such 95 % intervals may be up to 100 %"
+        assert (remark in shown) is strong
 
 
 def test_pairs_of_people_and_what_is_drawn(command: Command, tmp_path: Path) -> None:

@@ -54,8 +54,8 @@ def test_a_panel_that_scores_languages_alike_is_not_accused(tmp_path: Path) -> N
 def test_a_mean_that_intervals_may_not_cover_is_named_where_it_stands() -> None:
     """Of one of two languages a text of six falls from 9 to 3 on a scale from 1 to 10."""
     scores = np.array([[9, 9, 8, 9, 9, 3], [5, 6, 5, 7, 6, 5]]).T[:, :, None]
-    found = ByLanguage(run_of(scores, ["de", "en"]).leaderboard(), (), 6, 0)
-    (remark,) = language_result(found)["languages"].remarks
+    compared = ByLanguage(run_of(scores, ["de", "en"]).leaderboard(), (), 6, 0)
+    (remark,) = language_result(compared)["languages"].remarks
     assert remark.startswith(f"de: {FAR_OFF}. Coverage of such 95 % intervals may be")
 
 

@@ -71,8 +71,8 @@ def test_a_mean_that_intervals_may_not_cover_is_named_where_it_stands() -> None:
     """In one of two strata a prompt of six falls from 9 to 3 on a scale from 1 to 10."""
     scores = np.array([[9, 9, 8, 9, 9, 3, 5, 6, 5, 7, 6, 5]]).T[:, :, None]
     fallen = run_of(scores, ["ash"])
-    found = systems_by(fallen, "half", ["first"] * 6 + ["second"] * 6)
-    (remark,) = systems_by_result(found, fallen)["systems"].remarks
+    by_half = systems_by(fallen, "half", ["first"] * 6 + ["second"] * 6)
+    (remark,) = systems_by_result(by_half, fallen)["systems"].remarks
     assert remark.startswith(f"ash (first): {FAR_OFF}. Coverage of such 95 % intervals may be")
 
 
