@@ -288,14 +288,23 @@ _LOOK_S = 0.05
 earlier."""
 
 
+_MOST_KEPT = 16
+"""The most calls in flight with which each may have a slot of the server's: local servers have
+four, or some more where somebody wants it."""
+
+
 class _Slots:
-    """Slots for calls in flight. One that gets free goes to a call about the same text, where one
-    waits: a server that keeps what it read last in each of its own slots need not read it again.
-    Else it goes to the work that began first, so that this is done first.
+    """Slots for calls in flight. One that gets free goes to the work that began first, so that this
+    is done first.
+
+    With `by_text` it goes to a call about the same text first, where one waits: a server that keeps
+    what it read last in each of its own slots need not read it again. With many slots as many texts
+    would be begun before any is done.
     """
 
     def __init__(self, free: int) -> None:
         self.free = free
+        self.by_text = True
         self._waiting: dict[Hashable, _Queue] = {}
         # The texts that wait, and some that no longer do, by the number of the work.
         self._by_work: list[tuple[float, int, Hashable, _Queue]] = []
@@ -337,7 +346,7 @@ class _Slots:
 
     def _hand_on(self, about: Hashable) -> None:
         while self.free and self._waiting:
-            if about not in self._waiting:
+            if not self.by_text or about not in self._waiting:
                 about = self._first()
             queue = self._waiting[about]
             slot = queue.popleft()
@@ -364,8 +373,9 @@ _Queue = deque[asyncio.Future[None]]
 
 
 class RateLimiter:
-    """A gate that lets calls through within a model's limits: those about one text after each
-    other, then those of the work that began first, as `_Slots` has it.
+    """A gate that lets calls through within a model's limits: those of the work that began first,
+    and while they are few, as on a server with slots, those about one text after each other, as
+    `_Slots` has it.
 
     `concurrency` counts calls in flight, `most` of them at most; None, the limiter finds out how
     many the provider takes (see `AdaptiveConcurrency`). The other two are per minute; None, no
@@ -384,6 +394,7 @@ class RateLimiter:
         self._adaptive = AdaptiveConcurrency(concurrency or INITIAL_CONCURRENCY, self._most)
         self._open = self._adaptive.calls
         self._slots = _Slots(self._open)
+        self._slots.by_text = self._open <= _MOST_KEPT
         self._taken_away = 0
         # Throttler wakes every waiter at each poll and lets late comers overtake: so
         # only one waits at a time.
@@ -467,6 +478,7 @@ class RateLimiter:
         # Calls in flight run to their end: their slots are taken away when they do.
         self._taken_away += self._open - calls
         self._open = calls
+        self._slots.by_text = calls <= _MOST_KEPT
 
     def state(self, now: float) -> LimiterState:
         """Return the state of the limits."""

@@ -417,6 +417,44 @@ async def test_a_slot_that_gets_free_goes_to_the_same_text(n_slots: int) -> None
     assert await most_texts_open(n_slots, n_texts=20, n_calls=6) <= n_slots
 
 
+@pytest.mark.parametrize(("n_slots", "expected"), [(16, [1, 0]), (17, [0, 1])])
+async def test_one_of_many_slots_goes_to_no_text(n_slots: int, expected: list[int]) -> None:
+    """With more calls in flight than a server with slots has, a later work's second call about its
+    text waits for a first work's."""
+    limiter, limit, order = RateLimiter(n_slots), InFlightLimit(2), list[int]()
+
+    async def work(number: int, has_slot: bool) -> None:
+        with limit.work():
+            if not has_slot:
+                await limiter.enter(0, number)
+            else:
+                await asyncio.sleep(0.01)
+                limiter.leave(number)
+                await limiter.enter(0, number)
+            order.append(number)
+            limiter.leave(number)
+
+    for text in range(1, n_slots + 1):
+        await limiter.enter(0, text)
+    await asyncio.gather(work(0, has_slot=False), work(1, has_slot=True))
+    assert order == expected
+
+
+async def test_slots_that_have_become_many_go_to_no_text() -> None:
+    """Nine answers make 17 of eight; 70 % of them, after an overload, are few again."""
+    limiter = RateLimiter()
+    assert limiter._slots.by_text
+    for _ in range(9):
+        calls = [asyncio.create_task(limiter.enter(0)) for _ in range(100)]
+        await asyncio.sleep(0)
+        limiter.succeeded(1)
+        for call in calls:
+            call.cancel()
+    assert not limiter._slots.by_text
+    limiter.pushed_back(time.monotonic())
+    assert limiter._slots.by_text
+
+
 async def test_a_slot_goes_to_the_work_that_began_first() -> None:
     """However long others have waited: what a first work asks for after a second goes before that,
     and calls of no work come last, in the order in which they came."""

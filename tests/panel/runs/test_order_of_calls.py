@@ -122,11 +122,13 @@ def cache_of_its_own(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.parametrize(
-    ("n_prompts", "concurrency", "share"), [(12, None, 0.33), (40, None, 0.1), (12, 8, 0.23)]
+    ("n_prompts", "concurrency", "share"),
+    [(12, None, 0.33), (40, None, 0.1), (12, 8, 0.23), (40, 64, 0.2)],
 )
 def test_two_prompts_are_whole_early(n_prompts: int, concurrency: int | None, share: float) -> None:
     """Two of 12 prompts are 17 % of the calls, and two of 40 5 %. Beside them there are those of
-    the calls in flight that were begun since: eight at first, and one more for each answer."""
+    the calls in flight that were begun since: eight at first, and one more for each answer; of 64,
+    the first calls about 64 responses, which are 11 % of 600, before the others about any."""
     n_calls = n_prompts * N_SYSTEMS * N_PERSONAS
     at = calls_until_whole(n_prompts, [SlowModel("m", 1, concurrency)], 2)
     assert 2 * N_SYSTEMS * N_PERSONAS <= at <= share * n_calls
