@@ -162,6 +162,7 @@ def correlate_result(
     from persona_panel.analyses.inputs import reading_of
     from persona_panel.results.conclusions.wording import rescaling_of
     from persona_panel.results.statistic_tables import StatisticTables
+    from persona_panel.statistics.core.display import COMPOSITE
     from persona_panel.statistics.strata import broken_down_by
 
     by = broken_down_by(rows) or "dimension"
@@ -169,6 +170,8 @@ def correlate_result(
     tables, sentences = _for_people(made, rows, panel, humans, by, judges)
     n_shared = len(set(panel.items) & set(humans.items))
     strata = " and strata" if by != "dimension" else ""
+    has_composite = any(row.dimension == COMPOSITE for row in rows)
+    composite = "; of the composite it is not adjusted" if has_composite else ""
     return Result(
         "correlate",
         correlate_conclusion(rows, panel, humans, judges),
@@ -180,7 +183,7 @@ def correlate_result(
         ],
         [
             *sentences,
-            f"p: permutation tests, adjusted by Holm's method over dimensions{strata}.",
+            f"p: permutation tests, adjusted by Holm's method over dimensions{strata}{composite}.",
         ],
         reading=[*reading_of(humans), *rescaling_of(panel)],
         source=source,
