@@ -19,7 +19,7 @@ from math import sqrt
 
 import numpy as np
 
-from persona_panel.statistics.subsets import ensemble_distance
+from persona_panel.statistics.selection import ensemble_distance
 from persona_panel.statistics.votes import effective_votes
 
 _MODELS, _PERSONAS, _SYSTEMS, _PEOPLE = 3, 5, 4, 6

@@ -12,7 +12,10 @@ topics: the better half and the other half, each compared with its members on th
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
+from numpy.typing import NDArray
 from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
@@ -21,7 +24,6 @@ from shared import beside, ratings_of
 from persona_panel.statistics import (
     Statistic,
     correlation,
-    ensembles_on_other_items,
     human_ceiling,
     row_means,
     score_distributions,
@@ -29,12 +31,32 @@ from persona_panel.statistics import (
     substitution,
 )
 
-SHARED, LEAST_JUDGES = 50, 4
+SHARED, LEAST_JUDGES, FOLDS = 50, 4, 5
+Array = NDArray[np.float64]
 
 
 def shown(figure: Statistic) -> str:
     """A value, or why there is none."""
     return f"{figure.value:.3f}" if figure.reason is None else str(figure.reason)
+
+
+def tau_c(scores: Array, target: Array) -> float:
+    return correlation(scores, target, "tau_c").value
+
+
+def halves(by_judge: Array, target: Array, topics: Sequence[str]) -> dict[str, Array]:
+    """The better half of the judges and the other, each speech by those chosen on other topics:
+    (speeches, judges of the half), the nearest to people first."""
+    names = list(dict.fromkeys(topics))
+    codes = [names.index(topic) for topic in topics]
+    folds = min(FOLDS, len(names))
+    fold_of = np.random.default_rng(0).permutation(np.arange(len(names)) % folds)[codes]
+    ranked, n = np.full(by_judge.shape, np.nan), by_judge.shape[1] // 2
+    for fold in range(folds):
+        own = fold_of == fold
+        order = np.argsort([-tau_c(judge, target[~own]) for judge in by_judge[~own].T])
+        ranked[own] = by_judge[own][:, order]
+    return {"strong": ranked[:, :n], "weak": ranked[:, -n:]}
 
 
 data = ratings_of("debate-speeches", __doc__)
@@ -71,8 +93,10 @@ if len(judges) >= LEAST_JUDGES:
     by_judge = np.stack(list(judges.values()), axis=1)
     table = Table("ensemble", "τ_c", "τ_c of its\nmembers", box=SIMPLE_HEAD,
                   title="Chosen on other topics")  # fmt: skip
-    for half in ensembles_on_other_items(by_judge, row_means(humans), topics):
-        table.add_row(half.half, f"{half.tau_c.value:.3f}", f"{half.members:.3f}")
+    target = row_means(humans)
+    for half, part in halves(by_judge, target, topics).items():
+        members = np.mean([tau_c(judge, target) for judge in part.T])
+        table.add_row(half, f"{tau_c(row_means(part), target):.3f}", f"{members:.3f}")
     Console().print(table)
 
 sides = {"people": humans, **judges}

@@ -22,7 +22,7 @@ from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.ranking import Limits
 from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin
 from persona_panel.statistics.human_raters import mean_reliability
-from persona_panel.statistics.subsets import EnsembleDistance, ensemble_distance
+from persona_panel.statistics.selection import EnsembleDistance, ensemble_distance
 from persona_panel.statistics.votes import Votes, all_alike, effective_votes
 
 PERSONAS = "personas"

@@ -180,23 +180,19 @@ from persona_panel.statistics.scores import mode_share as mode_share
 from persona_panel.statistics.scores import pairwise_error as pairwise_error
 from persona_panel.statistics.scores import score_distributions as score_distributions
 from persona_panel.statistics.scores import score_entropy as score_entropy
+from persona_panel.statistics.selection import EnsembleDistance as EnsembleDistance
 from persona_panel.statistics.selection import SelectedItem as SelectedItem
+from persona_panel.statistics.selection import SmallestSubset as SmallestSubset
+from persona_panel.statistics.selection import ensemble_distance as ensemble_distance
 from persona_panel.statistics.selection import inclusion_probabilities as inclusion_probabilities
 from persona_panel.statistics.selection import select_items as select_items
+from persona_panel.statistics.selection import smallest_subset as smallest_subset
 from persona_panel.statistics.selection import systematic_sample as systematic_sample
 from persona_panel.statistics.sources import Preferences as Preferences
 from persona_panel.statistics.sources import SourceMeans as SourceMeans
 from persona_panel.statistics.sources import preferences as preferences
 from persona_panel.statistics.sources import source_means as source_means
 from persona_panel.statistics.strata import Strata as Strata
-from persona_panel.statistics.subsets import ChosenEnsemble as ChosenEnsemble
-from persona_panel.statistics.subsets import EnsembleDistance as EnsembleDistance
-from persona_panel.statistics.subsets import SmallestSubset as SmallestSubset
-from persona_panel.statistics.subsets import ensemble_distance as ensemble_distance
-from persona_panel.statistics.subsets import (
-    ensembles_on_other_items as ensembles_on_other_items,
-)
-from persona_panel.statistics.subsets import smallest_subset as smallest_subset
 from persona_panel.statistics.votes import Votes as Votes
 from persona_panel.statistics.votes import correlation_gain as correlation_gain
 from persona_panel.statistics.votes import effective_judges as effective_judges

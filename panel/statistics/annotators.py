@@ -135,7 +135,6 @@ def annotator_test(
         score: how near a rating is to the other people's.
         epsilon: by how much a person may be ahead, in [0, 1): what a judge costs less. The paper
             takes 0.2 where people are experts, 0.15 where skilled, 0.1 from a crowd.
-        clusters: a label an item, of its prompt; each item is its own cluster if None.
 
     Returns:
         ω and ρ in [0, 1]; undefined without two people, or where none can be tested.
@@ -381,7 +380,6 @@ def compared_advantages(
     Args:
         a, b: `(items,)`, NaN where missing; higher is better.
         humans: `(items, humans)`, likewise; as for `annotator_test`, who has few items is left out.
-        prompts: a label an item.
         epsilon: for ω, by how much a person may be ahead, in [0, 1).
         same_scale: whether people's ratings are on the panels' scale; else all is undefined.
 

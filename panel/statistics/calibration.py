@@ -237,7 +237,6 @@ def corrected_mean(
         inclusion: `(items,)` in (0, 1], the probability with which people were asked for an item;
             all the same if None.
         limits: between which people's ratings lie; a corrected mean or an end outside is cut there.
-        confidence: in (0, 1).
 
     >>> panel = [3, 5, 4, 6, 2, 5, 4, 3, 5, 6, 2, 4]
     >>> human = [2, 5, 3, 6, 2, 4, 4, 3] + [float("nan")] * 4

@@ -61,10 +61,8 @@ def kendall_w(
 
     Args:
         ratings: `(items, raters)` scores or ranks, NaN where missing.
-        prompts: a label an item; all items are one prompt if None.
         correct_ties: whether ties shrink the largest W that could be reached.
         n_permutations: shuffles of the test; none leaves the p-value NaN.
-        seed: of the shuffles.
 
     Returns:
         W in [0, 1] for each prompt. A prompt needs two items and two complete raters and,

@@ -192,7 +192,6 @@ def human_difference(
 
     Args:
         judges, humans: `(items, judges)` and `(items, humans)`, NaN where missing.
-        kind: see `correlation`.
         prompts: with a label an item, correlations are r of deviations from the means in prompts.
 
     Returns:
@@ -347,11 +346,9 @@ def added_raters(
     Args:
         humans, models: `(items, raters)`, NaN where missing, and `(items, n)` in the order in which
             they are added.
-        level: see `krippendorff_alpha`.
         clusters: a label an item, its prompt; each item is its own if None. Intervals and p-values
             take five, and 8 items.
         confidence: of the n intervals together.
-        seed: as for `jackknife`.
 
     >>> humans = [[1, 1], [2, 2], [3, 3], [1, 2]]
     >>> alone, (added,) = added_raters(humans, [[1], [2], [3], [1]])

@@ -93,7 +93,6 @@ def missing_ratings(
 
     Args:
         terms: `(responses, judges, terms)`, of which scores are means, NaN where missing.
-        systems, prompts: of each response.
         differences: of two systems, from either side.
         limits: between which a term lies.
         factors: what judges are sampled by; None: they are taken as they are.

@@ -167,7 +167,6 @@ def multiverse(
     Args:
         terms: by dimension, the main one first, what of each judge a response's score is the mean
             of `(responses, judges, terms)`, NaN where missing; see `JudgeSample`.
-        systems, prompts: of each response.
         exclusions: what is left out in turn. Of several that leave the same, and of those that
             leave nothing out or nothing over, the first and none are taken.
         abstentions: as of `rank_systems`; a system that declines is ranked nowhere.

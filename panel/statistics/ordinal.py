@@ -323,7 +323,6 @@ class SystemLogOdds:
     """A system of the ordinal mixed model.
 
     Attributes:
-        name: of the system.
         log_odds: of a higher rating by the same judge on the same prompt; the systems' mean is 0.
         model_error: its standard error where ratings were independent, given judges and prompts.
         n_ratings: how many ratings it has.

@@ -125,7 +125,6 @@ def paired_difference(
     """Return the mean difference over prompts, with its interval and test.
 
     Args:
-        prompts: a label a pair.
         factors: what judges are sampled by, a label a judge of `paired.influence`; those that the
             two sides have in common, as only what they share can be another sample of both.
         most: the most by which the sides can differ; an end of the interval beyond is cut there.
@@ -220,7 +219,6 @@ def order_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> tuple[PairedFigu
 
     Args:
         a, b: `(responses,)`, NaN where missing.
-        prompts: a label a response.
     """
     first, second = as_scores(a), as_scores(b)
     rated = ~np.isnan(first + second)
@@ -261,7 +259,6 @@ def nearer_to_people(
 
     Args:
         a, b, people: `(items,)`, NaN where missing; higher is better.
-        prompts: a label an item.
         same_scale: whether people's ratings are on the panels' scale; else there is no distance.
     """
     sides = [as_scores(side) for side in (a, b, people)]

@@ -471,7 +471,6 @@ def pairwise_differences(
     of several.
 
     Args:
-        systems, prompts: of each response.
         random: what intervals and p-values take as a sample.
         interaction: instead, for each system, how far the difference on it is from that on the mean
             of the others in the prompt: whether the two see systems differently.

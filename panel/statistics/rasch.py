@@ -67,7 +67,6 @@ class Element:
     """An element of a facet: a system, a prompt, a judge, a dimension, an item.
 
     Attributes:
-        name: of the element.
         measure: its location in logits, the mean of its facet 0: of systems and items the higher
             the better, of judges severity, of prompts and dimensions difficulty.
         model_error: its standard error where ratings were independent, given the facets.

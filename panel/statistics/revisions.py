@@ -47,7 +47,6 @@ class Revisions:
             rounds, what was said before the first and after the last.
         stated: `(responses, judges)`, whether the judge said what changed its mind.
         deliberated: `(responses,)`; the others have no moves.
-        prompts: one a response.
         steps: `(dimensions,)`, the distance of neighbouring ratings; a change of half of it
             or more is a move.
     """
@@ -274,7 +273,6 @@ def reordering(
 
     Args:
         before, after: `(responses,)` composites, higher is better, NaN where undefined.
-        prompts, systems: one a response.
 
     >>> result = reordering([1, 2, 3], [1, 3, 2], ["p"] * 3, ["a", "b", "c"])
     >>> result.n_swapped, result.n_pairs, [each.system for each in result.reranked]
@@ -380,9 +378,7 @@ def toward_humans(
         human: `(responses, dimensions)` the mean human score, higher is better, NaN where there is
             none.
         deliberated: `(responses,)`.
-        prompts: one a response.
         same_scale: whether a distance between panel and people means anything.
-        seed: of the resampling.
 
     >>> scores = np.array([[[1.0], [2.0]], [[3.0], [4.0]]])
     >>> result = toward_humans(

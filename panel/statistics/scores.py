@@ -157,7 +157,6 @@ def pairwise_error(
     Args:
         human, panel: overall scores `(items,)`, NaN where missing; pairs that either left
             out are not compared.
-        positions: a label an item.
         weighted: whether a mistake costs as much as the person sees between the two.
 
     >>> loss = pairwise_error([1, 2, 3], [1, 3, 2], "ppp")

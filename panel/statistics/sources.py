@@ -82,7 +82,6 @@ def preferences(ratings: ArrayLike, sources: Labels, prompts: Labels | None = No
     Args:
         ratings: `(items, raters)`, higher is better; of a panel its mean `(items, 1)`.
         sources: who wrote each item.
-        prompts: a label an item; all items are one prompt if None.
 
     >>> result = preferences([[3, 3], [1, 2], [1, 1], [2, 2]], "abab", "ppqq")
     >>> result.sources, result.win_rate.tolist(), result.first_place.tolist()
@@ -205,8 +204,6 @@ def author_shares(
     Args:
         scores: `(texts,)`, higher is better; NaN, as of a text without a kind, enters nothing.
         kinds: of the author of each text.
-        prompts: a label a text.
-        seed: of what is drawn for tests.
     """
     values, of_kinds = as_scores(scores).round(_DECIMALS), np.array(kinds, dtype=object)
     counted = ~np.isnan(values) & np.array([kind is not None for kind in kinds], dtype=bool)
@@ -329,7 +326,6 @@ def group_shares(has: ArrayLike, groups: Sequence[str], prompts: Labels) -> list
 
     Args:
         has: `(texts, features)`, whether a text has a feature.
-        groups, prompts: a label a text.
     """
     table = _mask(has)
     names, codes = encode_labels(groups, len(table))

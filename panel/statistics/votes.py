@@ -77,7 +77,6 @@ def effective_judges(
     Without a reference agreement about what is true counts as dependence.
 
     Args:
-        ratings: `(items, judges)`, NaN where missing.
         reference: what the judges try to say; the correlation is then of what each says beyond it.
             `(items, people)`: the mean of people's ratings, corrected for its reliability.
         reliability: of the reference, in (0, 1], where it is known.
@@ -115,11 +114,8 @@ def effective_judges_interval(
     that of the mean correlation r̄ are put into the formula.
 
     Args:
-        ratings, reference: as for `effective_judges`.
-        clusters: a label an item, its prompt; each item is its own if None.
         judges: for each factor that judges are sampled from, the ratings without each of its
             levels.
-        confidence, seed: as for `jackknife`.
 
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.normal(size=(60, 4)) + rng.normal(size=(60, 1))
@@ -130,15 +126,10 @@ def effective_judges_interval(
     errors = _Errors.of(ratings, reference)
     n_judges = errors.mean().n_raters
     interval = jackknife(
-        errors.correlation,
-        len(as_ratings(ratings)),
-        clusters,
-        kind="correlation",
+        errors.correlation, len(as_ratings(ratings)), clusters, kind="correlation",
         judges=[[_Errors.of(left, reference).correlation for left in levels] for levels in judges],
-        counted=errors.rated.sum(axis=1) >= 2,
-        confidence=confidence,
-        seed=seed,
-    )
+        counted=errors.rated.sum(axis=1) >= 2, confidence=confidence, seed=seed,
+    )  # fmt: skip
     if interval.reason:
         return interval
     low, high = (
@@ -385,7 +376,6 @@ def effective_votes(
     With people's ratings as a reference it is of judges' errors alone.
 
     Args:
-        ratings, reference, clusters: as for `effective_judges_interval`.
         sources: for each source its sets of judges; sets of one are left out. All are counted as k
             judges, the size of the largest of all sets: the same number of judgments.
 

@@ -551,9 +551,6 @@ class AnalysisOptions:
             another level only are left out.
         random: what intervals take as a sample.
         intervals: whether there are any.
-        confidence: of the intervals.
-        n_permutations: of the permutation tests.
-        seed: of all that is drawn.
         min_shared: pairs of raters who share fewer items are left out of what is a mean over pairs;
             None: fewer than 50 for substitution, as in the debate-speeches paper, else than two.
         target: what a panel is compared with: the mean human score, or the mean rank in its

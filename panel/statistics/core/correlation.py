@@ -217,9 +217,6 @@ class Ranks:
 def ranks_within(ratings: ArrayLike, prompts: Labels | None = None) -> Ranks:
     """Rank the items of each prompt that a rater rated, for each rater.
 
-    Args:
-        prompts: a label an item; all items are one prompt if None.
-
     >>> ranks_within([[7.0], [9.0], [7.0]]).ranks.ravel().tolist()
     [1.5, 3.0, 1.5]
     """
@@ -259,7 +256,6 @@ def correlations(x: Array, y: Array, kind: CorrelationKind) -> Array:
 
     Args:
         x, y: `(items, columns)`, NaN where missing.
-        kind: see `correlation`.
     """
     missing = np.isnan(x + y)
     x, y = (np.where(missing, np.nan, side) for side in (x, y))

@@ -139,8 +139,6 @@ def jackknife(
     Args:
         statistic: see `Resampled`.
         n_items: how many items the weights are for.
-        clusters: a label an item; each item is its own cluster if None.
-        kind: see `EstimateKind`.
         limits: between which the statistic lies; an end outside is cut there, and a value outside
             has no interval.
         judges: for each factor that judges are sampled from (personas, models), the statistic
@@ -149,7 +147,6 @@ def jackknife(
         counted: the items from which the statistic is computed `(items,)`; all of them if None.
         expected: the known value of the statistic: where it is another here, there is no interval.
             NaN: nothing is compared.
-        confidence: in (0, 1).
         seed: of the groups in which more than `MOST_GROUPS` clusters are left out.
 
     >>> values = np.array([1.0, 2, 3, 4, 5, 6])

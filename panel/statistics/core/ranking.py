@@ -414,7 +414,6 @@ def rank_systems(
     """Return the leaderboard: each system's mean over prompts, best first.
 
     Args:
-        systems, prompts: of each of n responses.
         composites: `(n,)`, NaN where undefined.
         dimensions: `(n, d)`, each response's mean by dimension, NaN where undefined.
         names: the d dimensions.

@@ -153,26 +153,14 @@ def _row(
         df = min(interval.degrees_of_freedom, n_clusters - 1)
     adjusted = statistic.adjusted_over is not None
     return Row(
-        name,
-        group,
-        dimension,
-        by=statistic.by,
-        by_value=statistic.by_value,
-        value=statistic.value,
-        ci_low=low,
-        ci_high=high,
-        ci_reason=interval.reason if interval else None,
-        ci_df=df,
-        n_clusters=n_clusters,
-        p_value=statistic.p_value,
+        name, group, dimension, by=statistic.by, by_value=statistic.by_value, value=statistic.value,
+        ci_low=low, ci_high=high, ci_reason=interval.reason if interval else None, ci_df=df,
+        n_clusters=n_clusters, p_value=statistic.p_value,
         p_raw=statistic.p_raw if adjusted else statistic.p_value,
         n_tests=statistic.n_tests if adjusted else int(not isnan(statistic.p_value)),
-        adjusted_over=statistic.adjusted_over,
-        n_items=statistic.n_items,
-        n_raters=statistic.n_raters,
-        reason=statistic.reason,
-        note=statistic.note,
-    )
+        adjusted_over=statistic.adjusted_over, n_items=statistic.n_items,
+        n_raters=statistic.n_raters, reason=statistic.reason, note=statistic.note,
+    )  # fmt: skip
 
 
 ENTRY_POINTS = "persona_panel.statistics"
@@ -466,14 +454,10 @@ class Registry(Generic[BlockT]):
                 continue
             try:
                 rows = rows_of(
-                    statistic.name,
-                    statistic.function(block),
-                    group,
-                    dimension,
-                    block.clusters,
+                    statistic.name, statistic.function(block), group, dimension, block.clusters,
                     block.options,
                     [[statistic.function(left) for left in factor] for factor in without],
-                )
+                )  # fmt: skip
             except Exception as error:  # another package's statistic must not end the command
                 note = f"{type(error).__name__}: {error}"
                 failed = replace(Statistic.undefined(Reason.ERROR), note=note)

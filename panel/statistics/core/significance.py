@@ -227,7 +227,6 @@ def sign_flip_p_values(
         differences: `(items, tests)`, NaN where an item has none.
         n_permutations: how many patterns of signs are drawn where there are too many to try them
             all; the smallest p-value possible is 1 / (n_permutations + 1).
-        seed: of the drawing.
 
     Returns:
         Two arrays `(tests,)` in (0, 1], NaN where fewer than two items have a difference.

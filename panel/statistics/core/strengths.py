@@ -259,7 +259,6 @@ def bradley_terry(
     % of the comparisons that are no ties. Every comparison counts once.
 
     Args:
-        systems: their m names.
         by_prompt: a cluster a prompt.
         by_judge: the same comparisons, a cluster a judge, for intervals that take judges as a
             sample, too; None: they are taken as they are.

@@ -408,18 +408,12 @@ class Row:
         adjusted = self.adjusted_over is not None
         is_decided = self.statistic == _DECIDED
         return Estimate(
-            self.value,
-            self.ci_low,
-            self.ci_high,
-            over=over.get(self.ci_over, f"{sampled} and {rater}s"),
-            n=self.n_clusters,
+            self.value, self.ci_low, self.ci_high,
+            over=over.get(self.ci_over, f"{sampled} and {rater}s"), n=self.n_clusters,
             p=self.p_raw if adjusted else self.p_value,
-            p_adjusted=self.p_value if adjusted else nan,
-            df=self.ci_df,
-            exact=is_decided,
-            reason=self.reason or self.ci_reason,
-            detail=self.note if is_decided else "",
-        )
+            p_adjusted=self.p_value if adjusted else nan, df=self.ci_df, exact=is_decided,
+            reason=self.reason or self.ci_reason, detail=self.note if is_decided else "",
+        )  # fmt: skip
 
 
 _DECIDED = "alt_test_winning_rate"

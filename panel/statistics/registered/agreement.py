@@ -51,7 +51,7 @@ from persona_panel.statistics.generalizability import (
 )
 from persona_panel.statistics.rater_pairs import PairStatistic, fleiss_kappa, pairwise
 from persona_panel.statistics.reliability import disagreement_by_item, icc, krippendorff_alpha
-from persona_panel.statistics.subsets import THRESHOLD, smallest_subset
+from persona_panel.statistics.selection import THRESHOLD, smallest_subset
 from persona_panel.statistics.votes import (
     effective_judges,
     effective_judges_interval,

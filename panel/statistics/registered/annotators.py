@@ -186,16 +186,8 @@ def change_of_alpha(block: ComparisonBlock) -> Iterator[Statistic]:
         p = nan if reason else added.p_adjusted
         note = f"α {general(alone.value, 4)} of people, {general(alpha.value, 4)} with judges"
         yield Statistic(
-            added.change,
-            alpha.n_items,
-            alpha.n_raters,
-            p,
-            reason,
-            note="" if reason else note,
-            by="judges added",
-            by_value=f"{n}",
-            ci=added.interval if options.intervals and not reason else None,
-            p_raw=added.p,
-            n_tests=len(additions),
-            adjusted_over="judges added",
-        )
+            added.change, alpha.n_items, alpha.n_raters, p, reason, note="" if reason else note,
+            by="judges added", by_value=f"{n}",
+            ci=added.interval if options.intervals and not reason else None, p_raw=added.p,
+            n_tests=len(additions), adjusted_over="judges added",
+        )  # fmt: skip
