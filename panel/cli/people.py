@@ -216,12 +216,12 @@ def make(
     folder = Path(out)
     refuse_a_study_there(folder)
     if (raters is None) == (experts is None):
-        raise click.UsageError("--raters or --experts, one of both")
+        raise click.UsageError("Found neither or both; give --raters N or --experts N")
     source = click.get_current_context().get_parameter_source("readings")
     if per_rater is not None and source is click.core.ParameterSource.DEFAULT_MAP:
         readings = None
     if (per_rater is None) == (readings is None):
-        raise click.UsageError("--per-rater or --readings, one of both")
+        raise click.UsageError("Found neither or both; give --per-rater N or --readings N")
     disciplines = {} if experts is None else disciplines_of(experts)
     controls = () if calibration.isdecimal() else tuple(dict.fromkeys(calibration.split(",")))
     settings = StudySettings(

@@ -41,6 +41,12 @@ _UNSENT = frozenset(
 _UNOPENED = frozenset(
     {pycurl.E_COULDNT_RESOLVE_HOST, pycurl.E_COULDNT_CONNECT, pycurl.E_OUT_OF_MEMORY}
 )
+_REMEDIES = {
+    pycurl.E_COULDNT_CONNECT: "start the server, or correct the address",
+    pycurl.E_COULDNT_RESOLVE_HOST: "correct the name of the host",
+    pycurl.E_SSL_CONNECT_ERROR: "write http:// if the server speaks no TLS",
+    pycurl.E_PEER_FAILED_VERIFICATION: "SSL_CERT_FILE names the certificates that are trusted",
+}
 _FINAL = frozenset({pycurl.E_PEER_FAILED_VERIFICATION, pycurl.E_SSL_CACERT_BADFILE})
 _EXCESS = re.compile(rb"(?:excess = |Leftovers after chunking: )(\d+)")
 """libcurl's words for bytes after the end of an answer, which it throws away."""
@@ -376,5 +382,6 @@ def _fault(curl: pycurl.Curl, code: int, message: str) -> Exception:
         return lack
     # Or a proxy that opens no tunnel: older versions of libcurl call it a broken connection.
     unsent = code in _UNSENT or curl.getinfo(pycurl.HTTP_CONNECTCODE) >= 300
-    reason = f"{message or 'no answer came'} (libcurl: {code})"
+    remedy = f"; {_REMEDIES[code]}" if code in _REMEDIES else ""
+    reason = f"{message or 'no answer came'} (libcurl: {code}){remedy}"
     return NoHttpResponse(reason, is_unsent=unsent, is_final=code in _FINAL)

@@ -60,6 +60,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 _WANTS_A_KEY = 401
+_NOT_THERE = 404
 _NO_KEY = "no key was sent (key_env in a panel file names the environment variable that holds it)"
 _TOP_LOGPROBS_CAP = 20  # OpenAI's and vLLM's; above it they answer 400
 
@@ -324,6 +325,9 @@ class OpenAIClient(BaseModel):
         kind = kind_of(complaint)
         if complaint.status == _WANTS_A_KEY and not self._authorizes:
             complaint = complaint._replace(message=f"{_NO_KEY}: {complaint.message}")
+        if complaint.status == _NOT_THERE:
+            message = f"correct the model's name, {self.model}, or the address: {complaint.message}"
+            complaint = complaint._replace(message=message)
         seeded = () if self.seed is None else ("seed",)
         option = blamed_option(complaint, (*self.extra_body, *seeded))
         if option is not None and kind == "rejected":

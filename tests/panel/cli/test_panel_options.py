@@ -47,10 +47,11 @@ def test_only_what_is_there_is_handed_on() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--replicates", "0"], "0 is not in the range x>=1"),
-        (["--deliberate", "21"], "21 is not in the range 1<=x<=20"),
-        (["--concurrency", "0"], "0 is not in the range x>=1"),
-        (["--patience", "-1"], "is not in the range x>=0"),
+        (["--replicates", "0"], "found 0; expected a whole number, at least 1"),
+        (["--deliberate", "21"], "found 21; expected a whole number, at least 1 and at most 20"),
+        (["--replicates", "two"], "found two; expected a whole number, at least 1"),
+        (["--concurrency", "0"], "found 0; expected a whole number, at least 1"),
+        (["--patience", "-1"], "found -1.0; expected a number, at least 0"),
         (["--layout", "sideways"], "'shared-prefix', 'persona-first'"),
         (["--elicitation", "shouting"], "'dimensions'"),
         (["--deliberate-when", "1.5"], "expected spread>S"),

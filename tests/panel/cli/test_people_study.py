@@ -224,9 +224,12 @@ def test_the_rule_of_the_design_leaves_out_without_an_option(run: Path, tmp_path
     [
         (["--raters", "4", "--readings", "5"], "--readings 5 with 4 raters: a prompt of 6 texts"),
         (["--raters", "200", "--readings", "5"], "there are 120 sets, so that some raters would"),
-        (["--readings", "5"], "--raters or --experts, one of both"),
-        (["--raters", "4"], "--per-rater or --readings, one of both"),
-        (["--raters", "4", "--readings", "2", "--per-rater", "6"], "one of both"),
+        (["--readings", "5"], "give --raters N or --experts N"),
+        (["--raters", "4"], "give --per-rater N or --readings N"),
+        (
+            ["--raters", "4", "--readings", "2", "--per-rater", "6"],
+            "give --per-rater N or --readings N",
+        ),
         (["--experts", "odd.csv", "--readings", "2"], "odd.csv: discipline: found no discipline"),
         (
             ["--experts", "taken.csv", "--readings", "2"],

@@ -100,7 +100,7 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     end = " ".join(lines[lines.index(bars[-1]) :])
     assert "200 missing" in end
     assert "no longer called: it never answered in" in end
-    assert "Could not connect to server" in end
+    assert "Could not connect to server (libcurl: 7); start the server, or correct" in end
 
 
 def test_a_limit_of_requests_is_said(tmp_path: Path) -> None:

@@ -316,9 +316,11 @@ async def test_content_that_is_no_string_becomes_one(content: Any, text: str) ->
     ],
 )
 async def test_an_error_status_has_its_kind(answer: Answer, kind: str, code: int) -> None:
-    """What may pass is transient, what this call earned is rejected, the rest permanent."""
+    """What may pass is transient, what this call earned is rejected, the rest permanent; of what is
+    not there the remedy is said."""
     error = await fault_of(answer)
     assert (error.kind, error.status) == (kind, code)
+    assert ("correct the model's name, " in str(error)) == (code == 404)
 
 
 @pytest.mark.parametrize(
