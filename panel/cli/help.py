@@ -51,6 +51,31 @@ ALL = f"{__name__}.all"
 """The key of a context's `meta` that says that its help has everything."""
 
 
+_NO_NUMBER = re.compile(
+    r"'?(?P<value>.+?)'? is not (?:in the range .+|a valid (?:integer|float)(?: range)?)\."
+)
+
+
+def _in_words(error: click.BadParameter) -> str:
+    """Return the message of a fault; of a number that is none, or out of its range, with what was
+    found and what is expected."""
+    kind = None if error.param is None else error.param.type
+    match = _NO_NUMBER.fullmatch(error.message)
+    if match is None or not isinstance(kind, click.IntRange | click.FloatRange):
+        return error.message
+    noun = "a whole number" if isinstance(kind, click.IntRange) else "a number"
+    ends = [
+        f"{word}{end:,}"
+        for word, end in (
+            ("above " if kind.min_open else "at least ", kind.min),
+            ("below " if kind.max_open else "at most ", kind.max),
+        )
+        if end is not None
+    ]
+    range_ = f", {' and '.join(ends)}" if ends else ""
+    return f"found {match['value']}; expected {noun}{range_}"
+
+
 class _Exemplified(click.Command):
     """A command, or a group, whose help has an example."""
 
@@ -59,6 +84,14 @@ class _Exemplified(click.Command):
         help."""
         super().__init__(*args, **settings)
         self.example = example
+
+    def make_context(self, *args: Any, **settings: Any) -> click.Context:
+        """Return the context. Raises click.UsageError: an argument is wrong."""
+        try:
+            return super().make_context(*args, **settings)
+        except click.BadParameter as error:
+            error.message = _in_words(error)
+            raise
 
     def get_help(self, ctx: click.Context) -> str:
         """Return the help, with the hyphens that a shell takes."""

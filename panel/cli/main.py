@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gc
 import os
-import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,37 +72,10 @@ def _masked() -> Iterator[None]:
     try:
         yield
     except click.ClickException as error:
-        if isinstance(error, click.BadParameter):
-            error.message = _in_words(error)
         stream = VisibleStream(sys.stderr)
         error.show(cast(TextIO, stream))
         stream.flush()
         sys.exit(error.exit_code)
-
-
-_NO_NUMBER = re.compile(
-    r"'?(?P<value>.+?)'? is not (?:in the range .+|a valid (?:integer|float)(?: range)?)\."
-)
-
-
-def _in_words(error: click.BadParameter) -> str:
-    """Return the message of a fault; of a number that is none, or out of its range, with what was
-    found and what is expected."""
-    kind = None if error.param is None else error.param.type
-    found = _NO_NUMBER.fullmatch(error.message)
-    if found is None or not isinstance(kind, click.IntRange | click.FloatRange):
-        return error.message
-    noun = "a whole number" if isinstance(kind, click.IntRange) else "a number"
-    ends = [
-        f"{word}{end:,}"
-        for word, end in (
-            ("above " if kind.min_open else "at least ", kind.min),
-            ("below " if kind.max_open else "at most ", kind.max),
-        )
-        if end is not None
-    ]
-    range_ = f", {' and '.join(ends)}" if ends else ""
-    return f"found {found['value']}; expected {noun}{range_}"
 
 
 def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:

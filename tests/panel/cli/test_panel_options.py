@@ -12,6 +12,7 @@ from click.testing import CliRunner
 
 from persona_panel.cli.panel_options import PanelOptions, panel_options
 from persona_panel.graphs.deliberation import Deliberation
+from tests.helpers.invoked import invoked
 
 MODEL = "{model: 'openai:m', base_url: 'http://127.0.0.1:9/v1'}"
 
@@ -47,11 +48,10 @@ def test_only_what_is_there_is_handed_on() -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--replicates", "0"], "found 0; expected a whole number, at least 1"),
-        (["--deliberate", "21"], "found 21; expected a whole number, at least 1 and at most 20"),
-        (["--replicates", "two"], "found two; expected a whole number, at least 1"),
-        (["--concurrency", "0"], "found 0; expected a whole number, at least 1"),
-        (["--patience", "-1"], "found -1.0; expected a number, at least 0"),
+        (["--replicates", "0"], "0 is not in the range x>=1"),
+        (["--deliberate", "21"], "21 is not in the range 1<=x<=20"),
+        (["--concurrency", "0"], "0 is not in the range x>=1"),
+        (["--patience", "-1"], "is not in the range x>=0"),
         (["--layout", "sideways"], "'shared-prefix', 'persona-first'"),
         (["--elicitation", "shouting"], "'dimensions'"),
         (["--deliberate-when", "1.5"], "expected spread>S"),
@@ -65,6 +65,22 @@ def test_values_outside_a_settings_range(arguments: list[str], words: str) -> No
     with pytest.raises(click.UsageError) as refused:
         options_from(*arguments)
     assert words in refused.value.format_message()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--limit", "0"], "'--limit': found 0; expected a whole number, at least 1"),
+        (["--limit", "two"], "'--limit': found two; expected a whole number, at least 1"),
+        (["--deliberate", "21"], "found 21; expected a whole number, at least 1 and at most 20"),
+        (["--max-usd", "0"], "'--max-usd': found 0.0; expected a number, above 0"),
+    ],
+)
+def test_a_number_out_of_its_range_is_refused_in_words(words: list[str], said: str) -> None:
+    """What was found and what is expected, without the signs of a formula."""
+    refused = invoked("score", "texts.csv", *words)
+    assert refused.returncode == 2
+    assert said in " ".join(refused.stderr.split())
 
 
 def test_the_parts_of_a_deliberation() -> None:
