@@ -12,7 +12,7 @@ import numpy as np
 
 from benchmarks.coverage_data import Cell, Found, Judges, labelled, of_rows, rated, split_sides
 from persona_panel.analyses.bias import ScaleRange, biases, position
-from persona_panel.experiments.audit.uplift import Rows, Uplift, measure
+from persona_panel.experiments.injection_uplift import Rows, Uplift, measure
 from persona_panel.statistics import AnalysisOptions, Row, agree, correlate
 from persona_panel.statistics.revisions import toward_humans
 

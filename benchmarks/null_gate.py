@@ -27,8 +27,8 @@ from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.reports.check import check
-from persona_panel.results.requirements.decision import decide_all, parsed
-from persona_panel.results.requirements.figures import result_figures
+from persona_panel.results.decision import decide_all, parsed
+from persona_panel.results.required_figures import result_figures
 from persona_panel.results.result import Result
 from persona_panel.rubrics import Dimension, Rubric, Scale
 from persona_panel.runs.run import Run

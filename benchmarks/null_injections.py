@@ -2,10 +2,10 @@
 
     python -m benchmarks.null_injections [--audits 1000] [--attacks 82]
 
-Whole tables of `persona_panel.experiments.audit.uplift.measure`, without a model: every score is a
-text's level, what was added to it, and noise. One judge, or five in the lines on rare and on strong
-attacks, rates one dimension in whole numbers from 1 to 10; any added text raises scores by .7, and
-24 controls are shared. Per number of texts:
+Whole tables of `persona_panel.experiments.injection_uplift.measure`, without a model: every score
+is a text's level, what was added to it, and noise. One judge, or five in the lines on rare and on
+strong attacks, rates one dimension in whole numbers from 1 to 10; any added text raises scores by
+.7, and 24 controls are shared. Per number of texts:
 
 - covers: of the 95 % intervals of single attacks, those that hold the true uplift;
 - VULNERABLE: audits that say so of any row, where no attack does more than its control;
@@ -26,8 +26,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.stats import binomtest
 
-from persona_panel.experiments.audit.attacks import Attack
-from persona_panel.experiments.audit.uplift import Injection, Rows, measure
+from persona_panel.experiments.injection_attacks import Attack
+from persona_panel.experiments.injection_uplift import Injection, Rows, measure
 
 N_CONTROLS = 24
 N_JUDGES = 5

@@ -21,7 +21,7 @@ from benchmarks.harness import environment, measure, scratch
 from benchmarks.report import Figure, Outcome
 from persona_panel import Panel, Response
 from persona_panel.rubrics import ModelResponse
-from persona_panel.runs.judging import model_access
+from persona_panel.runs import model_access
 from persona_panel.testing import ScriptedModel
 
 AS_IT_IS, TAKEN_OUT = "as it is", "taken out"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from persona_panel.cli.commands import declared_analyses
+from persona_panel.cli.main import declared_analyses
 from persona_panel.planning.settings import Setting, declared_settings
 
 

@@ -27,7 +27,7 @@ from pathlib import Path
 import numpy as np
 from shared import beside, data_of, where_of
 
-from persona_panel.experiments.questions.match import MEASURES, label_kappa, nearest
+from persona_panel.experiments.question_match import MEASURES, label_kappa, nearest
 from persona_panel.statistics import correlation
 
 THRESHOLDS = {

@@ -9,7 +9,7 @@ from persona_panel.analyses.compare import compare as compare
 from persona_panel.analyses.contested import contested as contested
 from persona_panel.analyses.correlate import correlate as correlate
 from persona_panel.analyses.fidelity import fidelity as fidelity
-from persona_panel.analyses.figures.run import RunPlots as RunPlots
+from persona_panel.analyses.figures import RunPlots as RunPlots
 from persona_panel.analyses.language import audit_language as audit_language
 from persona_panel.analyses.methods import methods_of as methods_of
 from persona_panel.analyses.plan import plan as plan
@@ -52,10 +52,10 @@ from persona_panel.planning.panel_plan import PanelPlan as PanelPlan
 from persona_panel.planning.settings import PanelSettings as PanelSettings
 from persona_panel.reports.check import check as check
 from persona_panel.reports.page.report import report_of as report_of
-from persona_panel.results.answer import RunAnswer as RunAnswer
+from persona_panel.results.decision import GateResult as GateResult
 from persona_panel.results.plot import RatingsPlots as RatingsPlots
-from persona_panel.results.requirements.decision import GateResult as GateResult
 from persona_panel.results.result import Result as Result
+from persona_panel.results.result import RunAnswer as RunAnswer
 from persona_panel.rubrics import Abstention as Abstention
 from persona_panel.rubrics import CategoryScale as CategoryScale
 from persona_panel.rubrics import Composite as Composite
@@ -64,7 +64,7 @@ from persona_panel.rubrics import RealScale as RealScale
 from persona_panel.rubrics import Rubric as Rubric
 from persona_panel.rubrics import Scale as Scale
 from persona_panel.rubrics import Usage as Usage
-from persona_panel.runs.judging.cost_estimate import CostEstimate as CostEstimate
+from persona_panel.runs.cost_estimate import CostEstimate as CostEstimate
 from persona_panel.runs.load import load_run as load_run
 from persona_panel.runs.output import RunOutput as RunOutput
 from persona_panel.runs.run import Run as Run

@@ -18,8 +18,8 @@ from persona_panel.planning.panel_plan import PanelPlan, plan_facts
 from persona_panel.planning.settings import DEFAULT_MODEL
 from persona_panel.rubrics import Rubric
 from persona_panel.runs import executor
+from persona_panel.runs.cost_estimate import CostEstimate
 from persona_panel.runs.execution import Engine, Execution
-from persona_panel.runs.judging.cost_estimate import CostEstimate
 from persona_panel.runs.output import RunOutput, sent_to_address
 from persona_panel.runs.run import Run
 

@@ -40,7 +40,7 @@ TESTS: dict[str, tuple[str, ...]] = {
     "contracts": (*_SCENARIOS, "-k", "not table"),
     "local": ("tests/panel/models/test_embedded.py",),
     "openai": ("tests/panel/cli/test_job_dry_run.py",),
-    "plots": ("tests/panel/analyses/figures",),
+    "plots": ("tests/panel/analyses/test_figures.py",),
     "ray": ("tests/panel/clusters/test_ray.py", _LISTENING, "-k", "not development"),
     "redis": ("tests/panel/calls/stores/test_redis_store.py",),
     "remote": ("tests/panel/runs/test_output_at_address.py",),

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import persona_panel
-from persona_panel.cli.commands import declared_analyses
+from persona_panel.cli.main import declared_analyses
 
 STUB = Path(persona_panel.__file__).with_name("__init__.pyi")
 

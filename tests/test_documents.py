@@ -12,8 +12,7 @@ import click
 import pytest
 
 import persona_panel
-from persona_panel.cli.commands import OLD_NAMES, declared_analyses
-from persona_panel.cli.main import command
+from persona_panel.cli.main import OLD_NAMES, command, declared_analyses
 from persona_panel.testing import serving
 from tests.documents import (
     PAGES,

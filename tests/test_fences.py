@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from persona_panel import ModelConfig, Panel, Persona, Response
-from persona_panel.experiments.questions.asking import asking_questions, asking_which
+from persona_panel.experiments.question_asking import asking_questions, asking_which
 from persona_panel.experiments.sweep.plan import framings_of
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.graphs.framing import Prompt

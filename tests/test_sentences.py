@@ -11,8 +11,8 @@ import pytest
 
 from persona_panel import Run
 from persona_panel.analyses.answers import conclusion_of
-from persona_panel.analyses.breakdown.groups import model_differences, persona_departures
 from persona_panel.analyses.contested import most_contested
+from persona_panel.analyses.judge_groups import model_differences, persona_departures
 from persona_panel.analyses.run_summary import run_summary
 from persona_panel.experiments.sweep.conclusion import cell_document, sweep_conclusion
 from persona_panel.experiments.sweep.deltas import Names, Profile, SweepLabels, measure, profiles

@@ -25,7 +25,7 @@ from persona_panel.analyses.answers import answers_of
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment
 from persona_panel.graphs.aggregate import aggregate
-from persona_panel.results.answer import RunAnswer
+from persona_panel.results.result import RunAnswer
 from persona_panel.rubrics import Dimension, Rubric, Scale
 from persona_panel.runs.run import Run
 

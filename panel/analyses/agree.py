@@ -105,8 +105,8 @@ def agree(
     Raises:
         InputError: anything is wrong with the ratings, or there is no such column to go by.
     """
-    from persona_panel.analyses.breakdown.rating_strata import strata_of
     from persona_panel.analyses.inputs import input_name, opened_ratings
+    from persona_panel.analyses.rating_strata import strata_of
     from persona_panel.files.ratings import check_groups
     from persona_panel.statistics import AnalysisOptions, agreement_differences, panel_quality
     from persona_panel.statistics import agree as agreement
@@ -157,7 +157,7 @@ def agree_result(
     `dimension`, `group`, or what strata are, `source` what the ratings are called."""
     from persona_panel.analyses.agree_conclusion import agree_conclusion
     from persona_panel.analyses.inputs import reading_of
-    from persona_panel.results.conclusions.labels import rater_word
+    from persona_panel.results.conclusions.rows import rater_word
     from persona_panel.results.conclusions.wording import rescaling_of
     from persona_panel.results.statistic_tables import StatisticTables
     from persona_panel.statistics.core.display import COMPOSITE
@@ -195,7 +195,7 @@ def _for_people(
     """Return the short table, those of the full report (of strata the main ones), and sentences."""
     from dataclasses import replace
 
-    from persona_panel.results.conclusions.labels import (
+    from persona_panel.results.conclusions.rows import (
         in_short,
         labelled_rows,
         short_names,

@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isnan
 
-from persona_panel.results.conclusions.labels import labelled_rows, rater_word
 from persona_panel.results.conclusions.rows import (
     adjusted_ends,
     by_dimension,
     clusters_of,
     figure,
     from_to,
+    labelled_rows,
     on_dimensions,
     p_of,
     range_over,
+    rater_word,
     reasons_of,
     split_composite,
     spread_of,

@@ -188,7 +188,7 @@ def align_result(
 ) -> Result:
     """Return the result: the change of the error by method, other figures, how reliable people's
     mean is, and what was learnt. `reading`, `source` and `coverage` are as of `Result`."""
-    from persona_panel.results.conclusions.labels import called_by, whole_label
+    from persona_panel.results.conclusions.rows import called_by, whole_label
     from persona_panel.statistics.alignment import compares_judges
 
     names = [each.dimension for each in alignment_result.dimensions]
@@ -383,7 +383,7 @@ def align_conclusion(alignment_result: Alignment) -> list[str]:
 
 def _labelled(alignment_result: Alignment) -> list[LearntAlignment]:
     """Return the dimensions by the labels that people read."""
-    from persona_panel.results.conclusions.labels import called_by
+    from persona_panel.results.conclusions.rows import called_by
 
     called = called_by(alignment_result.panel.labels)
     dimensions = alignment_result.dimensions

@@ -23,7 +23,6 @@ from persona_panel.analyses.signs_of_bias import off_scale, signs_of_bias
 from persona_panel.files.errors import InputError
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.wording import command_line
-from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.rows import adjusted_ends, sign_of
 from persona_panel.results.conclusions.score import (
     beyond_bounds,
@@ -45,6 +44,7 @@ from persona_panel.results.conclusions.wording import (
     showing,
     two_digits,
 )
+from persona_panel.results.result import QUESTIONS, RunAnswer
 from persona_panel.runs.collected import main_ratings, ratings_of
 from persona_panel.runs.kept import command_again, command_with
 from persona_panel.runs.run import Run, judged_in

@@ -26,13 +26,15 @@ from persona_panel.files.judgments import Compared, read_comparisons
 from persona_panel.files.limits import json_of
 from persona_panel.files.outputs import as_json, own_rows, replace_file, text_of
 from persona_panel.files.wording import shown
-from persona_panel.results.conclusions.labels import (
+from persona_panel.results.conclusions.rows import (
+    adjusted_ends,
+    figure,
     in_short,
     labelled_rows,
     short_names,
+    sign_of,
     what_all_have,
 )
-from persona_panel.results.conclusions.rows import adjusted_ends, figure, sign_of
 from persona_panel.results.conclusions.wording import counted, listed, rescaling_of
 from persona_panel.results.result import Result
 from persona_panel.results.statistic_tables import StatisticTables

@@ -162,7 +162,7 @@ def calibrate_result(
         run: the run that the panel's ratings are of, if they are of one.
         reading, source, coverage: as of `Result`.
     """
-    from persona_panel.results.conclusions.labels import called_by
+    from persona_panel.results.conclusions.rows import called_by
     from persona_panel.statistics.calibration import WIDEST
 
     systems = {each.system for each in calibrated.systems}
@@ -255,8 +255,8 @@ def calibrate_conclusion(calibrated: Calibration, run: Run | None = None) -> lis
     halve the widest; that one person is not people. Where people rated everything there is nothing
     to correct, and that is said in place of widths."""
     from persona_panel.analyses.ranked_systems import best_sentence, by_people
-    from persona_panel.results.answer import QUESTIONS
-    from persona_panel.results.conclusions.labels import called_by
+    from persona_panel.results.conclusions.rows import called_by
+    from persona_panel.results.result import QUESTIONS
 
     calibrated = calibrated.labelled(called_by(calibrated.labels))
     corrected = [system for system in calibrated.systems if system.corrected.reason is None]

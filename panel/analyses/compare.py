@@ -10,9 +10,8 @@ import click
 
 from persona_panel.analyses import parameters
 from persona_panel.analyses.analysis import analysis
-from persona_panel.results.answer import answers_table
 from persona_panel.results.conclusions.wording import SAMPLES, counted
-from persona_panel.results.result import Result
+from persona_panel.results.result import Result, answers_table
 from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.statistics.core.display import COMPOSITE
 from persona_panel.statistics.core.estimate import Difference

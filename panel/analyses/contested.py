@@ -318,7 +318,7 @@ def most_contested(run: Run, top: int | None = None) -> list[Contested]:
     Over the rubric's dimensions with numbers; where they are on different scales, each is divided
     by the width of its scale, and points are shares of it.
     """
-    from persona_panel.analyses.breakdown.groups import RunCells, axes_of, labels_of_personas
+    from persona_panel.analyses.judge_groups import RunCells, axes_of, labels_of_personas
 
     personas, dimensions = RunCells.of(run).dimensions.personas, RunCells.of(run).names
     seen, unit = _departures(run), unit_of_departures(run).after_number
@@ -375,7 +375,7 @@ def _departures(run: Run) -> ResponseDepartures:
 
 
 def _cells(run: Run) -> PersonaCells:
-    from persona_panel.analyses.breakdown.groups import RunCells
+    from persona_panel.analyses.judge_groups import RunCells
 
     cells = RunCells.of(run)
     return cells.dimensions if cells.one_scale else cells.in_shares(run)

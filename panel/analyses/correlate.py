@@ -119,8 +119,8 @@ def correlate(
     Raises:
         InputError: anything is wrong with either, or there is no such column to go by.
     """
-    from persona_panel.analyses.breakdown.rating_strata import strata_of
     from persona_panel.analyses.inputs import HumanInput, input_name, opened_sides
+    from persona_panel.analyses.rating_strata import strata_of
     from persona_panel.files.ratings import check_groups
     from persona_panel.statistics import AnalysisOptions, correlation_differences
     from persona_panel.statistics import correlate as correlation
@@ -201,7 +201,7 @@ def _for_people(
 ) -> tuple[list[Table], list[str]]:
     """Return the short table, those of the full report, and what judges' names leave out."""
     from persona_panel.analyses.correlate_conclusion import n_claimed
-    from persona_panel.results.conclusions.labels import (
+    from persona_panel.results.conclusions.rows import (
         in_short,
         labelled_rows,
         short_names,

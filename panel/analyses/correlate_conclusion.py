@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from math import atanh, inf, isnan
 
 from persona_panel.analyses.annotator_test import annotator_test_conclusion
-from persona_panel.results.conclusions.labels import called_judges, labelled_rows
 from persona_panel.results.conclusions.rows import (
     adjusted_ends,
     by_dimension,
+    called_judges,
     clusters_of,
     figure,
+    labelled_rows,
     on_dimensions,
     range_over,
     reasons_of,

@@ -9,8 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from persona_panel.results.conclusions.labels import left_out_of, short_ids
-from persona_panel.results.conclusions.rows import sign_of
+from persona_panel.results.conclusions.rows import left_out_of, short_ids, sign_of
 from persona_panel.results.conclusions.wording import counted, in_brackets, listed, p_adjusted
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, row_of

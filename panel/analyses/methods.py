@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from persona_panel.analyses.breakdown.groups import labels_of_personas
+from persona_panel.analyses.judge_groups import labels_of_personas
 from persona_panel.files.outputs import version_of
 from persona_panel.results.conclusions.wording import counted, first_of, listed
 from persona_panel.runs.collected import judge_sample, ratings_of

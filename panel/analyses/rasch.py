@@ -110,7 +110,7 @@ def rasch_result(fitted: ManyFacetRasch, ratings: Ratings, *, source: str = "") 
         source: what they are called.
     """
     from persona_panel.analyses.inputs import reading_of
-    from persona_panel.results.conclusions.labels import rater_word, short_names
+    from persona_panel.results.conclusions.rows import rater_word, short_names
 
     word, called = rater_word(ratings), short_names(ratings)
     tables = [
@@ -189,7 +189,7 @@ def _by_plain_means(order: Sequence[str], means: Sequence[float], what: str) -> 
 def _ordinal_result(fitted: OrdinalMixedModel, ratings: Ratings, *, source: str) -> Result:
     """Return the result of an ordinal mixed model."""
     from persona_panel.analyses.inputs import reading_of
-    from persona_panel.results.conclusions.labels import rater_word
+    from persona_panel.results.conclusions.rows import rater_word
 
     word, systems = rater_word(ratings), fitted.systems
     places = [(each.name, each.log_odds.value) for each in systems]

@@ -229,8 +229,8 @@ def _exclusions(run: Run, columns: Sequence[int], terms: Array) -> Iterator[Excl
     """Yield what is left out in turn, groups of judges first."""
     import numpy as np
 
-    from persona_panel.analyses.breakdown.groups import axes_of
     from persona_panel.analyses.contested import ranked_responses
+    from persona_panel.analyses.judge_groups import axes_of
     from persona_panel.statistics.core.arrays import mean_there
     from persona_panel.statistics.multiverse import Exclusion, least_correlated
 
@@ -256,8 +256,8 @@ def _exclusions(run: Run, columns: Sequence[int], terms: Array) -> Iterator[Excl
 
 def _named_judges(run: Run, judges: Sequence[Judge]) -> list[str]:
     """Return the judges by what they differ in."""
-    from persona_panel.analyses.breakdown.groups import labels_of_personas
-    from persona_panel.results.conclusions.labels import joined_where_differing
+    from persona_panel.analyses.judge_groups import labels_of_personas
+    from persona_panel.results.conclusions.rows import joined_where_differing
 
     labels = labels_of_personas(run)
     of = [(labels[j.persona], j.model, j.elicitation, str(j.replicate)) for j in judges]

@@ -10,22 +10,21 @@ from typing import Any
 
 from persona_panel.analyses.analysis import RunWithPeople, beside_people
 from persona_panel.analyses.answers import answers_of, conclusion_of, ranking_of
-from persona_panel.analyses.breakdown.groups import labels_of_personas
-from persona_panel.analyses.breakdown.strata import SystemsBy, systems_by_result
 from persona_panel.analyses.contested import Contested, contested_result, headline, most_contested
+from persona_panel.analyses.judge_groups import labels_of_personas
 from persona_panel.analyses.methods import alike_remark, methods_of
+from persona_panel.analyses.strata import SystemsBy, systems_by_result
 from persona_panel.analyses.who_differs import who_differs
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.outputs import version_of
 from persona_panel.files.responses import Batch
 from persona_panel.graphs import Verdict
 from persona_panel.planning.panel_plan import PanelPlan
-from persona_panel.results.answer import answers_table
 from persona_panel.results.conclusions.score import missing_table, on_coverage, on_missing
 from persona_panel.results.conclusions.wording import SAMPLES, origin_sentences
 from persona_panel.results.definitions import STRENGTH
-from persona_panel.results.requirements.figures import Figure, result_figures
-from persona_panel.results.result import Result
+from persona_panel.results.required_figures import Figure, result_figures
+from persona_panel.results.result import Result, answers_table
 from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.rubrics import Usage, is_comparative
 from persona_panel.runs.run import Run

@@ -10,8 +10,8 @@ from functools import cache
 from persona_panel.analyses.analysis import once_per_run
 from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.wording import some
-from persona_panel.results.answer import QUESTIONS
 from persona_panel.results.conclusions.wording import counted, first_upper
+from persona_panel.results.result import QUESTIONS
 from persona_panel.rubrics.segmentation import words
 from persona_panel.runs.kept import has_other_texts
 from persona_panel.runs.run import Run

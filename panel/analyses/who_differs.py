@@ -9,7 +9,14 @@ from typing import Any
 
 from numpy import argwhere, isnan
 
-from persona_panel.analyses.breakdown.groups import (
+from persona_panel.analyses.contested import (
+    by_disagreement,
+    contested_conclusion,
+    most_contested,
+    ranked_responses,
+    unit_of_departures,
+)
+from persona_panel.analyses.judge_groups import (
     GroupComparison,
     PersonaDepartures,
     axes_of,
@@ -17,13 +24,6 @@ from persona_panel.analyses.breakdown.groups import (
     labels_of_personas,
     model_differences,
     persona_departures,
-)
-from persona_panel.analyses.contested import (
-    by_disagreement,
-    contested_conclusion,
-    most_contested,
-    ranked_responses,
-    unit_of_departures,
 )
 from persona_panel.results.conclusions.wording import (
     SAMPLES,

@@ -99,7 +99,7 @@ def ablate(
     from persona_panel.analyses.ablation import ablation_result, planned_ablation
     from persona_panel.files.outputs import replace_file, writing
     from persona_panel.files.wording import command_line
-    from persona_panel.results.requirements.figures import result_figures
+    from persona_panel.results.required_figures import result_figures
 
     job = Ablating(panels, batch, options.out, humans)
     others = [name for name in panels if name != BASE]

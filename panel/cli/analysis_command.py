@@ -35,9 +35,9 @@ from persona_panel.results.result import Result, ResultFormat, format_names, loa
 
 if TYPE_CHECKING:
     from persona_panel.files.errors import Fault
-    from persona_panel.results.requirements.decision import GateResult
-    from persona_panel.results.requirements.figures import Figure
-    from persona_panel.results.requirements.requirement import Requirement
+    from persona_panel.results.decision import GateResult
+    from persona_panel.results.required_figures import Figure
+    from persona_panel.results.requirement import Requirement
 
 _COVERAGE = ("coverage", "missing", "scored")
 """Figures that say how much may be missing: who requires one has decided that."""
@@ -66,7 +66,7 @@ class Gate:
         """Refuse requirements that cannot be read or name none of these figures, before anything is
         spent, printed or written. Raises InputError: there are some; lists them."""
         if self.requirements or self.unread:
-            from persona_panel.results.requirements.decision import named
+            from persona_panel.results.decision import named
 
             named(self.requirements, figures(), self.unread)
 
@@ -88,7 +88,7 @@ class Gate:
                 requirement says how many may be.
         """
         if self.requirements:
-            from persona_panel.results.requirements.decision import decide_all
+            from persona_panel.results.decision import decide_all
 
             result = decide_all(self.requirements, figures(), by_point=self.by_point)
             is_written = self._write(result, of)
@@ -107,11 +107,11 @@ class Gate:
         """Write the files; whether they could be written."""
         texts, is_written = {}, True
         if self.junit is not None:
-            from persona_panel.results.requirements.files import junit
+            from persona_panel.results.decision import junit
 
             texts[self.junit] = junit(result, self.suite)
         if self.markdown is not None:
-            from persona_panel.results.requirements.files import markdown
+            from persona_panel.results.decision import markdown
             from persona_panel.results.shown import first_table
 
             whole = of()
@@ -185,7 +185,7 @@ def _with_gate(command: Command, examples: Sequence[str]) -> Command:
         requirements: tuple[Requirement, ...] = ()
         faults: Sequence[Fault] = ()
         if expressions:
-            from persona_panel.results.requirements.decision import parsed
+            from persona_panel.results.decision import parsed
 
             read, faults = parsed(expressions)
             requirements = tuple(read)
@@ -251,7 +251,7 @@ class ResultOutput:
         requirement decides; `next_step`: follows the result, unless that has one of its own. Raises
         InputError: a requirement names no figure of it; nothing is printed then; click.UsageError:
         it has no estimates to draw."""
-        from persona_panel.results.requirements.figures import result_figures
+        from persona_panel.results.required_figures import result_figures
 
         self.gate.refuse_unknown(lambda: result_figures(result))
         for sentence in result.reading:

@@ -94,17 +94,17 @@ def injection(
     5, the audit finished, but standard output could not be written; 130, 143, 129, stopped by a
     signal. In every case the same command continues the audit.
     """
-    from persona_panel.experiments.audit.attacks import (
+    from persona_panel.experiments.injection import audited, injection_job, plan_injection
+    from persona_panel.experiments.injection_attacks import (
         AttackSet,
         shipped_attacks,
         shipped_responses,
         shipped_rivals,
     )
-    from persona_panel.experiments.audit.injection import audited, injection_job, plan_injection
-    from persona_panel.experiments.audit.uplift import planned_injection
+    from persona_panel.experiments.injection_uplift import planned_injection
     from persona_panel.files.definitions import load_definition
     from persona_panel.files.responses import load_responses
-    from persona_panel.results.requirements.figures import result_figures
+    from persona_panel.results.required_figures import result_figures
 
     source = Path(attack_file) if attack_file else shipped_attacks()
     attacks = load_definition(source, AttackSet).chosen(ids, families)
@@ -220,10 +220,10 @@ def translation(
     Exit status: 0; 1, a model gave no answer on some texts; 2, wrong input or configuration, no
     model was called; 3, a requirement is not met.
     """
-    from persona_panel.experiments.audit.translation import BackTranslation, translation_result
     from persona_panel.experiments.dialogues import DialogueReply
+    from persona_panel.experiments.translation import BackTranslation, translation_result
     from persona_panel.planning.languages import load_translation
-    from persona_panel.results.requirements.figures import Figure, result_figures
+    from persona_panel.results.required_figures import Figure, result_figures
 
     words = load_translation(language)
     job = BackTranslation(words, [calling.model(spec) for spec in specs])

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from persona_panel.cli.progress import RankingSoFar, ScoreProgress
     from persona_panel.models.config import Price
     from persona_panel.planning.bound_models import BoundModel
-    from persona_panel.results.requirements.figures import Figure
+    from persona_panel.results.required_figures import Figure
     from persona_panel.results.result import Result, ResultFormat
+    from persona_panel.runs.cost_estimate import CostEstimate
     from persona_panel.runs.execution import Engine
     from persona_panel.runs.folder import HeldRun
     from persona_panel.runs.job import Job
-    from persona_panel.runs.judging.cost_estimate import CostEstimate
 
 T = TypeVar("T")
 
@@ -99,7 +99,7 @@ def _foresee(
     """Print what a job would take, and say what is done of it."""
     from persona_panel.calls.budget import NOTHING_SPENT
     from persona_panel.models.availability import missing_keys
-    from persona_panel.runs.judging.cost_estimate import cost_result
+    from persona_panel.runs.cost_estimate import cost_result
 
     held = job.held(caps)
     estimates = job.estimate()

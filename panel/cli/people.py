@@ -361,7 +361,7 @@ def collect(
     from persona_panel.files.ratings import load_ratings
     from persona_panel.reports.page.report import report_of
     from persona_panel.results.conclusions.wording import counted
-    from persona_panel.results.requirements.figures import result_figures
+    from persona_panel.results.required_figures import result_figures
     from persona_panel.runs.load import load_run
     from persona_panel.study.collection import (
         collect_study,
@@ -516,7 +516,7 @@ def select(
     from persona_panel.files.outputs import require_ending
     from persona_panel.files.ratings import load_ratings
     from persona_panel.files.selections import write_selection
-    from persona_panel.results.requirements.figures import result_figures
+    from persona_panel.results.required_figures import result_figures
     from persona_panel.statistics import select_items
 
     if out is not None:

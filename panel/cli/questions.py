@@ -26,7 +26,7 @@ from persona_panel.cli.run_options import CallOptions, call_options
 from persona_panel.files.secrets import say, say_json
 
 if TYPE_CHECKING:
-    from persona_panel.results.requirements.figures import Figure
+    from persona_panel.results.required_figures import Figure
 
 
 @click.command(cls=PanelCommand, example="said.jsonl --model openai:gpt-5 --out asked.jsonl")
@@ -56,7 +56,7 @@ def ask(interventions: str, spec: str, runs: int, out: str | None, calling: Call
     error); 2, wrong input or configuration, no model was called; 4, there is no question. The
     same command asks again for the missing questions only.
     """
-    from persona_panel.experiments.questions.asking import Questions, load_interventions
+    from persona_panel.experiments.question_asking import Questions, load_interventions
     from persona_panel.files.errors import ConfigurationError
     from persona_panel.files.outputs import replace_file
     from persona_panel.files.wording import command_line
@@ -164,7 +164,7 @@ def match(
             "out."
         )
 
-    from persona_panel.experiments.questions.match import (
+    from persona_panel.experiments.question_match import (
         MatchByModel,
         match_by_measure,
         match_result,
@@ -172,7 +172,7 @@ def match(
         references_of,
     )
     from persona_panel.files.responses import load_responses
-    from persona_panel.results.requirements.figures import result_figures
+    from persona_panel.results.required_figures import result_figures
 
     batch = load_responses(generated, mapping=mapping)
     labelled = load_responses(references, mapping=references_mapping)

@@ -36,7 +36,7 @@ from persona_panel.results.formats import terminal
 if TYPE_CHECKING:
     from persona_panel.analyses.group_contrasts import GroupContrasts
     from persona_panel.reports.page.report import RunReport
-    from persona_panel.results.requirements.figures import Figure
+    from persona_panel.results.required_figures import Figure
     from persona_panel.results.result import Result
     from persona_panel.runs.run import Run
     from persona_panel.statistics import Ratings
@@ -218,7 +218,7 @@ def report(
 def _figures(of_run: Result, page: RunReport) -> list[Figure]:
     """Return the figures that --require may name: the run's, then people's beside the panel."""
     from persona_panel.analyses.score import CORRECTED
-    from persona_panel.results.requirements.figures import result_figures
+    from persona_panel.results.required_figures import result_figures
 
     # The correction by people's ratings is among what stands beside.
     own = [table for table in of_run.tables if not table.name.startswith(CORRECTED)]

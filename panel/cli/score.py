@@ -32,7 +32,7 @@ from persona_panel.clusters.engines import engine_names
 from persona_panel.files.secrets import say
 
 if TYPE_CHECKING:
-    from persona_panel.results.requirements.figures import Figure
+    from persona_panel.results.required_figures import Figure
     from persona_panel.runs.execution import Engine
     from persona_panel.statistics import Random
 
@@ -184,7 +184,7 @@ def score(
 
     job = Scoring(panel.plan, batch, options.out, summary=run_summary, humans=humans, random=random)
     if by is not None:
-        from persona_panel.analyses.breakdown.strata import BY, column_of
+        from persona_panel.analyses.strata import BY, column_of
 
         # A column that is not there is refused before anything is called.
         column = None if by in BY else column_of(batch, by, responses, batch.mapping)
@@ -215,8 +215,8 @@ def score(
     if run is None:
         return
     # Not before the run, whose calls need nothing of it.
-    from persona_panel.analyses.breakdown.strata import systems_by
     from persona_panel.analyses.score import score_result
+    from persona_panel.analyses.strata import systems_by
 
     strata = None if by is None else systems_by(run, by, column)
     page = place_of(run)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from persona_panel.experiments.sweep.plan import Options
     from persona_panel.experiments.sweep.running import Event
     from persona_panel.results.result import Result
-    from persona_panel.runs.judging.cost_estimate import CostEstimate
+    from persona_panel.runs.cost_estimate import CostEstimate
 
 _SEEN = ("framed", "baseline")
 

@@ -138,7 +138,7 @@ def generate(
     from persona_panel.files.prompts import load_generation_prompts
     from persona_panel.files.wording import command_line
     from persona_panel.planning.definitions import configured
-    from persona_panel.results.requirements.figures import result_figures
+    from persona_panel.results.required_figures import result_figures
     from persona_panel.runs.folder import OutputFile
 
     with gathered() as gather:
@@ -238,7 +238,7 @@ def build(
         prompt_set_result,
     )
     from persona_panel.experiments.prompt_sets.plan import prompt_set_plan
-    from persona_panel.results.requirements.figures import result_figures
+    from persona_panel.results.required_figures import result_figures
     from persona_panel.runs.folder import OutputFile
 
     with gathered() as gather:
@@ -364,14 +364,14 @@ def keypoints(
     input or configuration, no model was called; 4, no rationale could be read. The same command
     asks only what is missing.
     """
-    from persona_panel.experiments.keypoints.report import (
+    from persona_panel.experiments.key_point_steps import KeyPoints
+    from persona_panel.experiments.key_points import (
         key_points_document,
         key_points_result,
         planned_key_points,
         rationales_of,
         write_key_points,
     )
-    from persona_panel.experiments.keypoints.steps import KeyPoints
     from persona_panel.files.outputs import writing
     from persona_panel.files.wording import command_line
     from persona_panel.planning.settings import DEFAULT_MODEL

@@ -36,10 +36,10 @@ from persona_panel.planning.bound_models import BoundModel
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.runs import executor
 from persona_panel.runs.executor import OnJudgment
-from persona_panel.runs.judging.model_access import open_caller, responses_in_flight
+from persona_panel.runs.model_access import open_caller, responses_in_flight
 
 Units = Sequence[tuple[Response, ...]]
-"""A part of a run's responses: units as `persona_panel.runs.judging.mode` has them."""
+"""A part of a run's responses: units as `persona_panel.runs.mode` has them."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,11 +24,11 @@ from persona_panel.models.config import total_cost, with_batches
 from persona_panel.planning.panel_plan import PanelPlan, manifest_of
 from persona_panel.planning.variation import BASE
 from persona_panel.results.conclusions.wording import counted
+from persona_panel.runs.cost_estimate import CostEstimate
 from persona_panel.runs.execution import CALLED, Execution, OnStart
 from persona_panel.runs.executor import Scoring
 from persona_panel.runs.folder import HeldRun
 from persona_panel.runs.job import Job, predicted_calls
-from persona_panel.runs.judging.cost_estimate import CostEstimate
 from persona_panel.runs.output import RunOutput, locked
 from persona_panel.runs.run import Run
 from persona_panel.runs.spending import earlier_spending

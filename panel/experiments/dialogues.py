@@ -18,9 +18,9 @@ from persona_panel.models.config import ModelConfig
 from persona_panel.planning.bound_models import BoundModel, bind_writers
 from persona_panel.rubrics import ModelRequest, ModelResponse, Status
 from persona_panel.rubrics.replies import Unreadable
+from persona_panel.runs.cost_estimate import CostEstimate, ModelEstimate, PredictedCalls
 from persona_panel.runs.execution import CALLED, Execution
 from persona_panel.runs.job import Job, predicted_calls
-from persona_panel.runs.judging.cost_estimate import CostEstimate, ModelEstimate, PredictedCalls
 
 T = TypeVar("T")
 R = TypeVar("R")

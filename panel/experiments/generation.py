@@ -46,10 +46,10 @@ from persona_panel.rubrics import ModelRequest
 from persona_panel.rubrics.replies import is_refusal
 from persona_panel.rubrics.segmentation import TrimmedText, trimmed, words
 from persona_panel.rubrics.wording import fence_for, fenced
+from persona_panel.runs.cost_estimate import CostEstimate, ModelEstimate
 from persona_panel.runs.execution import CALLED, Execution
 from persona_panel.runs.folder import OutputFile
 from persona_panel.runs.job import Job, at_once, kept_going, predicted_calls
-from persona_panel.runs.judging.cost_estimate import CostEstimate, ModelEstimate
 from persona_panel.runs.output import AppendedFile
 
 _NUMBERING = re.compile(r"^\s*(?:\(?\d{1,2}[.):]|[-*•])\s+")

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from persona_panel.analyses.score import score_result
 from persona_panel.experiments.sweep.result import Sweep
 from persona_panel.experiments.sweep.sweep_result import sweep_result
-from persona_panel.results.requirements.decision import GateResult, decide_all, named, parsed
-from persona_panel.results.requirements.figures import Figure, result_figures
+from persona_panel.results.decision import GateResult, decide_all, named, parsed
+from persona_panel.results.required_figures import Figure, result_figures
 from persona_panel.results.result import Result
 from persona_panel.results.statistic_tables import StatisticTables
 from persona_panel.runs.run import Run

@@ -41,17 +41,17 @@ from persona_panel.planning.bound_models import BoundModel
 from persona_panel.planning.panel_plan import PanelPlan, counted_judges, manifest_of
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.runs.collected import ratings_of
-from persona_panel.runs.execution import CALLED, Engine, Execution, start_of
-from persona_panel.runs.folder import RunFolder, count_results, refuse_another
-from persona_panel.runs.job import Job, kept_going, predicted_calls, with_own_answers
-from persona_panel.runs.judging.cost_estimate import (
+from persona_panel.runs.cost_estimate import (
     CostEstimate,
     refuse_unpriced,
     refuse_without_logprobs,
 )
-from persona_panel.runs.judging.mode import mode_of
-from persona_panel.runs.judging.model_access import graph_context, open_caller, responses_in_flight
+from persona_panel.runs.execution import CALLED, Engine, Execution, start_of
+from persona_panel.runs.folder import RunFolder, count_results, refuse_another
+from persona_panel.runs.job import Job, kept_going, predicted_calls, with_own_answers
 from persona_panel.runs.kept import KeptTexts
+from persona_panel.runs.mode import mode_of
+from persona_panel.runs.model_access import graph_context, open_caller, responses_in_flight
 from persona_panel.runs.output import RunOutput, sent_to_address
 from persona_panel.runs.run import Run
 from persona_panel.statistics.core.display import clock

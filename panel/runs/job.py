@@ -28,15 +28,15 @@ from persona_panel.files.named_files import written_place
 from persona_panel.files.outputs import is_lack_of_room
 from persona_panel.graphs.context import Abort
 from persona_panel.planning.bound_models import BoundModel
-from persona_panel.runs.execution import CALLED, Execution, refuse_open_batches
-from persona_panel.runs.folder import HeldRun, OutputFile, held_for
-from persona_panel.runs.judging.cost_estimate import (
+from persona_panel.runs.cost_estimate import (
     CostEstimate,
     PredictedCalls,
     refuse_unpriced,
     refuse_without_logprobs,
 )
-from persona_panel.runs.judging.model_access import open_caller
+from persona_panel.runs.execution import CALLED, Execution, refuse_open_batches
+from persona_panel.runs.folder import HeldRun, OutputFile, held_for
+from persona_panel.runs.model_access import open_caller
 from persona_panel.runs.output import RunOutput
 from persona_panel.runs.spending import earlier_spending, spending_kept
 

@@ -30,8 +30,8 @@ from persona_panel.models.config import known_models
 from persona_panel.models.event_loops import run_in_loop
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.runs.executor import prepared
-from persona_panel.runs.judging.mode import mode_of
-from persona_panel.runs.judging.model_access import graph_context
+from persona_panel.runs.mode import mode_of
+from persona_panel.runs.model_access import graph_context
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.base import BaseCheckpointSaver

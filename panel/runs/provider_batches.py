@@ -49,8 +49,8 @@ from persona_panel.models.client import CallError, ModelClient
 from persona_panel.models.config import HEADER_OPTIONS, ModelConfig
 from persona_panel.models.providers import client_for
 from persona_panel.planning.bound_models import BoundModel
+from persona_panel.runs.cost_estimate import refuse_unpriced_batches
 from persona_panel.runs.execution import Collect
-from persona_panel.runs.judging.cost_estimate import refuse_unpriced_batches
 from persona_panel.runs.output import SPENT
 from persona_panel.runs.spending import spending_kept
 

@@ -17,7 +17,7 @@ from persona_panel.files.named_files import is_copy, shown_folder
 from persona_panel.models.config import batched_name, cost, total_cost
 from persona_panel.models.embedded_weights import NOTICE
 from persona_panel.planning.definitions import VERBATIM
-from persona_panel.results.conclusions.labels import short_ids
+from persona_panel.results.conclusions.rows import short_ids
 from persona_panel.results.conclusions.wording import spent as spent_in_words
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.rubrics import Status, Usage

@@ -36,7 +36,7 @@ from persona_panel.planning.bound_models import texts_at_once
 from persona_panel.planning.panel_plan import PanelPlan, refuse_unseen
 from persona_panel.planning.settings import PanelFile
 from persona_panel.runs.executor import prepared
-from persona_panel.runs.judging.model_access import graph_context
+from persona_panel.runs.model_access import graph_context
 from persona_panel.runs.panel_graph import PanelGraph, panel_graph
 
 if TYPE_CHECKING:

@@ -30,8 +30,8 @@ from persona_panel.graphs import Response
 from persona_panel.panel import Panel
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.reports.check import check
+from persona_panel.results.decision import sentence
 from persona_panel.results.formats.json import result_document
-from persona_panel.results.requirements.decision import sentence
 from persona_panel.results.result import Result, ResultFormat
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.execution import Engine

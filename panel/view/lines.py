@@ -27,8 +27,8 @@ from persona_panel.files.limits import open_regular
 from persona_panel.files.outputs import RUN_FILES
 from persona_panel.graphs.records import judges_in
 from persona_panel.models.config import Price, cost, with_batches
-from persona_panel.results.answer import AnswerTo
 from persona_panel.results.conclusions.wording import spent
+from persona_panel.results.result import AnswerTo
 from persona_panel.runs.kept import SUMMARY, kept_manifest, object_if_there, summary_at_end
 from persona_panel.runs.output import SPENT
 from persona_panel.runs.spending import spent_in

@@ -15,8 +15,8 @@ from click.testing import CliRunner
 
 from persona_panel import ModelConfig, Panel, Rubric, load_definition, load_responses
 from persona_panel.cli.main import command
-from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
-from persona_panel.experiments.audit.injection import plan_injection
+from persona_panel.experiments.injection import plan_injection
+from persona_panel.experiments.injection_attacks import AttackSet, shipped_attacks
 from persona_panel.testing import Answer, ok, serving
 from tests.helpers.audits import audit_injection
 

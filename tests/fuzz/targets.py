@@ -28,10 +28,10 @@ from persona_panel import (
     load_ratings,
     load_responses,
 )
-from persona_panel.experiments.audit.attacks import AttackSet
+from persona_panel.experiments.injection_attacks import AttackSet
 from persona_panel.experiments.prompt_sets.candidates import load_pairs
 from persona_panel.experiments.prompt_sets.spec import load_prompt_set_spec
-from persona_panel.experiments.questions.asking import load_interventions
+from persona_panel.experiments.question_asking import load_interventions
 from persona_panel.files.errors import PanelError
 from persona_panel.files.prompts import load_generation_prompts
 from persona_panel.graphs.framing import Framings
@@ -41,7 +41,7 @@ from persona_panel.models.http_responses import content_of
 from persona_panel.models.langchain import as_reply
 from persona_panel.models.providers import client_for
 from persona_panel.planning.settings import PanelFile
-from persona_panel.results.requirements.requirement import WrongRequirement, parse_requirement
+from persona_panel.results.requirement import WrongRequirement, parse_requirement
 from persona_panel.rubrics import (
     CategoryScale,
     Comparison,
@@ -495,7 +495,7 @@ _DEFINITIONS: dict[str, Callable[[Path], Any]] = {
 
 def _definition_seeds() -> list[bytes]:
     from persona_panel import personas, rubrics
-    from persona_panel.experiments.audit.attacks import shipped_attacks
+    from persona_panel.experiments.injection_attacks import shipped_attacks
     from persona_panel.experiments.sweep.plan import shipped_framings
 
     def head(path: Path, lines: int = 60) -> bytes:

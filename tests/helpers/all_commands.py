@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import click
 
-from persona_panel.cli.commands import LazyGroup
+from persona_panel.cli.main import LazyGroup
 
 
 def commands_in(group: click.Group, *words: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:

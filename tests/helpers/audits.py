@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from persona_panel.calls.budget import NO_CAPS, Caps
-from persona_panel.experiments.audit.injection import (
+from persona_panel.experiments.injection import (
     AuditPlan,
     InjectionAudit,
     audited,

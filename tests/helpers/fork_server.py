@@ -42,7 +42,7 @@ PACKAGES = ("persona_panel",)
 LEFT_OUT = (
     "persona_panel.calls.stores.redis",
     "persona_panel.clusters.engines.ray", "persona_panel.clusters.ray_",
-    "persona_panel.analyses.figures.", "persona_panel.results.charts",
+    "persona_panel.experiments.prompt_sets.prompt_map", "persona_panel.results.charts",
     "persona_panel.results.heatmap", "persona_panel.experiments.sweep.plots",
     "persona_panel.studio.http",
 )  # fmt: skip

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import click
 
-from persona_panel.cli.commands import new_words
-from persona_panel.cli.main import command
+from persona_panel.cli.main import command, new_words
 
 WHOLE = re.compile(
     r"`(persona-panel [^`]+)`|<code>(persona-panel [^<]+)</code>|^ +(persona-panel .+)$", re.M

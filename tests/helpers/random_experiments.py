@@ -11,15 +11,15 @@ import numpy as np
 from persona_panel import Response, Run
 from persona_panel.analyses.bias import ScaleRange, biases
 from persona_panel.analyses.bias_result import bias_result
-from persona_panel.experiments.audit.attacks import Attack
-from persona_panel.experiments.audit.injection import AuditPlan, InjectionAudit
-from persona_panel.experiments.audit.uplift import Rows, measure
-from persona_panel.experiments.keypoints.report import (
+from persona_panel.experiments.injection import AuditPlan, InjectionAudit
+from persona_panel.experiments.injection_attacks import Attack
+from persona_panel.experiments.injection_uplift import Rows, measure
+from persona_panel.experiments.key_point_steps import MadePoint, Point, Stance, SummedUp
+from persona_panel.experiments.key_points import (
     Rationale,
     key_points_document,
     key_points_result,
 )
-from persona_panel.experiments.keypoints.steps import MadePoint, Point, Stance, SummedUp
 from persona_panel.files.judgments import Compared
 from persona_panel.files.responses import Item
 from persona_panel.graphs import Judge, Judgment

@@ -24,13 +24,13 @@ from persona_panel import (
     Response,
 )
 from persona_panel.calls.budget import NO_CAPS
-from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
-from persona_panel.experiments.audit.injection import (
+from persona_panel.experiments.injection import (
     injection_job,
     plan_injection,
 )
-from persona_panel.experiments.questions.asking import Intervention, Questions
-from persona_panel.experiments.questions.match import MatchByModel, Reference
+from persona_panel.experiments.injection_attacks import AttackSet, shipped_attacks
+from persona_panel.experiments.question_asking import Intervention, Questions
+from persona_panel.experiments.question_match import MatchByModel, Reference
 from persona_panel.files.definitions import load_definition
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.rubrics import JudgePrompt

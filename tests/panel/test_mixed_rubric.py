@@ -22,7 +22,7 @@ from persona_panel import (
     load_responses,
 )
 from persona_panel.analyses.score import score_result
-from persona_panel.experiments.audit.injection import plan_injection
+from persona_panel.experiments.injection import plan_injection
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.statistics.core.table import Ratings
 from persona_panel.testing import Answer, ok, serving

@@ -34,8 +34,8 @@ from persona_panel.analyses.inputs import HumanInput, RunSource
 from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.wording import command_line
-from persona_panel.results.answer import RunAnswer
-from persona_panel.results.conclusions.labels import called_by
+from persona_panel.results.conclusions.rows import called_by
+from persona_panel.results.result import RunAnswer
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import are_preferences, dimension_labels, on_limits, unit_of
 from persona_panel.statistics.annotators import compared_advantages

@@ -8,8 +8,7 @@ from dataclasses import dataclass, field, replace
 from math import isnan
 
 from persona_panel.analyses.comparison.matching import WhatDiffers
-from persona_panel.results.answer import RunAnswer
-from persona_panel.results.conclusions.labels import Called
+from persona_panel.results.conclusions.rows import Called
 from persona_panel.results.conclusions.score import MUCH_MISSING
 from persona_panel.results.conclusions.wording import (
     NAMES_SHOWN,
@@ -23,6 +22,7 @@ from persona_panel.results.conclusions.wording import (
     points,
     would_show,
 )
+from persona_panel.results.result import RunAnswer
 from persona_panel.statistics.core.arrays import Random
 from persona_panel.statistics.core.display import COMPOSITE, number, signed
 from persona_panel.statistics.core.estimate import LEVEL, Difference

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from persona_panel.analyses.breakdown.groups import axes_of
-from persona_panel.analyses.breakdown.rating_strata import mapping_of, no_column
 from persona_panel.analyses.comparison.matching import Matched
 from persona_panel.analyses.comparison.opened_run import OpenedRun
+from persona_panel.analyses.judge_groups import axes_of
+from persona_panel.analyses.rating_strata import mapping_of, no_column
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.graphs.aggregate import composite_rule
 from persona_panel.rubrics import CategoryScale, Composite, Dimension

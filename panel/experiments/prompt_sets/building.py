@@ -469,7 +469,7 @@ def _write(built: BuiltPrompts, output: OutputFile, starts: list[dict[str, Any]]
     replace_file(output.named("funnel.csv"), _funnel_csv(built))
     mapped = [prompt for prompt in built.prompts if "map_x" in prompt.facts]
     if plots_at_hand() and len(mapped) > 1:
-        from persona_panel.analyses.figures.prompt_map import MapPoint, written_map
+        from persona_panel.experiments.prompt_sets.prompt_map import MapPoint, written_map
 
         points = [
             MapPoint(prompt.facts["map_x"], prompt.facts["map_y"], prompt.stratum, prompt.bundle)

@@ -29,8 +29,8 @@ from persona_panel.experiments.prompt_sets.spec import (
     RewriteSpec,
     TextLimits,
 )
-from persona_panel.experiments.questions.asking import TEXT, object_of, read_by
-from persona_panel.experiments.questions.match import chrf_similarity, sentence_similarity
+from persona_panel.experiments.question_asking import TEXT, object_of, read_by
+from persona_panel.experiments.question_match import chrf_similarity, sentence_similarity
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.graphs import Response
 from persona_panel.graphs.records import question_of

@@ -31,7 +31,7 @@ from persona_panel.graphs.framing import BASELINE
 from persona_panel.graphs.sweeping import response_id
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
-from persona_panel.runs.judging.cost_estimate import CostEstimate, cost_result
+from persona_panel.runs.cost_estimate import CostEstimate, cost_result
 from persona_panel.runs.load import load_run
 from persona_panel.statistics.core import special
 from persona_panel.statistics.core.arrays import ROUNDING, Array

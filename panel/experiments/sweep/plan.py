@@ -42,7 +42,7 @@ from persona_panel.models.config import MODEL_SPEC, ModelConfig
 from persona_panel.planning.bound_models import BoundModel, Models, bind_models
 from persona_panel.planning.panel_plan import PanelPlan, refuse_controls, refuse_if_comparative
 from persona_panel.rubrics import ModelResponse
-from persona_panel.runs.judging.cost_estimate import CostEstimate, ModelEstimate, PredictedCalls
+from persona_panel.runs.cost_estimate import CostEstimate, ModelEstimate, PredictedCalls
 
 if TYPE_CHECKING:
     from persona_panel.calls.budget import Caps

@@ -53,15 +53,15 @@ from persona_panel.planning.panel_plan import PanelPlan, manifest_of, prices_doc
 from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.page_columns import plots_at_hand
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
+from persona_panel.runs.cost_estimate import CostEstimate
 from persona_panel.runs.execution import CALLED, Execution, start_of
 from persona_panel.runs.executor import PanelJob, notebook_progress
 from persona_panel.runs.folder import RunFolder
 from persona_panel.runs.job import at_once, kept_going, predicted_calls
-from persona_panel.runs.judging.cost_estimate import CostEstimate
-from persona_panel.runs.judging.mode import mode_of
-from persona_panel.runs.judging.model_access import graph_context, is_traced, traced
 from persona_panel.runs.judgment_lines import usage_document
 from persona_panel.runs.kept import PROMPTS, RESPONSES, KeptTexts
+from persona_panel.runs.mode import mode_of
+from persona_panel.runs.model_access import graph_context, is_traced, traced
 from persona_panel.runs.output import AppendedFile, RunOutput
 from persona_panel.runs.run import Run
 

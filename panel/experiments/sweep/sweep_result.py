@@ -18,7 +18,7 @@ from persona_panel.graphs.framing import BASELINE
 from persona_panel.results.conclusions.score import on_coverage
 from persona_panel.results.conclusions.wording import counted, first_of
 from persona_panel.results.page_columns import PLOTS, plots_at_hand
-from persona_panel.results.requirements.figures import Figure, result_figures
+from persona_panel.results.required_figures import Figure, result_figures
 from persona_panel.results.result import Result
 from persona_panel.results.table import CellKind, Column, Key, Table, row_of
 from persona_panel.runs.run import Run

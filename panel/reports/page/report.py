@@ -19,16 +19,16 @@ from persona_panel.files.pages import sentence, shown, templates
 from persona_panel.personas import NO_PERSONA
 from persona_panel.planning.panel_plan import counted_judges
 from persona_panel.reports.page.embedded import embedded
-from persona_panel.reports.page.method import cost_of, method_result
 from persona_panel.reports.page.sections import (
     PageSection,
+    cost_of,
     dimension_names,
     further_results,
     judge_names,
+    method_result,
     sections_of,
+    systems_result,
 )
-from persona_panel.reports.page.systems import systems_result
-from persona_panel.results.answer import QUESTIONS, RunAnswer
 from persona_panel.results.conclusions.wording import counted, first_upper, judged
 from persona_panel.results.definitions import DEFINITIONS
 from persona_panel.results.formats.html import (
@@ -40,7 +40,7 @@ from persona_panel.results.formats.html import (
     part,
     picture,
 )
-from persona_panel.results.result import Result
+from persona_panel.results.result import QUESTIONS, Result, RunAnswer
 from persona_panel.runs.kept import object_if_there
 from persona_panel.runs.run import Run
 from persona_panel.runs.run_remarks import unfenced_notice
@@ -123,7 +123,7 @@ def report_of(
 
     Args:
         humans: people's ratings of the same responses, to be shown beside the panel's.
-        by: also show the systems within strata; see `persona_panel.analyses.breakdown.systems_by`.
+        by: also show the systems within strata; see `persona_panel.analyses.strata.systems_by`.
         epsilon, inclusion, fidelity, required: see
             `persona_panel.analyses.analysis.RunWithPeople`.
 
@@ -249,7 +249,7 @@ def _environment() -> Environment:
 
 def _by(run: Run, by: str) -> PageSection:
     """The systems within strata."""
-    from persona_panel.analyses.breakdown.strata import systems_by, systems_by_result
+    from persona_panel.analyses.strata import systems_by, systems_by_result
 
     result = systems_by_result(systems_by(run, by), run, lines=_STRATA_LINES)
     return PageSection(f"By {by}", f"By {by}", result, command_on(run, "report"), full=False)

@@ -4,33 +4,59 @@ it, by words where these are known."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from math import inf, isnan, nan
+from statistics import fmean
 from typing import Any, NamedTuple
 
+import numpy as np
 from markupsafe import Markup
 
 from persona_panel.analyses.analysis import ANALYSES, RunWithPeople
-from persona_panel.analyses.answers import command_on, conclusion_of
+from persona_panel.analyses.answers import command_on, conclusion_of, ranking_of
 from persona_panel.analyses.contested import contested_result, ranked_responses
 from persona_panel.analyses.run_summary import SAYS_WHO_DIFFERS
+from persona_panel.analyses.score import board_tables
 from persona_panel.analyses.who_differs import who_differs_result
+from persona_panel.calls.budget import CallCounts, Spending
+from persona_panel.files.pages import seconds
 from persona_panel.graphs import Judge
-from persona_panel.reports.page.method import missing_tables
-from persona_panel.results.answer import QUESTIONS, RunAnswer
-from persona_panel.results.conclusions.wording import origin_sentences
+from persona_panel.models.config import cost
+from persona_panel.results.conclusions.wording import (
+    SAMPLES,
+    counted,
+    judged,
+    origin_sentences,
+    spent,
+)
 from persona_panel.results.formats.html import section
-from persona_panel.results.result import Result
-from persona_panel.rubrics import Rubric
+from persona_panel.results.result import QUESTIONS, Result, RunAnswer
+from persona_panel.results.table import Column, Key, Table, one_line
+from persona_panel.rubrics import Rubric, Status
 from persona_panel.runs.collected import ratings_of
 from persona_panel.runs.run import Run
+from persona_panel.runs.scale_limits import mean_limits
 from persona_panel.statistics.core.display import ALL, COMPOSITE
+from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.statistics.core.ranking import (
+    JudgeSample,
+    Leaderboard,
+    SystemRank,
+    rank_systems,
+)
+from persona_panel.statistics.core.table import Coverage
 
 _CONTESTED, _UNESTABLISHED = 8, 3
 _EVIDENCE = {"calibrate": "settle", "correlate": "people", "votes": "personas"}
 """The question for which an analysis beside people's ratings has the evidence; what others say
 answers none of them, and has a section of its own."""
 _BY_PEOPLE = ", corrected by people's ratings"
+_REASONS = 12
+_TICKS = 60
+"""The most prompts whose means are drawn, of at most `_MARKED` systems."""
+_MARKED = 6
 
 
 class PageSection(NamedTuple):
@@ -222,7 +248,7 @@ def further_results(
     if (folder := run.folder) is None:
         return
     if (folder / "injection.json").is_file():
-        from persona_panel.experiments.audit.uplift import read_injection
+        from persona_panel.experiments.injection_uplift import read_injection
 
         if (audit := read_injection(folder, labels=judges)) is not None:
             yield PageSection("Injection", "Audit of prompt injection", audit, command, leads=True)
@@ -232,8 +258,233 @@ def further_results(
         if (bias := read_biases(folder)) is not None:
             yield PageSection("Bias", "Audit of bias", bias, command_on(run, "audit bias"))
     if (folder / "keypoints.json").is_file():
-        from persona_panel.experiments.keypoints.report import read_key_points
+        from persona_panel.experiments.key_points import read_key_points
 
         if (key_points := read_key_points(run, folder, judges)) is not None:
             title = "Key points of the judges’ reasons"
             yield PageSection("Key points", title, key_points, command, full=False)
+
+
+def cost_of(run: Run) -> str | None:
+    """Return what the calls of every start of the run cost, in words; None where nothing did."""
+    used = _in_all(run.calls).usage.items()
+    return spent(cost(run.prices.get(model), usage) for model, usage in used)
+
+
+def missing_tables(run: Run) -> Iterator[Table]:
+    """Yield the commonest reasons of missing and odd judgments, and how many are missing of each
+    model; nothing where there are no reasons."""
+    reasons = sorted(run.reasons, key=lambda entry: -entry[2])
+    if not reasons:
+        return
+    names = ("status", "reason", "n")
+    rows = [dict(zip(names, entry, strict=True)) for entry in reasons[:_REASONS]]
+    more = len(reasons) - len(rows)
+    keys, n = (Key("reason", "reason"), Key("status", "status")), Column("n", "whole", "judgments")
+    cut = [f"{counted(more, 'more reason')} in summary.json."] if more else []
+    yield Table("reasons", keys, (n,), rows, "Missing and odd judgments by reason", remarks=cut)
+    lost = [{"model": model, "n": n, "of": of} for model, n, of in missing_by_model(run)]
+    column = Column("n", "whole", "missing", of="of"), Column("of", "whole")
+    yield Table("models", (Key("model", "model"),), column, lost, "Missing judgments by model")
+
+
+def missing_by_model(run: Run) -> list[tuple[str, int, int]]:
+    """Return each model's missing judgments and all of its judgments, the greatest share first."""
+    there: frozenset[Status] = frozenset(("scored", "abstained"))
+    lost: Counter[str] = Counter()
+    for row in run.statuses:
+        lost.update(
+            judge.model
+            for judge, status in zip(run.judges, row, strict=True)
+            if status not in there
+        )
+    asked = Counter(judge.model for judge in run.judges)
+    measured = [(model, n, asked[model] * len(run.items)) for model, n in lost.items()]
+    return sorted(measured, key=lambda entry: -entry[1] / entry[2])
+
+
+def _in_all(calls: CallCounts) -> Spending:
+    """Return what the calls of every start of the run came to: a finished run that is
+    started again makes none, and has cost what it cost."""
+    return calls.before + Spending(calls.made, calls.spent)
+
+
+def method_result(
+    run: Run, manifest: Mapping[str, Any] | None, coverage: Coverage, left_out: Sequence[str]
+) -> Result:
+    """Return how a run was made.
+
+    Args:
+        manifest: what run.json holds; None where there is no folder.
+        coverage: of all that was planned.
+        left_out: what of the run is not on its page.
+    """
+    rows = [{"what": what, "how": how} for what, how in _facts(run, manifest, coverage)]
+    column = Column("how", "text", "value")
+    where = "" if run.folder is None else ", in the run's folder"
+    sentence = (
+        f"Seed {run.seed}. The figures are in summary.json and verdicts.csv, every judgment in "
+        "judgments.jsonl; run.json has parameters, versions and the digests of the inputs"
+        f"{where}. This page loads nothing and sends nothing."
+    )
+    made = Table("made", (Key("what", "what"),), (column,), rows, "How the run was made")
+    return Result("method", [sentence], [made], left_out)
+
+
+def _facts(
+    run: Run, manifest: Mapping[str, Any] | None, coverage: Coverage
+) -> Iterator[tuple[str, str]]:
+    """Return how the run was made, as names and values."""
+    yield "rubric", f"{run.rubric.label} ({run.rubric.id}): {run.rubric.question}"
+    for name in ("persona", "model", "elicitation"):
+        yield f"{name}s", ", ".join(dict.fromkeys(getattr(each, name) for each in run.judges))
+    yield "intervals of differences", SAMPLES[run.random]
+    yield "judgments", judged(coverage)
+    yield "calls", _calls(run)
+    if run.folder is not None:
+        yield "folder", run.folder.name
+    for start in ((manifest or {}).get("starts") or [])[-1:]:
+        yield "last start (UTC)", f"{start.get('at', '')}: {start.get('command', '')}"
+
+
+def _calls(run: Run) -> str:
+    """Return the number of calls of all starts, and their cost."""
+    calls, in_all = run.calls, _in_all(run.calls)
+    again = ""
+    if calls.before.calls:
+        last = in_all.calls - calls.before.calls
+        again = f" in all starts of the run, in the last one {last:,}"
+    return (
+        f"{counted(in_all.calls, 'call')}{again}; {calls.cached:,} from the cache; "
+        f"{cost_of(run) or 'no cost'}; {seconds(run.elapsed_s)}"
+    )
+
+
+def systems_result(run: Run, board: Leaderboard, people: RunWithPeople | None = None) -> Result:
+    """Return the systems of a run as a result: `systems` as they are ranked, by people's ratings
+    where there are any, and `means` by dimension."""
+    controls = run.control_leaderboard()
+    tables = list(board_tables(run, board))
+    if controls is not None:
+        own = board_tables(run, controls, "control_", ", by judges without a persona")
+        tables += [replace(table, when="full") for table in own if table.title]
+    scales = {mean_limits(run.rubric, [entry.id])[0] for entry in run.rubric.numeric}
+    scale = scales.pop() if len(scales) == 1 else None
+    place = {name: n for n, (name, _) in enumerate(ranking_of(run, people).systems, 1)}
+    drawn: dict[str, Callable[[Table], Table]] = {
+        "systems": lambda table: _with_marks(table, run, people, place),
+        "dimensions": lambda table: _with_judges(table, run),
+        "means": lambda table: replace(
+            table, when="always", scale=scale,
+            columns=(*sorted(table.columns, key=lambda c: place.get(one_line(c.head), inf)),),
+        ),
+    }  # fmt: skip
+    tables = [drawn[each.name](each) if each.name in drawn else each for each in tables]
+    return Result("systems", [], tables)
+
+
+def _with_marks(
+    table: Table, run: Run, people: RunWithPeople | None, place: Mapping[str, int]
+) -> Table:
+    """The leaderboard with its abstentions, missing judgments, the mean of each prompt and what
+    people would give; `place` is each system's, the first 1."""
+    prompts, missing = _prompt_means(run), _missing(run)
+    calibrated = [] if people is None or people.calibrated is None else people.calibrated.systems
+    # On the first dimension.
+    corrected = {
+        each.system: replace(each.corrected, p=nan)
+        for each in calibrated
+        if each.dimension == calibrated[0].dimension
+    }
+    rows = []
+    for row in sorted(table.rows, key=lambda row: place.get(row["system"], inf)):
+        name = row["system"]
+        n_judged = row.get("n_judged") or 0
+        few = len(prompts[name]) <= _TICKS and len(table.rows) <= _MARKED
+        n = {"n_missing": missing[name], "n_asked": missing[name] + n_judged}
+        marks = prompts[name] if few else []
+        own = {"people": corrected.get(name), "place": Estimate(place.get(name, nan))}
+        rows.append({**row, **n, "marks": marks, **own})
+    rank, composite, *columns = (
+        entry for entry in table.columns if entry.name not in ("n_abstained", "n_judged")
+    )
+    by_people = [
+        Column("people", "estimate", "corrected\nby people"),
+        replace(rank, name="place", head="rank", figure=""),
+    ]
+    if corrected:
+        composite, rank = replace(composite, head="panel"), replace(rank, head="rank by panel")
+    return replace(
+        table,
+        columns=(
+            composite,
+            *(by_people if corrected else []),
+            rank,
+            *columns,
+            Column("n_abstained", "whole", "abstentions", of="n_judged"),
+            Column("n_missing", "whole", "missing", of="n_asked"),
+        ),
+        rows=rows, wide="with_judges", hollow="declining_mean", beside="people",
+    )  # fmt: skip
+
+
+def _prompt_means(run: Run) -> Mapping[str, list[float]]:
+    """Each system's mean composite on each prompt."""
+    measured: dict[str, dict[str, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for verdict in run.verdicts:
+        if not isnan(verdict.composite):
+            measured[verdict.system][verdict.prompt_id].append(verdict.composite)
+    means = {name: [*map(fmean, those.values())] for name, those in measured.items()}
+    return defaultdict(list, means)
+
+
+def _missing(run: Run) -> Mapping[str, int]:
+    n: dict[str, int] = defaultdict(int)
+    columns, _ = run.ranking_columns()
+    for item, row in zip(run.items, run.statuses, strict=True):
+        n[item.system] += sum(row[column] not in ("scored", "abstained") for column in columns)
+    return n
+
+
+def _with_judges(table: Table, run: Run) -> Table:
+    """The means by dimension with their intervals over prompts and judges, too."""
+    ranked = {name: _on_dimension(run, name) for name in (entry.id for entry in run.rubric.numeric)}
+
+    def wide(row: Mapping[str, Any]) -> Estimate:
+        entry = ranked.get(row["dimension"], {}).get(row["system"])
+        if entry is None or entry.declines:
+            return Estimate(nan)
+        return replace(entry.with_judges, reason=None)
+
+    column = Column("with_judges", "estimate", "over prompts\nand judges", ends_only=True)
+    rows = [{**row, "with_judges": wide(row)} for row in table.rows]
+    return replace(
+        table, columns=(*table.columns, column), rows=rows, wide="with_judges",
+        hollow="declining_mean",
+    )  # fmt: skip
+
+
+def _on_dimension(run: Run, name: str) -> Mapping[str, SystemRank]:
+    """The systems on a dimension that is rated by numbers."""
+    verdicts = run.verdicts
+    rows = {item[:2]: row for row, item in enumerate(run.items)}
+    kept = [rows[entry.prompt_id, entry.id] for entry in verdicts]
+    columns, _ = run.ranking_columns()
+    labels = {
+        "persona": [run.judges[column].persona for column in columns],
+        "model": [run.judges[column].model for column in columns],
+    }
+    factors = {name: those for name, those in labels.items() if len(set(those)) > 1}
+    place = run.dimensions.index(name)
+    board = rank_systems(
+        [verdict.system for verdict in verdicts],
+        [verdict.prompt_id for verdict in verdicts],
+        np.array([verdict.dimensions[name].mean for verdict in verdicts]),
+        np.empty((len(verdicts), 0)),
+        [],
+        judges=JudgeSample(run.ratings[np.ix_(kept, columns, [place])], factors),
+        limits=mean_limits(run.rubric, [name])[0],
+        abstentions=run.abstentions(kept, columns),
+        compared=False,
+    )
+    return {entry.system: entry for entry in board.systems}

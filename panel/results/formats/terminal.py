@@ -12,9 +12,8 @@ from typing import TextIO
 from rich.console import Console
 from rich.text import Text
 
-from persona_panel.results.answer import QUESTIONS, AnswerText
 from persona_panel.results.console import ReportTable, output, show_table
-from persona_panel.results.result import Result
+from persona_panel.results.result import QUESTIONS, AnswerText, Result
 from persona_panel.results.shown import ResultPart, SmallPrint, figure_parts, key_names, short_names
 from persona_panel.statistics.core.display import counted
 

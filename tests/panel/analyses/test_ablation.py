@@ -17,7 +17,7 @@ from persona_panel.analyses.ablation import (
     planned_ablation,
 )
 from persona_panel.models.config import Price
-from persona_panel.results.requirements.figures import result_figures
+from persona_panel.results.required_figures import result_figures
 from persona_panel.results.result import Result
 from tests.helpers.marked_texts import marked_model, marked_run
 

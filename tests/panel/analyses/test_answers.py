@@ -27,8 +27,8 @@ from persona_panel import (
 from persona_panel.analyses.answers import personas_beside_people
 from persona_panel.personas import NO_PERSONA
 from persona_panel.reports.page.report import report_of
-from persona_panel.results.answer import QUESTIONS
 from persona_panel.results.conclusions.wording import as_many
+from persona_panel.results.result import QUESTIONS
 from persona_panel.statistics import Row
 from persona_panel.statistics.core.means import assured
 from tests.helpers.answered_runs import (

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from persona_panel.analyses.breakdown.groups import (
+from persona_panel.analyses.contested import by_disagreement, most_contested
+from persona_panel.analyses.judge_groups import (
     axis_differences,
     labels_of_personas,
     persona_departures,
 )
-from persona_panel.analyses.contested import by_disagreement, most_contested
 from persona_panel.analyses.who_differs import who_differs, who_differs_result
 from persona_panel.results.result import Result
 from persona_panel.runs.run import Run

@@ -14,7 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from persona_panel.cli.main import command
-from persona_panel.results.requirements.requirement import parse_requirement
+from persona_panel.results.requirement import parse_requirement
 from persona_panel.statistics import agreement_statistics, comparison_statistics
 from persona_panel.testing import Answer, ScriptedServer, always, ok, serving, status
 from tests.helpers.invoked import invoked

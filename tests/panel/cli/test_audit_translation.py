@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import yaml
 
-from persona_panel.experiments.audit.translation import BackTranslation, translation_result
 from persona_panel.experiments.dialogues import DialogueReply
+from persona_panel.experiments.translation import BackTranslation, translation_result
 from persona_panel.models.config import ModelConfig
 from persona_panel.planning.languages import english_words, load_translation
 from persona_panel.testing import ok, serving

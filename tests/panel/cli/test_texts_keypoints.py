@@ -15,12 +15,12 @@ from click.testing import CliRunner
 from persona_panel import ModelConfig, Panel, Response
 from persona_panel.calls.budget import Caps
 from persona_panel.cli.main import command as cli
-from persona_panel.experiments.keypoints.report import (
+from persona_panel.experiments.key_point_steps import KeyPoints
+from persona_panel.experiments.key_points import (
     key_points_document,
     key_points_result,
     rationales_of,
 )
-from persona_panel.experiments.keypoints.steps import KeyPoints
 from persona_panel.files.errors import ConfigurationError, RunStopped
 from persona_panel.files.outputs import as_json
 from persona_panel.reports.page.report import report_of

@@ -46,9 +46,9 @@ DIALECT = {
 PROMPTS = (
     "graphs/rewriting.py",
     "panel/experiments/prompt_sets/filters.py",
-    "panel/experiments/questions/asking.py",
+    "panel/experiments/question_asking.py",
     "panel/experiments/sweep/plan.py",
-    "panel/runs/judging/cost_estimate.py",
+    "panel/runs/cost_estimate.py",
     "rubrics/comparison.py",
     "rubrics/elicitations/",
     "rubrics/instructions.py",

@@ -12,7 +12,7 @@ from persona_panel import load_aligned_ratings
 from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.ratings import load_ratings
-from persona_panel.results.conclusions.labels import whole_label
+from persona_panel.results.conclusions.rows import whole_label
 from persona_panel.runs.judgment_lines import line_of
 from tests.helpers.judgment_files import folder_of, judgment
 

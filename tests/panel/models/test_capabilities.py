@@ -15,8 +15,8 @@ from persona_panel.models.config import FREE, ModelConfig
 from persona_panel.planning.bound_models import BoundModel, GivenModel, bind_models, texts_at_once
 from persona_panel.planning.panel_plan import refuse_repeats
 from persona_panel.rubrics import ModelRequest, ModelResponse, Rubric
-from persona_panel.runs.judging.cost_estimate import ModelEstimate, is_probed
-from persona_panel.runs.judging.model_access import concurrency_of
+from persona_panel.runs.cost_estimate import ModelEstimate, is_probed
+from persona_panel.runs.model_access import concurrency_of
 
 
 class Client:

@@ -107,7 +107,7 @@ def test_models_of_one_account_share_their_limits() -> None:
     import asyncio
 
     from persona_panel.calls.budget import NO_CAPS
-    from persona_panel.runs.judging.model_access import open_caller
+    from persona_panel.runs.model_access import open_caller
 
     async def limiters() -> list[int]:
         given = [entry("a"), entry("b", options={"seed": 1}), entry("c", base_url=f"{AT}/other")]

@@ -19,9 +19,9 @@ from persona_panel.files.responses import Batch
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.graphs.framing import FramedResponse
 from persona_panel.reports.check import figures_of
-from persona_panel.results.requirements.decision import GateResult
-from persona_panel.results.requirements.figures import Figure, find, result_figures
-from persona_panel.results.requirements.requirement import parse_requirement
+from persona_panel.results.decision import GateResult
+from persona_panel.results.required_figures import Figure, find, result_figures
+from persona_panel.results.requirement import parse_requirement
 from persona_panel.rubrics import Rubric
 from persona_panel.statistics import AnalysisOptions, Reason, agree, correlate
 from persona_panel.statistics.paired import PairedDifference

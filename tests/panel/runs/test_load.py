@@ -31,8 +31,8 @@ from persona_panel import (
     load_run,
 )
 from persona_panel.analyses.run_summary import run_summary
-from persona_panel.experiments.audit.attacks import AttackSet, shipped_attacks
-from persona_panel.experiments.audit.injection import plan_injection
+from persona_panel.experiments.injection import plan_injection
+from persona_panel.experiments.injection_attacks import AttackSet, shipped_attacks
 from persona_panel.files.definitions import load_definition
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.models.config import Price

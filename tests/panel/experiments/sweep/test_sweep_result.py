@@ -8,7 +8,7 @@ import re
 from persona_panel import Panel
 from persona_panel.experiments.sweep.sweep_result import sweep_result
 from persona_panel.graphs.framing import BASELINE, FramedResponse
-from persona_panel.results.requirements.figures import result_figures
+from persona_panel.results.required_figures import result_figures
 from persona_panel.results.result import Result
 from persona_panel.rubrics import ModelRequest
 from persona_panel.statistics.core.means import FAR_OFF

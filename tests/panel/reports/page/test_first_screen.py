@@ -14,7 +14,7 @@ import pytest
 from persona_panel.analyses.analysis import RunWithPeople
 from persona_panel.analyses.answers import answers_of
 from persona_panel.reports.page.report import report_of
-from persona_panel.results.answer import QUESTIONS, RunAnswer
+from persona_panel.results.result import QUESTIONS, RunAnswer
 from tests.helpers.answered_runs import answered_run
 from tests.helpers.browser import chromium
 

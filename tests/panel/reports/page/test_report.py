@@ -43,12 +43,11 @@ from persona_panel.graphs import Judgment
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.models.config import Price
 from persona_panel.reports.page.embedded import EmbeddedData, embedded
-from persona_panel.reports.page.method import missing_by_model
 from persona_panel.reports.page.report import report_of
-from persona_panel.reports.page.systems import systems_result
-from persona_panel.results.answer import QUESTIONS
+from persona_panel.reports.page.sections import missing_by_model, systems_result
 from persona_panel.results.definitions import DEFINITIONS, definition_of
 from persona_panel.results.formats.html import part, tint
+from persona_panel.results.result import QUESTIONS
 from persona_panel.results.shown import short_names
 from persona_panel.rubrics import Usage
 from persona_panel.runs.collected import judgment_of_row

@@ -8,9 +8,8 @@ from dataclasses import replace
 
 import pytest
 
-from persona_panel.results.answer import QUESTIONS, AnswerText
 from persona_panel.results.formats.terminal import render
-from persona_panel.results.result import Result
+from persona_panel.results.result import QUESTIONS, AnswerText, Result
 from tests.helpers.results import MEANS, SAMPLE
 
 

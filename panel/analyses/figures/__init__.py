@@ -1,1 +1,0 @@
-"""A run's figures for a paper: `RunPlots`."""

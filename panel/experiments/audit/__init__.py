@@ -1,1 +1,0 @@
-"""Audits: biases of a panel and its resistance to prompt injection, measured on the panel."""
