@@ -2,7 +2,7 @@
 
 from typing import TextIO
 
-from persona_panel import Result
+from persona_panel.results.result import Result
 
 
 def render(result: Result, to: TextIO, *, full: bool) -> None:

@@ -189,7 +189,6 @@ def align_result(
     """Return the result: the change of the error by method, other figures, how reliable people's
     mean is, and what was learnt. `reading`, `source` and `coverage` are as of `Result`."""
     from persona_panel.results.conclusions.rows import called_by, whole_label
-    from persona_panel.statistics.alignment import compares_judges
 
     names = [each.dimension for each in alignment_result.dimensions]
     called = called_by(alignment_result.panel.labels)
@@ -201,7 +200,44 @@ def align_result(
         "method", "method", labels={str(name): label for name, label in METHOD_NAMES.items()}
     )
     learnt = [(each, item) for each in alignment_result.dimensions for item in each.methods]
-    rules = [(each, item, item.rule) for each, item in learnt if item.rule is not None]
+    people = (
+        dimension,
+        Column("reliability", "number", "reliability of\ntheir mean"),
+        Column("reliability_low", "number", "its lower end"),
+        Column("n_people", "whole", "people"),
+        Column("n_items", "whole", "items"),
+        Column("n_prompts", "whole", "prompts"),
+        Column("reason", "text"),
+    )
+    of_people = Table(
+        "people",
+        people[:1],
+        people[1:],
+        [row_of(each, people) for each in alignment_result.dimensions],
+        "People's mean" if learnt else "",
+        when="full",
+    )
+    return Result(
+        "align",
+        align_conclusion(alignment_result),
+        [
+            *_error_tables(method, dimension, learnt),
+            of_people,
+            _gaining_weights(dimension, alignment_result.dimensions),
+            *_learnt_rules(method, dimension, learnt),
+        ],
+        [_sizes(alignment_result), _HOW_TO_READ] if learnt else (),
+        _IN_FULL if learnt else (),
+        reading=reading,
+        source=source,
+        coverage=coverage,
+    )
+
+
+def _error_tables(
+    method: Key, dimension: Key, learnt: Sequence[tuple[LearntAlignment, MethodAlignment]]
+) -> Iterator[Table]:
+    """Yield the error of each method on held-out prompts, beside the panel's, and other figures."""
     before, after = Column("before", "number", "panel"), Column("after", "number", "aligned")
     change = Column("difference", "estimate", "change")
     claims = (
@@ -218,98 +254,82 @@ def align_result(
         *for_programs("whole", "n_items", "n_prompts"),
         Column("n_left_out", "whole", "left out", full=True),
     )  # fmt: skip
-    of_people = (
-        dimension,
-        Column("reliability", "number", "reliability of\ntheir mean"),
-        Column("reliability_low", "number", "its lower end"),
-        Column("n_people", "whole", "people"),
-        Column("n_items", "whole", "items"),
-        Column("n_prompts", "whole", "prompts"),
-        Column("reason", "text"),
+    has_composite = any(each.dimension == COMPOSITE for each, _ in learnt)
+    yield Table(
+        "errors",
+        (method, dimension),
+        claims,
+        [_claim(each, item, claims) for each, item in learnt],
+        "Error (RMSE) on held-out prompts",
+        short={"dimension": {COMPOSITE}} if has_composite else {},
     )
+    yield Table(
+        "figures",
+        (method, dimension, Key("figure", "figure", labels=_FIGURES)),
+        (before, after, replace(change, figure="{figure}_change")),
+        [
+            {"method": item.method, "dimension": each.dimension, "figure": figure.figure,
+             "before": figure.before, "after": figure.after, "difference": figure}
+            for each, item in learnt for figure in item.figures[1:]
+        ],
+        "Other figures of nearness to people's mean",
+        when="full",
+    )  # fmt: skip
+
+
+def _gaining_weights(dimension: Key, dimensions: Sequence[LearntAlignment]) -> Table:
+    """Return the judges' weights by the methods whose error is lower, for people."""
+    from persona_panel.statistics.alignment import compares_judges
+
     gains = {
         each.dimension: {
             item.method: item.rule.weights.tolist()
             for item in each.methods
             if compares_judges(item.method) and verdict(item) == LOWER and item.rule is not None
         }
-        for each in alignment_result.dimensions
+        for each in dimensions
     }
-    tables = [
-        Table(
-            "errors",
-            (method, dimension),
-            claims,
-            [_claim(each, item, claims) for each, item in learnt],
-            "Error (RMSE) on held-out prompts",
-            short={"dimension": {COMPOSITE}} if any(e.dimension == COMPOSITE for e, _ in learnt)
-            else {},
-        ),
-        Table(
-            "figures",
-            (method, dimension, Key("figure", "figure", labels=_FIGURES)),
-            (before, after, replace(change, figure="{figure}_change")),
-            [
-                {"method": item.method, "dimension": each.dimension, "figure": figure.figure,
-                 "before": figure.before, "after": figure.after, "difference": figure}
-                for each, item in learnt for figure in item.figures[1:]
-            ],
-            "Other figures of nearness to people's mean",
-            when="full",
-        ),
-        Table(
-            "people",
-            of_people[:1],
-            of_people[1:],
-            [row_of(each, of_people) for each in alignment_result.dimensions],
-            "People's mean" if learnt else "",
-            when="full",
-        ),
-        Table(
-            "weights_that_gain",
-            (dimension, Key("judge", "judge")),
-            tuple(Column(name, "number", METHOD_NAMES[name]) for name in METHOD_NAMES),
-            [
-                {"dimension": each.dimension, "judge": judge}
-                | {name: weights[place] for name, weights in gains[each.dimension].items()}
-                for each in alignment_result.dimensions if gains[each.dimension]
-                for place, judge in enumerate(each.judges)
-            ],
-            "Weights learnt from all rated prompts",
-            when="full",
-            programs=False,
-        ),
-        Table(
-            "weights",
-            (method, dimension, Key("judge")),
-            (Column("weight", "number"),),
-            [
-                {"method": item.method, "dimension": each.dimension, "judge": judge,
-                 "weight": weight}
-                for each, item, rule in rules
-                for judge, weight in zip(each.judges, rule.weights.tolist(), strict=True)
-            ],
-        ),
-        Table(
-            "steps",
-            (method, dimension),
-            for_programs("number", "score", "value"),
-            [
-                {"dimension": each.dimension, "method": item.method, "score": score, "value": value}
-                for each, item, rule in rules
-                for score, value in zip(rule.scores.tolist(), rule.values.tolist(), strict=True)
-            ],
-        ),
-    ]  # fmt: skip
-    return Result(
-        "align",
-        align_conclusion(alignment_result),
-        tables,
-        [_sizes(alignment_result), _HOW_TO_READ] if learnt else (),
-        _IN_FULL if learnt else (),
-        reading=reading,
-        source=source,
-        coverage=coverage,
+    return Table(
+        "weights_that_gain",
+        (dimension, Key("judge", "judge")),
+        tuple(Column(name, "number", METHOD_NAMES[name]) for name in METHOD_NAMES),
+        [
+            {"dimension": each.dimension, "judge": judge}
+            | {name: weights[place] for name, weights in gains[each.dimension].items()}
+            for each in dimensions if gains[each.dimension]
+            for place, judge in enumerate(each.judges)
+        ],
+        "Weights learnt from all rated prompts",
+        when="full",
+        programs=False,
+    )  # fmt: skip
+
+
+def _learnt_rules(
+    method: Key, dimension: Key, learnt: Sequence[tuple[LearntAlignment, MethodAlignment]]
+) -> Iterator[Table]:
+    """Yield what each method learnt, for programs: the judges' weights, and the steps from scores
+    to values."""
+    rules = [(each, item, item.rule) for each, item in learnt if item.rule is not None]
+    yield Table(
+        "weights",
+        (method, dimension, Key("judge")),
+        (Column("weight", "number"),),
+        [
+            {"method": item.method, "dimension": each.dimension, "judge": judge, "weight": weight}
+            for each, item, rule in rules
+            for judge, weight in zip(each.judges, rule.weights.tolist(), strict=True)
+        ],
+    )
+    yield Table(
+        "steps",
+        (method, dimension),
+        for_programs("number", "score", "value"),
+        [
+            {"dimension": each.dimension, "method": item.method, "score": score, "value": value}
+            for each, item, rule in rules
+            for score, value in zip(rule.scores.tolist(), rule.values.tolist(), strict=True)
+        ],
     )
 
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -147,41 +147,65 @@ def contested_result(
     ]  # fmt: skip
     tested = sum(each.reason is None for each in result)
     n_contested = sum(each.shown for each in result) if tested else None
-    for_all = (
-        Table("responses", keys, columns, rows),
-        Table(
-            "dimensions",
-            (*keys, Key("dimension", "dimension")),
-            (Column("spread", "number"),),
-            [
-                row_of(each, keys, dimension=name, spread=value)
-                for each in listed
-                for name, value in each.by_dimension.items()
-            ],
+    counts = Table(
+        "counts",
+        (),
+        (
+            *for_programs("whole", "responses", "tested"),
+            Column("contested", "whole", figure="contested_responses"),
         ),
-        Table(
-            "departures",
-            (*keys, Key("persona", "persona")),
-            (Column("departure", "number", signed=True), Column("established", "flag")),
-            [
-                row_of(each, keys, persona=name, departure=value, established=name in each.named)
-                for each in listed
-                for name, value in each.departures.items()
-            ],
-        ),
-        Table(
-            "counts",
-            (),
-            (
-                *for_programs("whole", "responses", "tested"),
-                Column("contested", "whole", figure="contested_responses"),
-            ),
-            [{"responses": len(result), "tested": tested, "contested": n_contested}],
-        ),
+        [{"responses": len(result), "tested": tested, "contested": n_contested}],
     )
-    shown = [each for each in listed if each.reason is None]
+    more = len(result) - len(listed)
+    rest = f"{counted(more, 'more response')}: --top {len(result)} lists all."
+    return Result(
+        "contested",
+        contested_conclusion(result),
+        (
+            _for_people(run, listed, rows, spread) if tested else _widest(run, top, called),
+            Table("responses", keys, columns, rows),
+            *_details(keys, listed),
+            counts,
+        ),
+        [rest] if more and any(each.reason is None for each in listed) else [],
+        source=source,
+        coverage=run.coverage,
+    )
+
+
+def _details(keys: Sequence[Key], listed: Sequence[Contested]) -> Iterator[Table]:
+    """Yield the spread of responses by dimension, and personas' departures, for programs."""
+    yield Table(
+        "dimensions",
+        (*keys, Key("dimension", "dimension")),
+        (Column("spread", "number"),),
+        [
+            row_of(each, keys, dimension=name, spread=value)
+            for each in listed
+            for name, value in each.by_dimension.items()
+        ],
+    )
+    yield Table(
+        "departures",
+        (*keys, Key("persona", "persona")),
+        (Column("departure", "number", signed=True), Column("established", "flag")),
+        [
+            row_of(each, keys, persona=name, departure=value, established=name in each.named)
+            for each in listed
+            for name, value in each.departures.items()
+        ],
+    )
+
+
+def _for_people(
+    run: Run, listed: Sequence[Contested], rows: Sequence[Mapping[str, Any]], spread: Column
+) -> Table:
+    """Return the responses that could be tested, each with why it is contested; `rows` are of the
+    table for programs."""
+    shown = [(each, row) for each, row in zip(listed, rows, strict=True) if each.reason is None]
     verdicts = {(entry.prompt_id, entry.id): entry for entry in run.verdicts}
-    for_people = Table(
+    title = _title([each for each, _ in shown])
+    return Table(
         "contested",
         (Key("response", "response"),),
         (
@@ -197,27 +221,15 @@ def contested_result(
             Column("n_judges", "whole", "judges", of="n_asked", full=True),
         ),
         [
-            row
+            {**row}
             | {name: getattr(verdicts.get((each.prompt_id, each.id)), name, None)
                for name in ("composite", "n_judges", "n_asked")}
-            for each, row in zip(listed, rows, strict=True)
-            if each.reason is None
+            for each, row in shown
         ],
-        f"{_title(shown)} (spread in {unit.plural})",
-        remarks=[f"{row['response']}: {' '.join(row['why'])}"
-                 for each, row in zip(listed, rows, strict=True) if each.reason is None],
+        f"{title} (spread in {unit_of_departures(run).plural})",
+        remarks=[f"{row['response']}: {' '.join(row['why'])}" for _, row in shown],
         programs=False,
     )  # fmt: skip
-    more = len(result) - len(listed)
-    rest = f"{counted(more, 'more response')}: --top {len(result)} lists all."
-    return Result(
-        "contested",
-        contested_conclusion(result),
-        (for_people if tested else _widest(run, top, called), *for_all),
-        [rest] if shown and more else [],
-        source=source,
-        coverage=run.coverage,
-    )
 
 
 def _title(listed: Sequence[Contested]) -> str:

@@ -9,7 +9,7 @@ key point analysis (R. Bar-Haim et al. (2020), "From arguments to key points").
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from math import nan
@@ -46,6 +46,10 @@ OTHER: Mapping[Stance, str] = {"pro": "other (pro)", "con": "other (con)"}
 _QUOTED = 20
 """Quotations of a key point that are kept."""
 _KeyPoint = tuple[str, Stance]
+_POINTS = {
+    "n": "points", "dropped_without_quotation": "points_dropped",
+    "calls_without_answer": "calls_without_answer",
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -412,12 +416,60 @@ def key_points_result(
 ) -> Result:
     """Return the result of what keypoints.json holds, of the run called `source`: how often each
     key point is made, of which systems, by whom and in which words, and where systems differ."""
-    judges = judges or {}
     stance = Key("stance", "stance", _STANCES.keys(), _STANCES)
     point = Key("key_point", "key point")
+    own = [each["text"] for each in kept["key_points"] if each["text"] not in OTHER.values()]
+    rationales, points = kept["rationales"], kept["points"]
+    differences = Table(
+        "differences", (Key("a", "systems"), Key("b"), stance, point),
+        (
+            Column("difference", "estimate", "difference", p="column", figure="system_difference"),
+            Column("established", "flag"),
+        ),
+        [
+            {**each, "difference": moved, "established": moved.shown}
+            for each in kept["differences"] for moved in [_difference(each)]
+        ],
+        "Differences between systems", short={"established": {True}}, sides=("a", "b"),
+    )  # fmt: skip
+    read = Table(
+        "rationales", (),
+        (
+            Column("model", "text"),
+            *(Column(name, "whole") for name in ("n", "read", *_POINTS.values())),
+        ),
+        [
+            {"model": kept["model"], "n": rationales["n"], "read": rationales["read"],
+             **{name: points.get(field) for field, name in _POINTS.items()}}
+        ],
+    )  # fmt: skip
+    missing = Table(
+        "missing", (Key("reason"),), (Column("n", "whole"),),
+        [{"reason": why, "n": n} for why, n in rationales["missing"].items()],
+    )  # fmt: skip
+    tables = [
+        *_share_tables(kept, stance, point), differences,
+        _quotation_table(kept, stance, point, own, judges or {}), read, missing,
+    ]  # fmt: skip
+    remarks = [_HOW_TO_READ] if own else []
+    return Result("keypoints", kept["conclusion"], tables, remarks, source=source)
+
+
+def _share_tables(kept: Mapping[str, Any], stance: Key, point: Key) -> Iterator[Table]:
+    """Yield the share of rationales that make each key point, of all, by system and by each kind of
+    group, and the share of points for the text."""
     by = Key("by", "by", labels={name: f"by {name}" for name in ("system", "persona", "model")})
     group = Key("group", "group")
     counts = Column("n", "whole", "rationales", of="of"), Column("of", "whole")
+    yield Table(
+        "key_points", (stance, point),
+        (*counts, Column("share", "estimate", "share", figure="key_point_share")),
+        [
+            {**each, "key_point": each["text"], "share": _estimate(each)}
+            for each in kept["key_points"]
+        ],
+        f"Key points of {counted(kept['rationales']['read'], 'rationale')}, by {kept['model']}",
+    )  # fmt: skip
     systems = list(dict.fromkeys(each["group"] for each in kept["shares"]["system"]))
     by_system: dict[tuple[str, str], dict[str, Any]] = {}
     for each in kept["shares"]["system"]:
@@ -425,102 +477,58 @@ def key_points_result(
         shares = by_system.setdefault(of, {"stance": of[0], "key_point": of[1]})
         # A system's name may also be that of a key.
         shares[f"share of {each['group']}"] = each["share"]
-    own = [each["text"] for each in kept["key_points"] if each["text"] not in OTHER.values()]
-    in_full = {"key_point": own, "place": range(1, _QUOTED_IN_SHORT + 1)}
-    read, points = kept["rationales"]["read"], kept["points"]
-
-    def by_group(shares: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
-        return [
-            {**each, "by": kind, "share": _estimate(each)}
-            for kind, those in shares.items()
-            for each in those
-        ]  # fmt: skip
-
-    tables = [
-        Table(
-            "key_points", (stance, point),
-            (*counts, Column("share", "estimate", "share", figure="key_point_share")),
-            [
-                {**each, "key_point": each["text"], "share": _estimate(each)}
-                for each in kept["key_points"]
-            ],
-            f"Key points of {counted(read, 'rationale')}, by {kept['model']}",
+    yield Table(
+        "by_system", (stance, point),
+        tuple(Column(f"share of {name}", "number", name) for name in systems),
+        list(by_system.values()), "Share of rationales that make each key point, by system",
+        when="short", programs=False,
+    )  # fmt: skip
+    yield Table(
+        "shares", (by, group, stance, point),
+        (*counts, Column("share", "estimate", "share", figure="{by}_share")),
+        [each for each in _by_group(kept["shares"]) if each["by"] != "all"],
+        "Share of rationales that make each key point", when="full",
+    )  # fmt: skip
+    yield Table(
+        "points", (by, group),
+        (
+            Column("n", "whole", "points", of="of"), Column("of", "whole"),
+            Column("share", "estimate", "share", figure="pro_share_by_{by}"),
         ),
-        Table(
-            "by_system", (stance, point),
-            tuple(Column(f"share of {name}", "number", name) for name in systems),
-            list(by_system.values()), "Share of rationales that make each key point, by system",
-            when="short", programs=False,
-        ),
-        Table(
-            "shares", (by, group, stance, point),
-            (*counts, Column("share", "estimate", "share", figure="{by}_share")),
-            [each for each in by_group(kept["shares"]) if each["by"] != "all"],
-            "Share of rationales that make each key point", when="full",
-        ),
-        Table(
-            "points", (by, group),
-            (
-                Column("n", "whole", "points", of="of"), Column("of", "whole"),
-                Column("share", "estimate", "share", figure="pro_share_by_{by}"),
-            ),
-            by_group(kept["pro_share_of_points"]), "Points for the text, of all points",
-            short={"by": {"system"}},
-        ),
-        Table(
-            "differences", (Key("a", "systems"), Key("b"), stance, point),
-            (
-                Column("difference", "estimate", "difference", p="column",
-                       figure="system_difference"),
-                Column("established", "flag"),
-            ),
-            [
-                {**each, "difference": moved, "established": moved.shown}
-                for each in kept["differences"] for moved in [_difference(each)]
-            ],
-            "Differences between systems", short={"established": {True}}, sides=("a", "b"),
-        ),
-        Table(
-            "quotations", (stance, point, Key("quote", "in the judges' words")),
-            (
-                Column("system", "text", "system"), Column("prompt_id", "text", "prompt"),
-                Column("id", "text", "response"), Column("judge", "text", "judge"),
-                Column("place", "whole"),
-            ),
-            [
-                {
-                    **quotation, "stance": each["stance"], "key_point": each["text"],
-                    "judge": judges.get(quotation["judge"], quotation["judge"]), "place": place,
-                }
-                for each in kept["key_points"]
-                for place, quotation in enumerate(each["quotations"], 1)
-            ],
-            "Quotations", short=in_full,
-        ),
-        Table(
-            "rationales", (),
-            (
-                Column("model", "text"),
-                *(Column(name, "whole") for name in ("n", "read", *_POINTS.values())),
-            ),
-            [
-                {"model": kept["model"], "n": kept["rationales"]["n"], "read": read,
-                 **{name: points.get(field) for field, name in _POINTS.items()}}
-            ],
-        ),
-        Table(
-            "missing", (Key("reason"),), (Column("n", "whole"),),
-            [{"reason": why, "n": n} for why, n in kept["rationales"]["missing"].items()],
-        ),
-    ]  # fmt: skip
-    remarks = [_HOW_TO_READ] if own else []
-    return Result("keypoints", kept["conclusion"], tables, remarks, source=source)
+        _by_group(kept["pro_share_of_points"]), "Points for the text, of all points",
+        short={"by": {"system"}},
+    )  # fmt: skip
 
 
-_POINTS = {
-    "n": "points", "dropped_without_quotation": "points_dropped",
-    "calls_without_answer": "calls_without_answer",
-}  # fmt: skip
+def _by_group(shares: Mapping[str, Sequence[Mapping[str, Any]]]) -> list[dict[str, Any]]:
+    return [
+        {**each, "by": kind, "share": _estimate(each)}
+        for kind, those in shares.items()
+        for each in those
+    ]
+
+
+def _quotation_table(
+    kept: Mapping[str, Any], stance: Key, point: Key, own: Sequence[str], judges: Mapping[str, str]
+) -> Table:
+    """Return the judges' words for each key point; in short the first of those in `own`."""
+    return Table(
+        "quotations", (stance, point, Key("quote", "in the judges' words")),
+        (
+            Column("system", "text", "system"), Column("prompt_id", "text", "prompt"),
+            Column("id", "text", "response"), Column("judge", "text", "judge"),
+            Column("place", "whole"),
+        ),
+        [
+            {
+                **quotation, "stance": each["stance"], "key_point": each["text"],
+                "judge": judges.get(quotation["judge"], quotation["judge"]), "place": place,
+            }
+            for each in kept["key_points"]
+            for place, quotation in enumerate(each["quotations"], 1)
+        ],
+        "Quotations", short={"key_point": own, "place": range(1, _QUOTED_IN_SHORT + 1)},
+    )  # fmt: skip
 
 
 def _estimate(share: Mapping[str, Any]) -> Estimate:
