@@ -57,15 +57,15 @@ _ANSWERS = {
         "ranked_systems.py"
     },
     r"Can the panel|panel (?:can|may|should|cannot) (?:not )?be trusted|Judges agree": {
-        "answers.py", "answer.py"
+        "answers.py", "result.py"
     },
     r"Do personas add|Personas (?:add next|raise|lower|do not significantly change)": {
-        "answers.py", "answer.py"
+        "answers.py", "result.py"
     },
     r"stand in for people|take the place of (?:a person|people)|replace (?:a person|people)": {
-        "answer.py"
+        "result.py"
     },
-    r" is settled|What would settle": {"answers.py", "answer.py"},
+    r" is settled|What would settle": {"answers.py", "result.py"},
 }  # fmt: skip
 """What answers a question, and the modules whose sentences may: each has one answer."""
 
