@@ -36,7 +36,7 @@ if __name__ == "__main__":
     testing.check_renderer(load_format("asciidoc"))
     testing.check_provider(load_provider("echo"), ModelConfig(model="echo:any"))
     rubric = load_definition(rubrics.shipped()["scrub"], Rubric)
-    testing.check_elicitation(rubrics.load_elicitation("grade"), rubric, answer="B")
+    testing.check_elicitation(rubrics.load_elicitation("grade"), rubric)
     testing.check_executor(lambda *run: processes.score(*run, 2, run_summary))
     help_of = lambda *words: CliRunner().invoke(command, words).output
     print("asciidoc" in help_of("agree", "--help"), "grade" in help_of("score", "--help-all"),

@@ -92,7 +92,7 @@ def _line(entry: Entry) -> str:
 _QUESTIONS = LazyGroup(
     "questions",
     help="Have a model ask critical questions, and compare them with labelled ones.",
-    short_help="Have a model ask critical questions, or compare such",
+    short_help="Ask a model for critical questions, or compare such",
     example="ask said.jsonl --model openai:gpt-5 --out asked.jsonl",
     sections={
         "Commands": {
@@ -302,7 +302,7 @@ def _show_version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
     help="Show the version and exit.",
 )
 def command(**_: Any) -> None:
-    """Score texts that have no gold answer with a panel of personas on several models."""
+    """Score texts without a gold answer by a panel of personas on several models."""
 
 
 def main() -> None:

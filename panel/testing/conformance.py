@@ -196,7 +196,7 @@ def check_elicitation(elicitation: Elicitation, rubric: Rubric, answer: str | No
     on the scales of `output_rubric`, in as many calls as `calls` says.
 
     `answer`: one that fits; by default the first that does of JSON for the schema asked for or a
-    number, a JSON object of ratings, and no.
+    number, a JSON object of ratings, no, and the letter B.
     """
     require(
         not getattr(elicitation, "COMPARES", False),
@@ -287,7 +287,7 @@ def _answers(rubric: Rubric) -> tuple[str | None, ...]:
         ratings[dimension.id] = scale.names[0] if isinstance(scale, CategoryScale) else scale.min
     if rubric.abstention:
         ratings["abstained"] = False
-    return None, json.dumps(ratings), "no"
+    return None, json.dumps(ratings), "no", "B"
 
 
 def _same(reply: ModelResponse, request: ModelRequest) -> ModelResponse:
