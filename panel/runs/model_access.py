@@ -217,7 +217,8 @@ def responses_in_flight(plan: PanelPlan) -> Window:
 
     They are as many as the slowest model may have calls in flight, and twice these calls' worth:
     at first few, since calls in flight rise by one a judgment at most (`AdaptiveConcurrency`), and
-    in the end so many that slow calls leave no model idle. A fast model is no further ahead.
+    in the end so many that slow calls leave no model idle. A fast model is no further ahead. Of one
+    model that has no other beside it they are as many from the beginning: its calls have an order.
 
     Models that keep one text in memory for each call at once would only reread with more.
     """
@@ -229,6 +230,8 @@ def responses_in_flight(plan: PanelPlan) -> Window:
     # Where judges wait for the first of their model, many responses have one call in flight each.
     calls = (6 if per_model > 1 else 3) * sum(limit or MAX_CONCURRENCY for limit in limits)
     most = math.ceil(calls / len(plan.judges)) + 1
+    if len(limits) == 1:
+        return Window(most, 0, most)
     return Window(min(most, first + math.ceil(each * first)), each, most)
 
 
