@@ -142,3 +142,6 @@ def test_identical_replicates_are_no_comparison(tmp_path: Path, command: Command
     reason = "all replicates without a persona gave the same ratings, so they count as one"
     assert found["disagreement_added"]["reason"].startswith(reason)
     assert found["replicate_disagreement"]["value"] == 0
+    # The answer says whose ratings are alike: personas' are not.
+    answers = json.loads((tmp_path / "run/summary.json").read_text())["answers"]
+    assert f"Not known: {reason}" in answers[2]["sentence"]
