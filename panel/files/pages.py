@@ -98,8 +98,9 @@ def named(text: str, names: Mapping[str, str] = MappingProxyType({})) -> Markup:
     >>> named("a longer-name <b>", {"longer-name": "lo…me"})
     Markup('a <bdi title="longer-name">lo…me</bdi> &lt;b&gt;')
     """
-    # Of two names, one within the other, the longer one first.
-    known = "|".join(map(re.escape, sorted(names, key=len, reverse=True)))
+    # Of two names, one within the other, the longer one first. Of many names few are in a text.
+    there = [name for name in names if name in text]
+    known = "|".join(map(re.escape, sorted(there, key=len, reverse=True)))
     parts = re.split(f"({known})", text) if known else [text]
     short = Markup('<bdi title="{}">{}</bdi>')
     return Markup().join(

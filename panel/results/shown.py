@@ -254,18 +254,20 @@ def short_names(names: Collection[str], width: int) -> dict[str, str]:
     """Return what stands for names that take more than `width` columns: the beginning and the end
     of each, none like another."""
     short: dict[str, str] = {}
+    taken = set(names)
     # A name that is a part of another is replaced after it.
     for name in sorted((each for each in names if cell_len(each) > width), key=len, reverse=True):
         half, letters = width // 2 - 1, graphemes(name)
-        while (cut := _without_middle(letters, half)) in {*names, *short.values()}:
+        while (cut := _without_middle(letters, half)) in taken:
             half += 1
         if cell_len(cut) < cell_len(name):
             short[name] = cut
+            taken.add(cut)
     return short
 
 
 def _without_middle(letters: Sequence[str], half: int) -> str:
-    end = len(letters)
-    while end and cell_len("".join(letters[end - 1 :])) <= half:
+    end, width = len(letters), 0
+    while end and (width := width + cell_len(letters[end - 1])) <= half:
         end -= 1
     return f"{beginning(''.join(letters), half)}…{''.join(letters[end:])}"

@@ -34,7 +34,7 @@ from persona_panel.statistics.core.ranking import (
     JudgeSample,
     competition_ranks,
     decisive_difference,
-    rank_systems,
+    ranks_and_differences,
     winner_among,
 )
 
@@ -200,13 +200,11 @@ def multiverse(
         else:
             scores = mean_there(of, 1).mean(axis=1)
             sample = JudgeSample(of, {}) if np.isnan(of).any() else None
-        board = rank_systems(
-            system_of[rows].tolist(), prompt_of[rows].tolist(), scores, np.empty((len(rows), 0)),
-            [], judges=sample, abstentions=None if abstentions is None else abstentions[rows],
-            intervals=False,
+        ranks, differences = ranks_and_differences(
+            system_of[rows].tolist(), prompt_of[rows].tolist(), scores, judges=sample,
+            abstentions=None if abstentions is None else abstentions[rows],
         )  # fmt: skip
-        values = {each.system: -each.rank for each in board.systems if each.rank is not None}
-        return ComparedSystems(values, board.differences)
+        return ComparedSystems({name: -rank for name, rank in ranks.items()}, differences)
 
     shape = next(iter(terms.values())).shape
     analyses: list[Specification] = []
