@@ -78,6 +78,7 @@ TOGETHER = 2
 """For how many claims the interval of what personas add to the agreement with people is widened:
 this and that a system is the best shall err in at most `LEVEL` of runs; other answers seldom do."""
 _EQUAL = 1e-9
+_NOT_KNOWN = "Not known"
 
 
 def answers_of(
@@ -451,10 +452,9 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
         by = "" if ranked.basis else " by the panel's scores"
         why = f"which system is best{by} is settled"
         return RunAnswer("settle", f"{first_upper(why)}.", Estimate(nan, reason=why))
-    clause, answer = _by_more(run, ranked)
-    if clause:
-        answer = replace(answer, sentence=first_upper(clause))
-    return _after_missing(run, answer, clause and f"Then {clause}")
+    answer = _by_more(run, ranked)
+    then = "" if answer.sentence.startswith(_NOT_KNOWN) else f"Then {answer.sentence}"
+    return _after_missing(run, replace(answer, sentence=first_upper(answer.sentence)), then)
 
 
 def _not_settled(run: Run, ranked: Ranked) -> str:
@@ -489,9 +489,9 @@ def _after_missing(run: Run, answer: RunAnswer, then: str) -> RunAnswer:
     )  # fmt: skip
 
 
-def _by_more(run: Run, ranked: Ranked) -> tuple[str, RunAnswer]:
-    """Return what would settle which system is best, where no system is: as a clause, and an answer
-    without a sentence; where it is not known, no clause, and the answer."""
+def _by_more(run: Run, ranked: Ranked) -> RunAnswer:
+    """Return what would settle which system is best, where no system is: its sentence begins in
+    lower case, to stand behind another, unless it is not known."""
     command = command_line("plan", [], {"--from": folder_named(run)})
     if ranked.corrected:
         return _more_of_people(run, ranked)
@@ -502,8 +502,8 @@ def _by_more(run: Run, ranked: Ranked) -> tuple[str, RunAnswer]:
     ]
     if not open_:
         why = "no open difference between systems has a standard error"
-        sentence = f"Not known: {why}; it takes several prompts in common."
-        return "", RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
+        sentence = f"{_NOT_KNOWN}: {why}; it takes several prompts in common."
+        return RunAnswer("settle", sentence, Estimate(nan, reason=why), command)
     # Needs judges, not prompts; else the smallest in its standard errors.
     hardest, sampled = min(
         open_,
@@ -516,13 +516,13 @@ def _by_more(run: Run, ranked: Ranked) -> tuple[str, RunAnswer]:
     if abs(hardest.value) <= _EQUAL or not sampled.errors[0][0]:
         size = points(hardest.value, "")
         why = f"the difference between {ranked.first} and {hardest.b} is {size}"
-        return "", RunAnswer("settle", f"Not known: {why}.", Estimate(nan, reason=why), command)
+        return RunAnswer("settle", f"{_NOT_KNOWN}: {why}.", Estimate(nan, reason=why), command)
     unit = unit_of(run.rubric).after_number
     size = f"at the observed difference of {points(hardest.value, unit)}"
     if takes_more_judges(sampled, LEVEL):
         why = "more judges are needed"
         clause = f"no number of prompts would show {which} {size}: {why}."
-        return clause, RunAnswer("settle", "", Estimate(nan, reason=why), command)
+        return RunAnswer("settle", clause, Estimate(nan, reason=why), command)
     assurance = prompts_assured(sampled, LEVEL)
     more = ": the reverse may be true" if assurance.limit < POWER else ""
     if assurance.needed is not None:
@@ -540,17 +540,17 @@ def _ahead(difference: Difference) -> str:
     return f"{higher.a} ahead of {higher.b}"
 
 
-def _by_new_prompts(assurance: Assurance, clause: str, command: str = "") -> tuple[str, RunAnswer]:
+def _by_new_prompts(assurance: Assurance, clause: str, command: str = "") -> RunAnswer:
     needed = assurance.needed
     value = Estimate(
         nan if needed is None else float(two_digits(needed)), n=assurance.n, unit="prompts",
         reason="no number of prompts is likely enough" if needed is None else None, exact=True,
     )  # fmt: skip
     now = {"now": float(assurance.n)}
-    return clause, RunAnswer("settle", "", value, command, "prompts needed", now)
+    return RunAnswer("settle", clause, value, command, "prompts needed", now)
 
 
-def _more_of_people(run: Run, ranked: Ranked) -> tuple[str, RunAnswer]:
+def _more_of_people(run: Run, ranked: Ranked) -> RunAnswer:
     """Return how many responses, or new prompts where they rated all, people would have to rate."""
     command = command_on(run, "select", {"--n": 30, "--out": "items.csv"})
     decisive = ranked.decisive
@@ -562,13 +562,13 @@ def _more_of_people(run: Run, ranked: Ranked) -> tuple[str, RunAnswer]:
     if decisive is None or needed is None:
         why = "more ratings by people than there are responses"
         clause = "more prompts than there are, rated by the panel and by people."
-        return clause, RunAnswer("settle", "", Estimate(nan, reason=why))
+        return RunAnswer("settle", clause, Estimate(nan, reason=why))
     clause = (
         f"people's ratings of about {counted(needed, 'response')} would halve the interval of the "
         f"difference between {decisive.a} and {decisive.b}."
     )
     value = Estimate(float(needed), n=decisive.n, unit="responses", exact=True)
-    return clause, RunAnswer("settle", "", value, command, "responses to rate")
+    return RunAnswer("settle", clause, value, command, "responses to rate")
 
 
 def _row(rows: Sequence[Row], statistic: str, group: str) -> Row:
