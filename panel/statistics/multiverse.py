@@ -192,7 +192,9 @@ def multiverse(
             return ranks_by_judge(of, of_prompt)
         return z_scores_by_judge(of) if aggregation == Z_SCORES else of
 
-    def compared(choices: Choices, rows: IntArray, judges: IntArray) -> ComparedSystems:
+    def compared(
+        choices: Choices, rows: IntArray, judges: IntArray
+    ) -> tuple[Mapping[str, int], Sequence[Difference]]:
         of = transformed(choices.aggregation, choices.dimension)[np.ix_(rows, judges)]
         sample = None
         if choices.aggregation in (MEDIAN, TRIMMED):
@@ -200,11 +202,10 @@ def multiverse(
         else:
             scores = mean_there(of, 1).mean(axis=1)
             sample = JudgeSample(of, {}) if np.isnan(of).any() else None
-        ranks, differences = ranks_and_differences(
+        return ranks_and_differences(
             system_of[rows].tolist(), prompt_of[rows].tolist(), scores, judges=sample,
             abstentions=None if abstentions is None else abstentions[rows],
         )  # fmt: skip
-        return ComparedSystems({name: -rank for name, rank in ranks.items()}, differences)
 
     shape = next(iter(terms.values())).shape
     analyses: list[Specification] = []
@@ -218,10 +219,10 @@ def multiverse(
     ]
     for choices, without in (*combinations, *further):
         rows, judges = _kept(without, *shape[:2])
-        model = models.get(choices.aggregation) or compared(choices, rows, judges)
-        values, differences = model.values, model.differences
-        ranks = dict(zip(values, competition_ranks(np.array([*values.values()])), strict=True))
-        ranks = {name: int(ranks[name]) for name in sorted(ranks, key=lambda of: ranks[of])}
+        if (model := models.get(choices.aggregation)) is None:
+            ranks, differences = compared(choices, rows, judges)
+        else:
+            ranks, differences = _ranks(model.values), model.differences
         if not analyses:
             if len(ranks) < 2:
                 return None
@@ -237,10 +238,16 @@ def multiverse(
                 differences,
                 _lead([*ranks], differences, leader),
                 len(judges),
-                model.n_prompts or len(np.unique(of_prompt[rows])),
+                (model and model.n_prompts) or len(np.unique(of_prompt[rows])),
             )
         )
     return Multiverse(leader, tuple(analyses), n_undefined)
+
+
+def _ranks(values: Mapping[str, float]) -> dict[str, int]:
+    """Return the ranks of values, best first."""
+    ranks = dict(zip(values, competition_ranks(np.array([*values.values()])), strict=True))
+    return {name: int(ranks[name]) for name in sorted(ranks, key=lambda of: ranks[of])}
 
 
 def ranks_by_judge(terms: Array, prompts: IntArray) -> Array:

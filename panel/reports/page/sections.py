@@ -448,7 +448,7 @@ def _missing(run: Run) -> Mapping[str, int]:
 
 def _with_judges(table: Table, run: Run) -> Table:
     """The means by dimension with their intervals over prompts and judges, too."""
-    ranked = {name: _on_dimension(run, name) for name in (entry.id for entry in run.rubric.numeric)}
+    ranked = _by_dimension(run)
 
     def wide(row: Mapping[str, Any]) -> Estimate:
         entry = ranked.get(row["dimension"], {}).get(row["system"])
@@ -464,8 +464,8 @@ def _with_judges(table: Table, run: Run) -> Table:
     )  # fmt: skip
 
 
-def _on_dimension(run: Run, name: str) -> Mapping[str, SystemRank]:
-    """The systems on a dimension that is rated by numbers."""
+def _by_dimension(run: Run) -> Mapping[str, Mapping[str, SystemRank]]:
+    """The systems on each dimension that is rated by numbers."""
     verdicts = run.verdicts
     rows = {item[:2]: row for row, item in enumerate(run.items)}
     kept = [rows[entry.prompt_id, entry.id] for entry in verdicts]
@@ -474,17 +474,22 @@ def _on_dimension(run: Run, name: str) -> Mapping[str, SystemRank]:
         "persona": [run.judges[column].persona for column in columns],
         "model": [run.judges[column].model for column in columns],
     }
-    factors = {name: those for name, those in labels.items() if len(set(those)) > 1}
-    place = run.dimensions.index(name)
-    board = rank_systems(
-        [verdict.system for verdict in verdicts],
-        [verdict.prompt_id for verdict in verdicts],
-        np.array([verdict.dimensions[name].mean for verdict in verdicts]),
-        np.empty((len(verdicts), 0)),
-        [],
-        judges=JudgeSample(run.ratings[np.ix_(kept, columns, [place])], factors),
-        limits=mean_limits(run.rubric, [name])[0],
-        abstentions=run.abstentions(kept, columns),
-        compared=False,
-    )
-    return {entry.system: entry for entry in board.systems}
+    factors = {axis: those for axis, those in labels.items() if len(set(those)) > 1}
+    abstentions = run.abstentions(kept, columns)
+
+    def board(name: str) -> Leaderboard:
+        ratings = run.ratings[np.ix_(kept, columns, [run.dimensions.index(name)])]
+        return rank_systems(
+            [verdict.system for verdict in verdicts],
+            [verdict.prompt_id for verdict in verdicts],
+            np.array([verdict.dimensions[name].mean for verdict in verdicts]),
+            np.empty((len(verdicts), 0)),
+            [],
+            judges=JudgeSample(ratings, factors),
+            limits=mean_limits(run.rubric, [name])[0],
+            abstentions=abstentions,
+            compared=False,
+        )
+
+    numeric = (entry.id for entry in run.rubric.numeric)
+    return {name: {each.system: each for each in board(name).systems} for name in numeric}
