@@ -90,8 +90,9 @@ class _Exemplified(click.Command):
         try:
             return super().make_context(*args, **settings)
         except click.BadParameter as error:
-            error.message = _in_words(error)
-            raise
+            if (text := _in_words(error)) == error.message:
+                raise
+            raise click.BadParameter(text, error.ctx, error.param, error.param_hint) from None
 
     def get_help(self, ctx: click.Context) -> str:
         """Return the help, with the hyphens that a shell takes."""
