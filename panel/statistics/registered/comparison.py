@@ -355,8 +355,9 @@ def _register_difference(kind: CorrelationKind, heading: str, order: int) -> Non
             counted = _compared_with_others(block)
             if not whole.panel.reason:
                 for name, result in zip(names, whole, strict=False):
-                    counts = {"counted": counted, "note": _OF_DEVIATIONS}
-                    yield replace(result, by=BY, by_value=name, **counts)
+                    yield replace(
+                        result, by=BY, by_value=name, counted=counted, note=_OF_DEVIATIONS
+                    )
                 return
         # Why there is none is seen prompt by prompt.
         differences = human_difference_by_prompt(*sides, prompts, kind)
