@@ -42,7 +42,8 @@ from persona_panel.statistics.comparison import comparison_statistics
 from persona_panel.statistics.core.arrays import Array, items_by_label, row_means
 from persona_panel.statistics.core.correlation import CorrelationKind, correlation_test
 from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
-from persona_panel.statistics.core.ranking import JudgeSample, rank_systems
+from persona_panel.statistics.core.ranking import rank_systems
+from persona_panel.statistics.core.sampled_mean import JudgeSample
 from persona_panel.statistics.scores import pairwise_error
 
 PROMPTS = (3, 5, 8, 12, 30, 100)

@@ -29,7 +29,7 @@ from benchmarks.harness import add_parts, simulation_parser
 from persona_panel.statistics import Ratings, icc, spearman_brown, variance_components
 from persona_panel.statistics.core.arrays import Array, Labels
 from persona_panel.statistics.core.jackknife import jackknife
-from persona_panel.statistics.core.ranking import influence_of, sampled_mean
+from persona_panel.statistics.core.sampled_mean import influence_of, sampled_mean
 from persona_panel.statistics.core.table import kept_without
 from persona_panel.statistics.designs import design_studies
 from persona_panel.statistics.generalizability import (

@@ -23,7 +23,8 @@ import numpy as np
 from persona_panel.analyses.agree_conclusion import agree_conclusion
 from persona_panel.statistics import AnalysisOptions, Ratings, agree
 from persona_panel.statistics.core.arrays import Random
-from persona_panel.statistics.core.ranking import JudgeSample, rank_systems
+from persona_panel.statistics.core.ranking import rank_systems
+from persona_panel.statistics.core.sampled_mean import JudgeSample
 
 DESIGNS = ((3, 1), (5, 1), (10, 1), (3, 2), (3, 3), (5, 2), (10, 3))
 """Numbers of personas and models; of one model, raters."""

@@ -34,7 +34,7 @@ from benchmarks.independent.winner import (
     spread_out,
 )
 from persona_panel.statistics.core.means import unusual_coverage
-from persona_panel.statistics.core.ranking import sampled_mean
+from persona_panel.statistics.core.sampled_mean import sampled_mean
 
 Floats = NDArray[np.float64]
 N_POPULATION = 200_000

@@ -17,7 +17,7 @@ from scipy import stats
 
 from benchmarks.independent import Row
 from benchmarks.independent.winner import board_of, claims_of, lead, tied
-from persona_panel.statistics.core.ranking import JudgeSample
+from persona_panel.statistics.core.sampled_mean import JudgeSample
 from persona_panel.statistics.missing import missing_ratings
 
 Ratings = NDArray[np.float64]

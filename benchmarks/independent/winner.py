@@ -23,7 +23,8 @@ from scipy import stats
 
 from benchmarks.independent import Row
 from persona_panel.statistics import rank_systems
-from persona_panel.statistics.core.ranking import JudgeSample, Leaderboard, verified_places
+from persona_panel.statistics.core.ranking import Leaderboard, verified_places
+from persona_panel.statistics.core.sampled_mean import JudgeSample
 
 Table = NDArray[np.float64]
 Draw = Callable[[np.random.Generator, int, int], Table]

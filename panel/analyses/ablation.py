@@ -31,7 +31,7 @@ from persona_panel.runs.votes import are_identical_replicates
 from persona_panel.statistics.core.arrays import Array, Reason, Statistic, encode_labels, means_by
 from persona_panel.statistics.core.display import COMPOSITE, number
 from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.core.ranking import sampled_mean
+from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.paired import PairedFigure, paired_figure, undefined_figure

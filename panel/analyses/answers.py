@@ -63,7 +63,8 @@ from persona_panel.statistics.core.estimate import (
     Estimate,
 )
 from persona_panel.statistics.core.means import Assurance
-from persona_panel.statistics.core.ranking import is_ahead, prompts_assured, takes_more_judges
+from persona_panel.statistics.core.ranking import is_ahead
+from persona_panel.statistics.core.sampled_mean import prompts_assured, takes_more_judges
 from persona_panel.statistics.core.table import Row
 
 if TYPE_CHECKING:
@@ -442,7 +443,7 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
 
     The figure is the number of new prompts that would show the first system to be ahead of the one
     that is hardest to tell from it with the probability `POWER`; see
-    `persona_panel.statistics.core.ranking.prompts_assured`.
+    `persona_panel.statistics.core.sampled_mean.prompts_assured`.
     """
     if ranked.winner is not None:
         sentence, why = _not_settled(run, ranked), "judgments are missing"

@@ -22,7 +22,8 @@ from persona_panel.runs.scale_limits import (
 )
 from persona_panel.statistics.core.display import counted, general
 from persona_panel.statistics.core.estimate import LEVEL
-from persona_panel.statistics.core.ranking import Limits, SystemDifference, SystemRank
+from persona_panel.statistics.core.ranking import SystemDifference, SystemRank
+from persona_panel.statistics.core.sampled_mean import Limits
 
 if TYPE_CHECKING:
     from persona_panel.results.charts import ForestPoint, PaperFigure

@@ -36,13 +36,8 @@ from persona_panel.statistics.core.arrays import (
     means_by,
 )
 from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.core.ranking import (
-    JudgeSample,
-    Leaderboard,
-    Limits,
-    SystemRank,
-    rank_systems,
-)
+from persona_panel.statistics.core.ranking import Leaderboard, SystemRank, rank_systems
+from persona_panel.statistics.core.sampled_mean import JudgeSample, Limits
 from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.personas import (
     ALL_SYSTEMS,

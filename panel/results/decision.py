@@ -38,7 +38,11 @@ from persona_panel.statistics.core.means import (
     spread_at,
     spread_of_interval,
 )
-from persona_panel.statistics.core.ranking import SampledMean, prompts_assured, takes_more_judges
+from persona_panel.statistics.core.sampled_mean import (
+    SampledMean,
+    prompts_assured,
+    takes_more_judges,
+)
 
 Why = Literal[
     "value", "interval", "estimate", "beyond", "open", "contrary", "no interval", "undefined"

@@ -21,7 +21,7 @@ from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Table
 from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
 from persona_panel.statistics.core.means import critical_t
-from persona_panel.statistics.core.ranking import SampledMean
+from persona_panel.statistics.core.sampled_mean import SampledMean
 
 _NAMES_SHOWN = 6
 _ANNOTATOR_TEST = ("omega", "rho", "alt_test_winning_rate", "alt_test_advantage")

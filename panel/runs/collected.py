@@ -27,7 +27,8 @@ from persona_panel.rubrics.comparison import Outcome
 from persona_panel.runs.scale_limits import composite_limits, composite_terms
 from persona_panel.statistics.core.arrays import Array, Random, Reason, mean_there
 from persona_panel.statistics.core.display import ends
-from persona_panel.statistics.core.ranking import JudgeSample, Leaderboard, SystemRank, rank_systems
+from persona_panel.statistics.core.ranking import Leaderboard, SystemRank, rank_systems
+from persona_panel.statistics.core.sampled_mean import JudgeSample
 from persona_panel.statistics.core.table import (
     Coverage,
     Ratings,

@@ -20,7 +20,7 @@ from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits, composite_terms, in_points
 from persona_panel.statistics.calibration import LEAST_PROMPTS
 from persona_panel.statistics.core.arrays import Array
-from persona_panel.statistics.core.ranking import UNLIMITED
+from persona_panel.statistics.core.sampled_mean import UNLIMITED
 from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin
 from persona_panel.statistics.designs import (
     ITEM,

@@ -42,12 +42,8 @@ from persona_panel.statistics.core.display import (
     field_columns,
 )
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.ranking import (
-    JudgeSample,
-    Leaderboard,
-    competition_ranks,
-    rank_systems,
-)
+from persona_panel.statistics.core.ranking import Leaderboard, competition_ranks, rank_systems
+from persona_panel.statistics.core.sampled_mean import JudgeSample
 
 if TYPE_CHECKING:
     from persona_panel.runs.deliberation import DeliberationReport

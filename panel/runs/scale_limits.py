@@ -19,7 +19,7 @@ from persona_panel.rubrics import CategoryScale, Composite, Rubric
 from persona_panel.rubrics.comparison import PREFERRED
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.display import COMPOSITE, general
-from persona_panel.statistics.core.ranking import UNLIMITED, Limits
+from persona_panel.statistics.core.sampled_mean import UNLIMITED, Limits
 from persona_panel.statistics.core.table import Ratings
 
 SHARE: Limits = (0.0, 1.0)

@@ -19,7 +19,7 @@ from persona_panel.runs.scale_limits import SHARE, are_preferences, mean_limits,
 from persona_panel.statistics.core.arrays import Array, row_means, rows_of
 from persona_panel.statistics.core.display import ALL, COMPOSITE
 from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.core.ranking import Limits
+from persona_panel.statistics.core.sampled_mean import Limits
 from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin
 from persona_panel.statistics.human_raters import mean_reliability
 from persona_panel.statistics.selection import EnsembleDistance, ensemble_distance

@@ -47,7 +47,7 @@ from persona_panel.statistics.core.means import (
     scaled_interval,
     two_sided_p,
 )
-from persona_panel.statistics.core.ranking import UNLIMITED, Limits
+from persona_panel.statistics.core.sampled_mean import UNLIMITED, Limits
 from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.core.table import Ratings, on_composite
 

@@ -25,7 +25,12 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.estimate import LEVEL, Difference
 from persona_panel.statistics.core.means import PairedScores, critical_t, within_judges
-from persona_panel.statistics.core.ranking import Limits, SampledMean, influence_of, sampled_mean
+from persona_panel.statistics.core.sampled_mean import (
+    Limits,
+    SampledMean,
+    influence_of,
+    sampled_mean,
+)
 
 _DRAWS, _CELLS = 1999, 500_000
 _HALVINGS = 20

@@ -31,12 +31,12 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.means import critical_t
 from persona_panel.statistics.core.ranking import (
-    JudgeSample,
     competition_ranks,
     decisive_difference,
     ranks_and_differences,
     winner_among,
 )
+from persona_panel.statistics.core.sampled_mean import JudgeSample
 
 MEAN, MEDIAN, TRIMMED, RANKS, Z_SCORES = "mean", "median", "trimmed mean", "ranks", "z-scores"
 AGGREGATIONS: Mapping[str, int] = {MEAN: 1, MEDIAN: 3, TRIMMED: 5, RANKS: 1, Z_SCORES: 1}

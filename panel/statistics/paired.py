@@ -1,8 +1,8 @@
 """Two runs compared: the mean difference over prompts, and two panels on the same texts.
 
 What is paired is subtracted before anything is averaged; a prompt counts once, with the mean of its
-pairs. Intervals are those of `persona_panel.statistics.core.ranking`, of two panels on the same
-texts the jackknife's over prompts.
+pairs. Intervals are those of `persona_panel.statistics.core.sampled_mean`, of two panels on the
+same texts the jackknife's over prompts.
 """
 
 from __future__ import annotations
@@ -32,13 +32,9 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.correlation import correlation, correlations
 from persona_panel.statistics.core.estimate import OVER, Difference
 from persona_panel.statistics.core.means import critical_t, over_prompts, two_sided_p
-from persona_panel.statistics.core.ranking import (
-    SampledMean,
-    competition_ranks,
-    influence_of,
-    sampled_mean,
-)
+from persona_panel.statistics.core.ranking import competition_ranks
 from persona_panel.statistics.core.registry import interval_of, mean_over_prompts
+from persona_panel.statistics.core.sampled_mean import SampledMean, influence_of, sampled_mean
 from persona_panel.statistics.reliability import krippendorff_alpha
 from persona_panel.statistics.votes import correlation_gain
 

@@ -35,7 +35,7 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.estimate import LEVEL, OVER, Difference, Estimate
 from persona_panel.statistics.core.means import critical_t
-from persona_panel.statistics.core.ranking import mean_and_levels, sampled_mean
+from persona_panel.statistics.core.sampled_mean import mean_and_levels, sampled_mean
 from persona_panel.statistics.core.significance import holm, holm_adjusted
 
 

@@ -43,7 +43,8 @@ from persona_panel.statistics.core.arrays import (
     means_by_cell,
 )
 from persona_panel.statistics.core.estimate import Difference, Estimate
-from persona_panel.statistics.core.ranking import SampledMean, Winner, winner_among
+from persona_panel.statistics.core.ranking import Winner, winner_among
+from persona_panel.statistics.core.sampled_mean import SampledMean
 from persona_panel.statistics.core.significance import pairs_adjusted
 from persona_panel.statistics.core.strengths import MOST_SYSTEMS, sampled_without_each
 from persona_panel.statistics.core.table import Ratings

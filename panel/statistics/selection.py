@@ -37,7 +37,7 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.correlation import taus
 from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.ranking import sampled_mean
+from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.core.table import Ratings
 
 _SAME = 1e-12

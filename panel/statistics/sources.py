@@ -41,7 +41,7 @@ from persona_panel.statistics.core.correlation import correlation
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
 from persona_panel.statistics.core.means import scaled_interval, weights_of_prompts
-from persona_panel.statistics.core.ranking import sampled_mean
+from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.core.significance import (
     binomial_interval,
     holm_adjusted,

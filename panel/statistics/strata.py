@@ -32,7 +32,6 @@ from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.jackknife import MOST_GROUPS, left_out_weights
 from persona_panel.statistics.core.means import critical_t, two_sided_p
-from persona_panel.statistics.core.ranking import sampled_mean
 from persona_panel.statistics.core.registry import (
     Block,
     BlockT,
@@ -41,6 +40,7 @@ from persona_panel.statistics.core.registry import (
     adjust_over_dimensions,
     interval_of,
 )
+from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.core.table import NO_PERSONA_GROUP, Ratings, Row
 

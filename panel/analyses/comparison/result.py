@@ -26,7 +26,7 @@ from persona_panel.results.result import RunAnswer
 from persona_panel.statistics.core.arrays import Random
 from persona_panel.statistics.core.display import COMPOSITE, number, signed
 from persona_panel.statistics.core.estimate import LEVEL, Difference
-from persona_panel.statistics.core.ranking import prompts_assured, takes_more_judges
+from persona_panel.statistics.core.sampled_mean import prompts_assured, takes_more_judges
 from persona_panel.statistics.core.table import RatingsOrigin
 from persona_panel.statistics.paired import (
     BestOfPrompts,

@@ -26,7 +26,7 @@ from persona_panel.runs.scale_limits import (
 from persona_panel.statistics.core.arrays import Array, Labels, Reason, encode_labels, mean_there
 from persona_panel.statistics.core.display import COMPOSITE, general
 from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.core.ranking import Limits
+from persona_panel.statistics.core.sampled_mean import Limits
 from persona_panel.statistics.core.table import with_several_levels
 from persona_panel.statistics.paired import (
     PairedTerms,

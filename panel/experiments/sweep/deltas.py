@@ -28,7 +28,7 @@ from persona_panel.files.outputs import json_number
 from persona_panel.graphs.framing import Contrast
 from persona_panel.statistics.core.arrays import ROUNDING, Array, IntArray, mean_there
 from persona_panel.statistics.core.estimate import LEVEL
-from persona_panel.statistics.core.ranking import sampled_mean
+from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.core.significance import (
     ENUMERATED,
     binomial_interval,

@@ -32,7 +32,7 @@ from persona_panel.runs.scale_limits import mean_limits
 from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.display import percent, signed
 from persona_panel.statistics.core.estimate import LEVEL, Estimate
-from persona_panel.statistics.core.ranking import sampled_mean
+from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.core.table import Coverage
 
 if TYPE_CHECKING:

@@ -40,12 +40,8 @@ from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import mean_limits
 from persona_panel.statistics.core.display import ALL, COMPOSITE
 from persona_panel.statistics.core.estimate import Estimate
-from persona_panel.statistics.core.ranking import (
-    JudgeSample,
-    Leaderboard,
-    SystemRank,
-    rank_systems,
-)
+from persona_panel.statistics.core.ranking import Leaderboard, SystemRank, rank_systems
+from persona_panel.statistics.core.sampled_mean import JudgeSample
 from persona_panel.statistics.core.table import Coverage
 
 _CONTESTED, _UNESTABLISHED = 8, 3

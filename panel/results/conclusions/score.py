@@ -17,9 +17,7 @@ from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics.core.display import number, percent
 from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
 from persona_panel.statistics.core.means import NEAR_THE_END, STRONG, unusual_coverage
-from persona_panel.statistics.core.ranking import (
-    Leaderboard,
-)
+from persona_panel.statistics.core.ranking import Leaderboard
 
 if TYPE_CHECKING:
     from persona_panel.statistics.missing import DifferenceBounds, MissingRatings

@@ -12,7 +12,7 @@ from persona_panel.statistics.core.display import ends as ends_text
 
 if TYPE_CHECKING:
     from persona_panel.statistics.core.arrays import Random
-    from persona_panel.statistics.core.ranking import SampledMean
+    from persona_panel.statistics.core.sampled_mean import SampledMean
 
 LEVEL = 0.05
 """The level of tests: where there is nothing to claim, the tests made together make a claim at most

@@ -1,8 +1,5 @@
-"""Means of systems over prompts, ranked, with their errors over prompts and judges.
+"""Systems, ranked by their means over prompts.
 
-Student's t over the prompts' scores; judges as a sample add the variance of each of their factors
-(personas and models, or judges), with Satterthwaite's degrees of freedom. Sources as in
-`persona_panel.statistics.core.jackknife`: the jackknife's figure, from judges' influences.
 Rank intervals: M. Klein, T. Wright & J. Wieczorek (2020), "A joint confidence region for an overall
 ranking of populations", from tests of all pairs as in M. Mogstad et al. (2024), "Inference for
 ranks with applications to mobility across neighbourhoods and academic achievement across
@@ -12,232 +9,38 @@ families".
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import combinations
-from math import inf, isnan, nan
-from typing import Any, NamedTuple
+from math import isnan, nan
+from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from persona_panel.statistics.core import special
 from persona_panel.statistics.core.arrays import (
-    ROUNDING,
     Array,
     IntArray,
     Labels,
     Mask,
     Random,
     Reason,
-    divide,
-    encode_labels,
     mean_there,
     means_by_cell,
 )
-from persona_panel.statistics.core.estimate import LEVEL, OVER, Difference, Estimate, EstimateT
-from persona_panel.statistics.core.jackknife import LEAST_JUDGES, standard_errors
+from persona_panel.statistics.core.estimate import LEVEL, OVER, Difference, Estimate
 from persona_panel.statistics.core.means import (
-    Assurance,
     PairedScores,
-    assurance,
-    assurance_limit,
-    assured,
-    fewest,
-    off_the_end,
-    scaled_interval,
-    two_sided_p,
     within_judges,
 )
+from persona_panel.statistics.core.sampled_mean import (
+    UNLIMITED,
+    JudgeSample,
+    Limits,
+    SampledMean,
+    influence_of,
+    sampled_mean,
+)
 from persona_panel.statistics.core.significance import pairs_adjusted
-
-Limits = tuple[float, float]
-UNLIMITED: Limits = (-inf, inf)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class JudgeSample:
-    """The ratings of judges, and what these are a sample by.
-
-    Attributes:
-        terms: `(responses, judges, terms)`, of which a response's score is the mean, NaN where a
-            judge has none; see `influence_of`.
-        factors: a label a judge for each of what they are sampled by: `persona` and `model`, say.
-    """
-
-    terms: Array
-    factors: Mapping[str, Labels]
-
-
-@dataclass(frozen=True, slots=True)
-class JudgesVariance:
-    """The variance that one factor of the judges adds to a mean over prompts; its part `by_prompt`,
-    of levels that differ from prompt to prompt, falls as 1/prompts."""
-
-    variance: float
-    by_prompt: float
-    df: float
-
-
-@dataclass(frozen=True, slots=True)
-class SampledMean:
-    """A mean over `n_prompts` prompts with its standard errors and their degrees of freedom: over
-    prompts and, where judges are a sample, over both; none exactly when `reason` says why. `limits`
-    are the ends of its scale, `values` the prompts' where the interval depends on them."""
-
-    mean: float
-    errors: tuple[tuple[float, float], ...]
-    n_prompts: int
-    reason: Reason | None = None
-    judges: tuple[JudgesVariance, ...] = ()
-    limits: Limits = UNLIMITED
-    values: Array | None = field(default=None, compare=False, repr=False)
-
-    def interval(self, confidence: float = 0.95) -> tuple[float, float]:
-        """Return the ends of the interval by `scaled_interval`, NaN without a standard error."""
-        if not self.errors:
-            return math.nan, math.nan
-        return scaled_interval(self.mean, self.errors, self.limits, confidence, self.values)
-
-    @property
-    def p_value(self) -> float:
-        """Return the two-sided p-value of a mean of 0; NaN without a standard error."""
-        if not self.errors:
-            return math.nan
-        return max(two_sided_p(self.mean / error, df) for error, df in self.errors if error)
-
-    def as_a(
-        self, kind: type[EstimateT], *, over: str = "prompts", cut: Limits = UNLIMITED, **more: Any
-    ) -> EstimateT:
-        """Return the mean as an estimate of this kind, with its 95 % interval, cut at `cut`, and
-        its p-value."""
-        low, high = self.interval()
-        return kind(
-            self.mean, max(low, cut[0]), min(high, cut[1]), over=over, n=self.n_prompts,
-            p=self.p_value, reason=self.reason, sampled=self, **more,
-        )  # fmt: skip
-
-    def untested(self, limits: Limits, over: Random = "prompts") -> Estimate:
-        """Return the mean as an estimate without a p-value."""
-        return replace(self.as_a(Estimate, over=OVER[over], limits=limits), p=nan)
-
-
-def influence_of(terms: Array) -> Array:
-    """Return how much each judge moves each response's score `(responses, judges)`: the derivative,
-    by the judge's weight, of the mean over terms of the mean over judges. `terms` is `(responses,
-    judges, terms)`, NaN where a judge has none."""
-    there = ~np.isnan(terms)
-    counts = there.sum(axis=1, keepdims=True).astype(np.float64)
-    means = mean_there(terms, 1, keepdims=True)
-    return np.nan_to_num(divide(terms - means, counts)).mean(axis=2)
-
-
-def sampled_mean(
-    scores: Array,
-    influence: Array | None = None,
-    factors: Mapping[str, Labels] | None = None,
-    limits: Limits = UNLIMITED,
-) -> SampledMean:
-    """Return the mean of scores by prompt, with its standard error.
-
-    Args:
-        scores: `(prompts,)`, NaN where there is none.
-        influence: `(prompts, judges)`, of the judges on these scores; None: judges are taken as
-            they are.
-        factors: what judges are sampled by; see `JudgeSample`.
-        limits: the ends of the scores' scale.
-    """
-    moved = None if influence is None else _by_level(influence, factors or {})
-    return mean_and_levels(scores, moved, limits)
-
-
-def mean_and_levels(
-    scores: Array, moved: Sequence[Array] | None = None, limits: Limits = UNLIMITED
-) -> SampledMean:
-    """Return `sampled_mean` from the influence on it of each level of each of the judges' factors
-    `(prompts, levels)`; None: judges are taken as they are."""
-    there = ~np.isnan(scores)
-    known = scores[there]
-    n = len(known)
-    mean = float(known.mean()) if n else math.nan
-    if n < 2:
-        return SampledMean(mean, (), n, Reason.FEW_CLUSTERS)
-    n_judges = LEAST_JUDGES if moved is None else math.prod(levels.shape[1] for levels in moved)
-    if n_judges < LEAST_JUDGES:
-        return SampledMean(mean, (), n, Reason.FEW_JUDGES if n_judges > 1 else Reason.SAME_JUDGES)
-    parts = tuple(_added(levels[there]) for levels in moved or () if levels.shape[1] > 1)
-    # As `var` does, which takes three times as long for a few prompts.
-    variance = float(((known - mean) ** 2).sum()) / (n - 1)
-    variances = [variance / n, *(part.variance for part in parts)]
-    errors = standard_errors(variances, [n - 1.0, *(part.df for part in parts)])
-    # The judges' variance cannot replace that of the prompts.
-    if errors[0][0] <= ROUNDING * max(1.0, abs(mean)):
-        return SampledMean(mean, (), n, Reason.NO_SPREAD)
-    if n > 2 and limits != UNLIMITED and off_the_end(known, limits) == 1:
-        return SampledMean(mean, (), n, Reason.ONE_OFF_THE_END)
-    values = None if limits == UNLIMITED else known
-    return SampledMean(mean, errors, n, None, parts, limits, values)
-
-
-def _by_level(influence: Array, factors: Mapping[str, Labels]) -> list[Array]:
-    """Sum the judges' influence by level of each factor: `(prompts, levels)` for each."""
-    n_columns = influence.shape[1]
-    encoded = [encode_labels(labels, n_columns) for labels in factors.values()]
-    return [influence @ np.eye(len(names))[codes] for names, codes in encoded]
-
-
-def _added(moved: Array) -> JudgesVariance:
-    """Return a factor's variance, from the influence of its levels `(prompts, levels)`."""
-    n_prompts, levels = moved.shape
-    scale = levels / (levels - 1)
-    variance = scale * float(np.sum(moved.mean(axis=0) ** 2))
-    by_prompt = scale * float(np.sum(moved.var(axis=0, ddof=1))) / n_prompts
-    return JudgesVariance(variance, min(by_prompt, variance), levels - 1.0)
-
-
-def prompts_assured(sampled: SampledMean | None, level: float) -> Assurance:
-    """Return with how many new prompts a two-sided test at `level` shows the sign of the mean; the
-    same judges rate them.
-    """
-    if sampled is None or not sampled.errors:
-        raise ValueError("a mean without a standard error")
-    mean, (error, _), n = abs(sampled.mean), sampled.errors[0], sampled.n_prompts
-    if not sampled.judges:
-        return assured(mean, error * math.sqrt(n), n, 0.0, level)
-    known = sampled
-    limit = assurance_limit(mean, error, n, float(_reach(known, inf, level)))
-
-    def probability(new: int) -> float:
-        return float(assurance(mean, error, n, new, level, _error_of(known, new)))
-
-    return Assurance(n, fewest(probability), limit)
-
-
-def takes_more_judges(sampled: SampledMean | None, level: float) -> bool:
-    """Return whether a test at `level` detects the mean with no number of prompts."""
-    if sampled is None or not sampled.judges:
-        return False
-    return abs(sampled.mean) <= float(_reach(sampled, inf, level))
-
-
-def _reach(sampled: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
-    """Return how far from 0 a mean over `n_prompts` has to be."""
-    error, df = _error_of(sampled, n_prompts)
-    return error * special.stdtrit(df, 1 - level / 2)
-
-
-def _error_of(sampled: SampledMean, n_prompts: ArrayLike) -> tuple[Array, Array]:
-    """Return the standard error of a mean over `n_prompts`, and its degrees of freedom."""
-    n = np.asarray(n_prompts, dtype=np.float64)
-    by_prompt = sampled.errors[0][0] ** 2 * sampled.n_prompts / n
-    total, squares = by_prompt, by_prompt**2 / (n - 1)
-    for part in sampled.judges:
-        own = part.variance - part.by_prompt * (1 - sampled.n_prompts / n)
-        total, squares = total + own, squares + own**2 / part.df
-    df = np.divide(total**2, squares, out=np.full_like(total, inf), where=squares > 0)
-    return np.sqrt(total), df
-
 
 MOSTLY = 0.5
 """A system of which a greater share of judgments than this are abstentions is not ranked."""

@@ -38,7 +38,7 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.estimate import OVER, Difference, Estimate
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES, standard_errors
-from persona_panel.statistics.core.ranking import SampledMean
+from persona_panel.statistics.core.sampled_mean import SampledMean
 from persona_panel.statistics.core.significance import pairs_adjusted
 
 _MOST_STEPS = 100

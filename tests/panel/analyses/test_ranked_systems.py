@@ -13,14 +13,12 @@ from scipy import stats
 from persona_panel.analyses.answers import what_would_settle, which_is_best
 from persona_panel.analyses.ranked_systems import by_panel
 from persona_panel.statistics.core.means import assured
-from persona_panel.statistics.core.ranking import (
+from persona_panel.statistics.core.ranking import Leaderboard, Winner, rank_systems
+from persona_panel.statistics.core.sampled_mean import (
     JudgeSample,
     JudgesVariance,
-    Leaderboard,
     SampledMean,
-    Winner,
     prompts_assured,
-    rank_systems,
 )
 from tests.helpers.gate_runs import run_of
 

@@ -22,11 +22,8 @@ from persona_panel.runs.run import Run
 from persona_panel.runs.run_remarks import lacking_tables
 from persona_panel.statistics import WinCounts, bradley_terry
 from persona_panel.statistics.core.means import FAR_OFF, NEAR_THE_END
-from persona_panel.statistics.core.ranking import (
-    JudgeSample,
-    Leaderboard,
-    rank_systems,
-)
+from persona_panel.statistics.core.ranking import Leaderboard, rank_systems
+from persona_panel.statistics.core.sampled_mean import JudgeSample
 from persona_panel.testing import ScriptedModel
 from tests.helpers.gate_runs import run_of
 from tests.helpers.judgments import PLAIN, a_dimension

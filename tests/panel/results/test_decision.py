@@ -20,7 +20,7 @@ from persona_panel.results.decision import (
 from persona_panel.results.required_figures import Figure, FigureKey, exact
 from persona_panel.results.requirement import parse_requirement
 from persona_panel.statistics.core.means import assured
-from persona_panel.statistics.core.ranking import JudgesVariance, SampledMean, sampled_mean
+from persona_panel.statistics.core.sampled_mean import JudgesVariance, SampledMean, sampled_mean
 
 # Of 12 prompts with a mean of 6.5 and a standard deviation of 1: ± t(11) / sqrt(12) = 0.635.
 LOW, HIGH = 6.5 - 0.6353696, 6.5 + 0.6353696

@@ -11,7 +11,7 @@ from persona_panel.graphs import Judge
 from persona_panel.graphs.aggregate import aggregate
 from persona_panel.rubrics import CategoryScale, Composite, Dimension, Rubric
 from persona_panel.runs.collected import judge_sample
-from persona_panel.statistics.core.ranking import influence_of
+from persona_panel.statistics.core.sampled_mean import influence_of
 from tests.helpers.judgments import a_dimension, a_judgment
 
 KIND = Dimension(

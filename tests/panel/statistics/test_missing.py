@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 from persona_panel.statistics import Difference
-from persona_panel.statistics.core.ranking import sampled_mean
+from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.missing import MissingRatings, missing_ratings
 
 NAN = math.nan

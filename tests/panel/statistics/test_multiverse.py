@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from persona_panel.statistics.core.ranking import JudgeSample, rank_systems
+from persona_panel.statistics.core.ranking import rank_systems
+from persona_panel.statistics.core.sampled_mean import JudgeSample
 from persona_panel.statistics.multiverse import (
     Exclusion,
     Multiverse,

@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from persona_panel.statistics.core.arrays import Reason
-from persona_panel.statistics.core.ranking import influence_of, sampled_mean
+from persona_panel.statistics.core.sampled_mean import influence_of, sampled_mean
 from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.paired import (
     by_other_judges,

@@ -15,7 +15,7 @@ from persona_panel.statistics import (
     many_facet_rasch,
     separation_reliability,
 )
-from persona_panel.statistics.core.ranking import SampledMean
+from persona_panel.statistics.core.sampled_mean import SampledMean
 from persona_panel.statistics.rasch import RaschFit
 from tests.panel.statistics.wine import WINE
 

@@ -11,7 +11,7 @@ import pytest
 from persona_panel.analyses.comparison.result import ComparedRuns, PanelsAlike, compare_conclusion
 from persona_panel.results.conclusions.wording import ONE_PERSON, would_show
 from persona_panel.statistics.core.display import number, signed
-from persona_panel.statistics.core.ranking import prompts_assured
+from persona_panel.statistics.core.sampled_mean import prompts_assured
 from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.paired import (
     NearerToPeople,

@@ -11,7 +11,8 @@ import pytest
 from persona_panel.results.conclusions import score
 from persona_panel.results.conclusions.score import Judged, few_judged, limits, nothing_judged
 from persona_panel.statistics import Estimate
-from persona_panel.statistics.core.ranking import Leaderboard, rank_systems, sampled_mean
+from persona_panel.statistics.core.ranking import Leaderboard, rank_systems
+from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.missing import DifferenceBounds, MissingRatings
 
 WHOLE = Judged(n_judges=6, n_personas=3, n_models=2, expected=60, scored=60)

@@ -7,7 +7,7 @@ from math import isnan, nan
 import pytest
 
 from persona_panel.statistics import Difference, Estimate
-from persona_panel.statistics.core.ranking import SampledMean
+from persona_panel.statistics.core.sampled_mean import SampledMean
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from persona_panel.statistics.core.means import (
     scaled_interval,
     unusual_coverage,
 )
-from persona_panel.statistics.core.ranking import sampled_mean
+from persona_panel.statistics.core.sampled_mean import sampled_mean
 
 
 def test_means_at_the_top_of_a_scale_are_covered() -> None:

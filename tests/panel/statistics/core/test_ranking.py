@@ -15,17 +15,16 @@ from scipy import stats
 
 from persona_panel.statistics import Difference, Reason
 from persona_panel.statistics.core.ranking import (
-    JudgeSample,
     Leaderboard,
     SystemRank,
     Winner,
     competition_ranks,
     decisive_difference,
-    influence_of,
     rank_systems,
     verified_places,
     winner_among,
 )
+from persona_panel.statistics.core.sampled_mean import JudgeSample, influence_of
 from persona_panel.statistics.paired import by_same_judges, paired_difference
 
 NAN = math.nan

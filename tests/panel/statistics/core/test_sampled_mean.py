@@ -9,7 +9,7 @@ import pytest
 from scipy import stats
 
 from persona_panel.statistics.core.means import assurance, assurance_limit, assured
-from persona_panel.statistics.core.ranking import (
+from persona_panel.statistics.core.sampled_mean import (
     JudgesVariance,
     SampledMean,
     prompts_assured,
