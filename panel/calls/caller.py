@@ -35,7 +35,8 @@ from persona_panel.calls.endpoint import (
     retried,
     sleep_until,
 )
-from persona_panel.calls.rate_limiter import CallsState, call_under_way, waiting_for_a_server
+from persona_panel.calls.in_flight import call_under_way, waiting_for_a_server
+from persona_panel.calls.rate_limiter import CallsState
 from persona_panel.files.limits import is_lack_of_descriptors
 from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs import Judge, Response

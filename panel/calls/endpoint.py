@@ -16,7 +16,8 @@ from typing import TypeVar
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
 
 from persona_panel.calls.budget import CapReached
-from persona_panel.calls.rate_limiter import EndpointState, RateLimiter, waiting_for_a_server
+from persona_panel.calls.in_flight import waiting_for_a_server
+from persona_panel.calls.rate_limiter import EndpointState, RateLimiter
 from persona_panel.graphs.context import Unanswered
 from persona_panel.models.client import NOTHING, CallError, ModelClient, sound
 from persona_panel.models.config import REASONING_TOKENS

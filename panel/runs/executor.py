@@ -30,7 +30,7 @@ from uuid import uuid4
 
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.calls.caller import Caller
-from persona_panel.calls.rate_limiter import InFlightLimit
+from persona_panel.calls.in_flight import InFlightLimit
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.records import Responses
 from persona_panel.files.responses import Batch, ResponseFile, as_async, identified, responses_in

@@ -31,9 +31,9 @@ import diskcache
 from diskcache.core import MODE_BINARY, MODE_RAW
 
 from persona_panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable, Coalesced
+from persona_panel.calls.in_flight import waiting_for_a_server
 from persona_panel.calls.journal import Changes, JournalEntry, JournalReader, decoded, is_among
 from persona_panel.calls.journaled_store import JournaledStore, Pages, with_descriptors
-from persona_panel.calls.rate_limiter import waiting_for_a_server
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.limits import is_lack_of_descriptors
 from persona_panel.files.outputs import PRIVATE_FILE, make_private_folder, open_private

@@ -28,9 +28,9 @@ from redis.retry import Retry
 from tenacity import RetryCallState, Retrying, retry_if_exception, wait_random_exponential
 
 from persona_panel.calls.cache import ENVIRONMENT_VARIABLE, CacheUnreachable, Coalesced
+from persona_panel.calls.in_flight import waiting_for_a_server
 from persona_panel.calls.journal import JournalEntry, decoded, is_among, journals_in
 from persona_panel.calls.journaled_store import JournaledStore, Pages, unsent_folder
-from persona_panel.calls.rate_limiter import waiting_for_a_server
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.secrets import SECRETS, credentials_in
 from persona_panel.rubrics import ModelResponse

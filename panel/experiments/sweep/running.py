@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.calls.caller import Caller
-from persona_panel.calls.rate_limiter import InFlightLimit
+from persona_panel.calls.in_flight import InFlightLimit
 from persona_panel.experiments.sweep.deltas import Cell
 from persona_panel.experiments.sweep.plan import (
     SweepPlan,

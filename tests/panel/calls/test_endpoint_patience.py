@@ -17,7 +17,8 @@ from persona_panel.calls import endpoint as lines
 from persona_panel.calls.budget import NO_CAPS, Budget
 from persona_panel.calls.caller import Caller
 from persona_panel.calls.endpoint import Endpoint
-from persona_panel.calls.rate_limiter import InFlightLimit, RateLimiter
+from persona_panel.calls.in_flight import InFlightLimit
+from persona_panel.calls.rate_limiter import RateLimiter
 from persona_panel.calls.stores.disk import DiskReplyStore
 from persona_panel.graphs.context import Unanswered
 from persona_panel.models.client import CallError

@@ -12,7 +12,8 @@ from random import Random
 
 import pytest
 
-from persona_panel.calls.rate_limiter import InFlightLimit, RateLimiter, shared_rate_limiter
+from persona_panel.calls.in_flight import InFlightLimit
+from persona_panel.calls.rate_limiter import RateLimiter, shared_rate_limiter
 from tests.helpers.simulated_time import SimulatedLoop, in_simulated_time
 
 

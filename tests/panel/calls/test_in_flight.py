@@ -1,10 +1,10 @@
-"""How much is worked on at a time: `persona_panel.calls.rate_limiter`."""
+"""How much is worked on at a time: `persona_panel.calls.in_flight`."""
 
 from __future__ import annotations
 
 import asyncio
 
-from persona_panel.calls.rate_limiter import InFlightLimit, call_under_way, waiting_for_a_server
+from persona_panel.calls.in_flight import InFlightLimit, call_under_way, waiting_for_a_server
 
 
 async def has_room(limit: InFlightLimit) -> bool:
