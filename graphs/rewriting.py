@@ -372,7 +372,7 @@ def _faults_by_rule(
     if twins := [
         other for other, t in others.items() if other != name and _plain(t) == _plain(text)
     ]:
-        faults.append(f"it is the same as {' and '.join(twins)}")
+        faults.append(f"its text is the same as that of {' and '.join(twins)}")
     if any(_shares_a_run(text, condition.instruction) for condition in framings.conditions):
         faults.append("it repeats an instruction")
     if pointer := _POINTS_ELSEWHERE.search(text):

@@ -139,7 +139,7 @@ def test_attempts_of_which_nothing_is_used_are_not_kept() -> None:
         ("…", "there is no text"),
         ("', { ?", "there is no text"),
         ("what do NEIGHBOURS owe each other", "it is the prompt as it was"),
-        (GOOD["against_it"].upper(), "it is the same as against_it"),
+        (GOOD["against_it"].upper(), "its text is the same as that of against_it"),
         ("I think the above question is fair. Is it?", "it points to another text"),
         ("As stated earlier, people care. Do they?", "it points to another text"),
         ("In the prompt they ask it. Do they?", "it points to another text"),

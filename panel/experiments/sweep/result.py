@@ -348,7 +348,10 @@ class Sweep:
             for answer in self.unanswered
             if system is None or answer.system == system
         )
-        whys = whys or Counter("; ".join(variant.faults) for variant in self.rejected)
+        for variant in [] if whys else self.rejected:
+            # Without a text the call itself failed.
+            what = f"the variant {variant.condition} failed its checks: " if variant.text else ""
+            whys[what + "; ".join(variant.faults)] += 1
         # What is skipped is so for what went wrong with another.
         return min(whys, key=lambda why: (why.startswith("skipped"), -whys[why]), default="")
 

@@ -14,6 +14,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from persona_panel.cli.main import command
+from persona_panel.experiments.sweep.plan import framings_of
 from persona_panel.results.requirement import parse_requirement
 from persona_panel.statistics import agreement_statistics, comparison_statistics
 from persona_panel.testing import Answer, ScriptedServer, always, ok, serving, status
@@ -259,6 +260,22 @@ def test_a_sweep_in_which_nothing_was_scored(tmp_path: Path) -> None:
     assert said.startswith(f"Nothing could be scored: failed: {server.base_url} answered 401: ")
     assert "None of 12 judgments was scored (12 without an answer to judge)" in said
     assert done.stdout.count("answered 401") == 1
+
+
+def test_a_sweep_whose_variants_all_fail_says_which_check(tmp_path: Path) -> None:
+    """A rewriter that makes one text of every condition leaves nothing to judge: the reason names
+    a variant and what is wrong with it."""
+    (tmp_path / "prompts.jsonl").write_text(lines([{"prompt": "Why is the sea salt?"}]))
+    names = [condition.id for condition in framings_of("scrub").conditions]
+    same = json.dumps(dict.fromkeys(names, "Why does the sea taste of salt?"))
+    with serving(always(ok(same))) as server:
+        done = run(
+            "sweep", "prompts.jsonl", "--target", "openai:t", *PANEL, "--out", "swept",
+            "--framings", "scrub", server=server,
+        )  # fmt: skip
+    said = concluded_in(done.stdout)
+    expected = f"the variant {names[0]} failed its checks: its text is the same as that of "
+    assert said.startswith(f"Nothing could be scored: {expected}")
 
 
 def test_agree_and_correlate(server: ScriptedServer, tmp_path: Path) -> None:
