@@ -126,7 +126,8 @@ class PanelOptions:
 
         if mapping or not self.panel_file:
             return mapping
-        return GivenMapping(load_definition(Path(self.panel_file), PanelFile).columns, "--map")
+        columns = load_definition(Path(self.panel_file), PanelFile).columns
+        return GivenMapping(columns, "--map", f"columns in {self.panel_file}:")
 
     def panel(self) -> Panel:
         """Return the panel of these options. Raises PanelError: it cannot be had."""

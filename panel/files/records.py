@@ -138,11 +138,11 @@ in this file: `{"response": "answer"}`."""
 
 class GivenMapping(dict[str, str]):
     """A column mapping as a command was given it, perhaps empty. `option`: the command's option for
-    it, which faults advise."""
+    it, which faults advise; `name`: of the mapping, in its own faults."""
 
-    def __init__(self, columns: ColumnMapping, option: str) -> None:
+    def __init__(self, columns: ColumnMapping, option: str, name: str = "mapping") -> None:
         super().__init__(columns)
-        self.option = option
+        self.option, self.name = option, name
 
 
 class Report:
@@ -220,6 +220,7 @@ class Fields:
         is_users: whether the file is a user's, who may map columns; it is our own otherwise.
         mapping: of the names that were mapped to columns, the column.
         map_option: the option of the command by which columns of this file are mapped.
+        mapping_name: what the mapping is called in its faults.
         grows: whether it is a JSONL file to which a run appends.
         wide: required fields that a wide file lacks, all of them: it has a column for each rater.
         never_wide: what no column of a wide file is called, in letters and digits alone.
@@ -233,6 +234,7 @@ class Fields:
     is_users: bool = True
     mapping: tuple[tuple[str, str], ...] = ()
     map_option: str = "--map"
+    mapping_name: str = "mapping"
     grows: bool = False
     wide: frozenset[str] = frozenset()
     never_wide: frozenset[str] = frozenset()
@@ -244,7 +246,7 @@ class Fields:
         faults are of `source`."""
         own = self
         if isinstance(mapping, GivenMapping):
-            own = replace(self, map_option=mapping.option)
+            own = replace(self, map_option=mapping.option, mapping_name=mapping.name)
         if not mapping:
             return own
         report = Report(name_of(source))
@@ -252,7 +254,7 @@ class Fields:
         fields: dict[str, str] = {}
         columns: dict[str, str] = {}
         for name, column in mapping.items():
-            where = f"mapping {name}={column}"
+            where = f"{own.mapping_name} {name}={column}"
             if name not in field_of:
                 expected = f"one of {', '.join(field_of)}{did_you_mean(name, field_of)}"
                 report.add("an unknown field", expected, field=where)
@@ -309,7 +311,7 @@ def _column_layout(fields: Fields, present: tuple[str, ...]) -> ColumnLayout:
             if column in present:
                 names[field_] = column
             elif field_ not in fields.optional:
-                faults.append(_no_such_column(mapped, present))
+                faults.append(_no_such_column(fields, mapped, present))
             continue
         used = [name for name in accepted if name in present and name not in taken]
         if len(used) == 1:
@@ -352,11 +354,13 @@ def _is_wide(fields: Fields, present: tuple[str, ...]) -> bool:
     )
 
 
-def _no_such_column(mapped: tuple[str, str], present: tuple[str, ...]) -> tuple[str, str, str]:
+def _no_such_column(
+    fields: Fields, mapped: tuple[str, str], present: tuple[str, ...]
+) -> tuple[str, str, str]:
     name, column = mapped
     guess = nearest(column, [name for name in present if not name.endswith(_DIGEST)])
     hint = f" (did you mean {shown(guess)}?)" if guess else ""
-    return f"mapping {name}={column}", _absent(present), f"a column of the file{hint}"
+    return f"{fields.mapping_name} {name}={column}", _absent(present), f"a column of the file{hint}"
 
 
 def _similar(accepted: Iterable[str], present: Iterable[str], taken: Iterable[str]) -> str | None:
@@ -454,7 +458,7 @@ def read_records(source: Source | DataTable, fields: Fields, report: Report) -> 
     if first is not None:
         for field_ in fields.optional - seen:
             if (mapped := fields.mapped_column(field_)) is not None:
-                where, problem, expected = _no_such_column(mapped, first)
+                where, problem, expected = _no_such_column(fields, mapped, first)
                 report.add(problem, expected, field=where)
 
 

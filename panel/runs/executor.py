@@ -47,7 +47,7 @@ from persona_panel.runs.cost_estimate import (
     refuse_without_logprobs,
 )
 from persona_panel.runs.execution import CALLED, Engine, Execution, start_of
-from persona_panel.runs.folder import RunFolder, count_results, refuse_another
+from persona_panel.runs.folder import HeldRun, RunFolder, count_results, refuse_another
 from persona_panel.runs.job import Job, kept_going, predicted_calls, with_own_answers
 from persona_panel.runs.kept import KeptTexts
 from persona_panel.runs.mode import mode_of
@@ -304,6 +304,11 @@ class Scoring(PanelJob[Run]):
     def estimate(self) -> list[CostEstimate]:
         with predicted_calls() as predicted:
             return self.mode.estimate(self.batch, predicted)
+
+    def held(self, caps: Caps = NO_CAPS) -> HeldRun | None:
+        if self._humans is not None:
+            self._new_run()
+        return super().held(caps)
 
     async def collect(self, caller: Caller) -> None:
         units = self.mode.units(self.batch)

@@ -63,6 +63,15 @@ def test_the_file_runs(header: str, mapped: str | None) -> None:
     assert len(Path("runs/texts/judgments.jsonl").read_text().splitlines()) == 4 * 5
 
 
+def test_columns_of_another_file_are_refused_by_the_panel_file() -> None:
+    """Where a file lacks a column that the panel file names, the fault says which file names it."""
+    invoked("init", written("Question,answer,model,year"), "--model", "openai:stub")
+    score = ("score", written("Query,answer,model,year", "other.csv"), "--panel", "panel.yaml")
+    done = invoked(*score, "--dry-run")
+    assert done.returncode == 2
+    assert "columns in panel.yaml: prompt=Question: found no such field" in done.stderr
+
+
 def test_columns_that_may_be_ratings_are_named() -> None:
     """The panel file says how people's ratings are compared with the panel; one without such a
     column has no word on it."""

@@ -257,6 +257,16 @@ def test_a_dry_run_calls_nothing_and_writes_nothing(tmp_path: Path) -> None:
         assert not (tmp_path / "run").exists()
 
 
+def test_a_dry_run_refuses_peoples_ratings_of_other_texts(tmp_path: Path) -> None:
+    """Ratings of items that the batch does not have are refused by --dry-run as by the run."""
+    (tmp_path / "people.csv").write_text("item,rater,score\nelsewhere,ann,3\nnowhere,ann,4\n")
+    with serving(answer) as server:
+        done = Desk(tmp_path, server.base_url).run("--human", "people.csv", "--dry-run")
+        assert done.returncode == 2
+        assert "people.csv" in done.stderr
+        assert not server.calls
+
+
 def test_ctrl_c_ends_at_once_and_the_same_command_goes_on(tmp_path: Path) -> None:
     """Interrupted, a run says what is done within two seconds; resumed, it asks only the rest, and
     its progress counts from what is stored on."""
