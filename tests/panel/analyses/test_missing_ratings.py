@@ -71,7 +71,10 @@ def test_what_missing_ratings_could_undo_is_said_with_its_figures() -> None:
         "ratings could undo which system is best."
     )
     assert f"{MISSING} Which system is best may depend on them." in trust.sentence
-    assert trust.limits == [f"{MISSING} Which system is best may depend on them."]
+    assert trust.limits == [
+        f"{MISSING} Which system is best may depend on them.",
+        "Agreement does not show that ratings are right.",
+    ]
 
 
 def test_a_lead_outside_its_bounds_is_not_said_without_them() -> None:
