@@ -137,11 +137,14 @@ def test_a_run_killed_while_it_replays_loses_no_judgment(tmp_path: Path) -> None
         desk = Desk(tmp_path, server.base_url)
         assert desk.run() == 0
         verdicts, calls = desk.verdicts(), len(server.calls)
+        page = (desk.run_folder() / "report.html").read_bytes()
         whole = (desk.run_folder() / "judgments.jsonl").read_bytes()
         again = desk.run_folder() / ".judgments.jsonl.new"
         kill_when(desk.start(), lambda: again.exists() and again.stat().st_size > 0)
         assert again.exists()
         assert (desk.run_folder() / "judgments.jsonl").read_bytes() == whole
+        assert desk.verdicts() == verdicts
+        assert (desk.run_folder() / "report.html").read_bytes() == page
         assert desk.run() == 0
         assert len(desk.judgments()) == JUDGMENTS
         assert desk.verdicts() == verdicts
@@ -150,6 +153,26 @@ def test_a_run_killed_while_it_replays_loses_no_judgment(tmp_path: Path) -> None
             "judgments.jsonl", "report.html", "responses.jsonl", "run.json", "spent.json",
             "summary.json", "verdicts.csv",
         ]  # fmt: skip
+
+
+def test_a_run_whose_folder_is_moved_goes_on_where_it_is(tmp_path: Path) -> None:
+    """It says what happened and ends with 1; the same command with the new folder calls nothing."""
+    with serving(latency_s=0.02) as server:
+        desk = Desk(tmp_path, server.base_url)
+        process = desk.start()
+        while len(server.calls) < 100:
+            assert process.poll() is None
+            time.sleep(0.001)
+        desk.run_folder().rename(desk.run_folder("moved"))
+        assert process.wait(60) == 1
+        output = (tmp_path / "run.output").read_text()
+        assert "run was moved or removed during the run" in " ".join(output.split())
+        assert "Errno" not in output
+        calls = len(server.calls)
+        assert desk.run("moved") == 0
+        assert len(server.calls) == calls == JUDGMENTS
+    assert len(desk.judgments("moved")) == JUDGMENTS
+    assert not desk.run_folder().exists()
 
 
 def test_two_processes_on_one_cache_do_no_harm(tmp_path: Path) -> None:

@@ -102,6 +102,8 @@ def _foresee(
     from persona_panel.runs.cost_estimate import cost_result
 
     held = job.held(caps)
+    if answering is None or not (answering.by_batches or answering.answers):
+        job.refuse_unkept()
     estimates = job.estimate()
     with standard_output() as stream:
         to.render((foreseen or cost_result)(estimates), stream, full=False)

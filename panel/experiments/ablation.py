@@ -105,6 +105,10 @@ class Ablating(Job[Ablation]):
         for cell in self.cells.values():
             cell.refuse_others()
 
+    def refuse_unkept(self) -> None:
+        for cell in self.cells.values():
+            cell.refuse_unkept()
+
     def n_done(self) -> int:
         return sum(cell.n_done() for cell in self.cells.values())
 

@@ -195,6 +195,11 @@ class PredictedCalls:
         # Digests of pages and keys: those of a large batch must fit into memory.
         self._asked: set[int] = set()
 
+    @property
+    def location(self) -> str:
+        """Return the place of the cache, for messages."""
+        return self._cache.location
+
     def reply(self, page: str, key: bytes) -> ModelResponse | None:
         """Return the reply that the cache holds to a request."""
         return self._cache.get(page, key)

@@ -31,7 +31,8 @@ from uuid import uuid4
 from persona_panel.calls.budget import NO_CAPS, Caps
 from persona_panel.calls.caller import Caller
 from persona_panel.calls.in_flight import InFlightLimit
-from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.errors import ConfigurationError, RunFolderError
+from persona_panel.files.named_files import written_place
 from persona_panel.files.records import Responses
 from persona_panel.files.responses import Batch, ResponseFile, as_async, identified, responses_in
 from persona_panel.graphs import Judgment, Response, Verdict
@@ -47,7 +48,7 @@ from persona_panel.runs.cost_estimate import (
     refuse_without_logprobs,
 )
 from persona_panel.runs.execution import CALLED, Engine, Execution, start_of
-from persona_panel.runs.folder import HeldRun, RunFolder, count_results, refuse_another
+from persona_panel.runs.folder import HeldRun, RunFolder, judgments_kept, refuse_another
 from persona_panel.runs.job import Job, kept_going, predicted_calls, with_own_answers
 from persona_panel.runs.kept import KeptTexts
 from persona_panel.runs.mode import mode_of
@@ -246,7 +247,7 @@ class PanelJob(Job[J]):
 
     def n_done(self) -> int:
         assert self.output is not None  # noqa: S101
-        return count_results(self.output.folder)
+        return len(judgments_kept(self.output.folder))
 
 
 class Scoring(PanelJob[Run]):
@@ -309,6 +310,23 @@ class Scoring(PanelJob[Run]):
         if self._humans is not None:
             self._new_run()
         return super().held(caps)
+
+    def refuse_unkept(self) -> None:
+        if self.output is None or self.output.overwrite:
+            return
+        if not (kept := judgments_kept(self.output.folder)):
+            return
+        with predicted_calls() as predicted:
+            n = self.mode.count_unanswered(self.batch, predicted, kept)
+            # A full disk or a power cut loses the answers of a few, which are asked again.
+            if n and n >= len(kept) / 2:
+                raise RunFolderError(
+                    f"{written_place(self.output.folder)} contains {counted(n, 'judgment')} that "
+                    f"the cache in use ({predicted.location}) does not answer; asking again would "
+                    "be paid for a second time, and replace what the folder holds. Set "
+                    "PERSONA_PANEL_CACHE to the cache that the run used, choose another --out, or "
+                    "ask again with --overwrite"
+                )
 
     async def collect(self, caller: Caller) -> None:
         units = self.mode.units(self.batch)

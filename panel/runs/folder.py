@@ -44,7 +44,7 @@ from persona_panel.planning.bound_models import BoundModel
 from persona_panel.planning.settings import recorded_language, recorded_settings
 from persona_panel.rubrics.segmentation import words
 from persona_panel.runs.execution import start_of
-from persona_panel.runs.judgment_lines import line_of
+from persona_panel.runs.judgment_lines import judgment_key, line_of
 from persona_panel.runs.kept import KeptTexts
 from persona_panel.runs.output import SPENT, AppendedFile, RunOutput, results_in
 from persona_panel.runs.run import Run, verdict_columns
@@ -62,6 +62,12 @@ _WRITTEN = (
 )  # fmt: skip
 """The files that runs of all kinds write besides run.json and judgments.jsonl, and that an
 overwritten run leaves."""
+_OF_JUDGMENTS = frozenset(_WRITTEN) - {
+    "responses.jsonl", "prompts.jsonl", "framings.jsonl", "spent.json", "batches.jsonl",
+    "bias.json", "keypoints.json",
+}  # fmt: skip
+"""The files that tell what judgments come to, and not of which judgments: once there are others,
+they would mislead."""
 
 
 class RunFolder:
@@ -84,7 +90,9 @@ class RunFolder:
         with _writing(path):
             refuse_another(output, manifest, texts)
             make_private_folder(path)
-            self._judgments = AppendedFile(path / _JUDGMENTS, _result, fresh=output.overwrite)
+            self._judgments = AppendedFile(
+                path / _JUDGMENTS, _result, fresh=output.overwrite, on_change=self._remove_outdated
+            )
             try:
                 self._begin(output, manifest, texts, start)
             except BaseException:
@@ -116,6 +124,10 @@ class RunFolder:
     def add(self, judgment: Judgment) -> None:
         """Append a judgment."""
         self._judgments.add(line_of(judgment))
+
+    def _remove_outdated(self) -> None:
+        for name in _OF_JUDGMENTS:
+            (self.path / name).unlink(missing_ok=True)
 
     def flush(self) -> None:
         """Hand what was appended to the operating system."""
@@ -159,21 +171,21 @@ class RunFolder:
             )
 
 
-def count_results(path: Path) -> int:
-    """Count the judgments with a result in a run's folder; 0 where there is no such folder. Raises
-    RunFolderError: the file cannot be read."""
+def judgments_kept(path: Path) -> set[int]:
+    """Return the judgments with a result in a run's folder, by the hashes of `judgment_key`; none
+    where there is no such folder. Raises RunFolderError: the file cannot be read."""
     with _writing(path):
         try:
-            return len(results_in(path / _JUDGMENTS, _result))
+            return results_in(path / _JUDGMENTS, _result)
         except FileNotFoundError:
-            return 0
+            return set()
 
 
 def _result(line: Mapping[str, Any]) -> Hashable | None:
     """Return the key of the judgment in a line of judgments.jsonl, None where it has no result."""
     if line["status"] not in _RESULTS:
         return None
-    return (line["prompt_id"], line["id"], line["judge"])
+    return judgment_key(line["prompt_id"], line["id"], line["judge"])
 
 
 @contextmanager

@@ -97,6 +97,11 @@ class Job(ABC, Generic[T]):
         """Check that the output is free for this job, holds it already or is to be overwritten.
         Raises RunFolderError: it holds something else, or cannot be written."""
 
+    def refuse_unkept(self) -> None:
+        """Check that the cache answers again what the output holds. Raises RunFolderError: it lacks
+        half of the answers or more, which would be paid for twice; ConfigurationError: the cache
+        cannot be used."""
+
     def n_done(self) -> int:
         """Count the results that the output holds."""
         return 0
@@ -136,6 +141,8 @@ class Job(ABC, Generic[T]):
             path, overwrite = Path(self.output.path), self.output.overwrite
             refuse_open_batches(path, execution.answered_by, overwrite=overwrite)
             self.refuse_others()
+            if execution.answered_by is None:
+                await asyncio.to_thread(self.refuse_unkept)
         elsewhere = execution.answered_by
         caller_factory: CallerFactory = Caller
         if elsewhere is not None:
@@ -240,6 +247,12 @@ def kept_going(caller: Caller, path: Path, write: Callable[..., None], *results:
 
 def unwritten(path: Path, error: OSError) -> Abort:
     """Return the error of a run that ends because its results cannot be written."""
+    if isinstance(error, FileNotFoundError) and not path.exists():
+        return Abort(
+            f"{written_place(path)} was moved or removed during the run. What was written is where "
+            "it is now, and every answer is in the cache: the same command with that place as "
+            "--out continues the run"
+        )
     if not is_lack_of_room(error):
         return Abort(str(error))
     reason = f"{written_place(path)} cannot be written ({error.strerror})"

@@ -19,6 +19,11 @@ _STATUSES = frozenset(get_args(Status))
 _COUNTS = ("input", "cached", "output", "written", "reasoning")
 
 
+def judgment_key(prompt_id: str, response_id: str, judge: str) -> tuple[str, str, str]:
+    """Return what no two judgments of one round share."""
+    return prompt_id, response_id, judge
+
+
 def line_of(judgment: Judgment) -> dict[str, Any]:
     """Return a judgment as a line of judgments.jsonl."""
     judge = judgment.judge

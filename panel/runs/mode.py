@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import gc
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from functools import cache
 from itertools import groupby
@@ -50,6 +50,7 @@ from persona_panel.runs.cost_estimate import (
     context_from,
     longest_persona,
 )
+from persona_panel.runs.judgment_lines import judgment_key
 
 
 class PointwiseEstimator:
@@ -266,6 +267,21 @@ class Pointwise:
         """Return the estimates by model, in the panel's order."""
         return PointwiseEstimator(self.plan, predicted).estimates(batch)
 
+    def count_unanswered(self, batch: Batch, predicted: PredictedCalls, kept: Set[int]) -> int:
+        """Count the judgments of `kept` whose first round the cache lacks."""
+        if self.plan.graph is not None:
+            # What a graph of the user's own asks is known only when it runs.
+            return 0
+        cached = CachedReplies(self.plan.models, predicted)
+        context, n = context_from(cached, self.plan), 0
+        for response in batch:
+            cached.next_response()
+            for judge in context.judges:
+                if hash(judgment_key(str(response.prompt_id), response.id, judge.id)) in kept:
+                    _, missing = cached.of(ask_judge(judge, response, context))
+                    n += missing is not None
+        return n
+
     def first_requests(self, responses: Sequence[Response]) -> Iterator[ModelRequest]:
         """Yield the first request of each judge about each response."""
         by_id = {model.id: model for model in self.plan.models}
@@ -332,6 +348,10 @@ class Comparative:
         responses cannot be compared with each other."""
         _refuse_uncomparable(batch)
         return _estimates(self.plan, batch, predicted)
+
+    def count_unanswered(self, batch: Batch, predicted: PredictedCalls, kept: Set[int]) -> int:
+        """Return 0: further responses are further comparisons of those before."""
+        return 0
 
     def first_requests(self, responses: Sequence[Response]) -> Iterator[ModelRequest]:
         """Yield the requests of each judge about responses to one prompt."""
@@ -482,6 +502,10 @@ class Mode(Protocol):
     def estimate(self, batch: Batch, predicted: PredictedCalls) -> list[CostEstimate]:
         """Estimate each model's part, in the panel's order; call nothing. Raises InputError: a unit
         cannot be judged, whatever its length."""
+
+    def count_unanswered(self, batch: Batch, predicted: PredictedCalls, kept: Set[int]) -> int:
+        """Count the judgments of `kept`, hashes of `judgment_key`, that were made of answers that
+        the cache lacks, as far as that can be told; call nothing."""
 
     def first_requests(self, responses: Sequence[Response]) -> Iterator[ModelRequest]:
         """Yield the first request of each judge about responses, which answer one prompt."""

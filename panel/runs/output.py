@@ -115,6 +115,7 @@ class AppendedFile:
         until_first: whether what is to go stays until there is a line to take its place.
         shown: what is written, for the error of a run that comes second; the file's folder where
             nothing is given.
+        on_change: called once, before the file first holds a result that it did not hold.
 
     Raises:
         RunFolderError: another run is writing to it.
@@ -129,14 +130,17 @@ class AppendedFile:
         fresh: bool,
         until_first: bool = False,
         shown: Path | None = None,
+        on_change: Callable[[], None] = lambda: None,
     ) -> None:
-        self._path, self._key_of = path, key_of
+        self._path, self._key_of, self._on_change = path, key_of, on_change
         shown = shown or path.parent
         # Not emptied before it is sure that nobody else is writing it.
         self._held = open_private(path, "ab", buffered=False)
         _lock(self._held, shown)
         self._missing = set() if fresh else results_in(path, key_of)
         self._new: Path | None = None
+        self._returned: set[int] = set()
+        self._changes = False
         self.is_empty = True
         if self._missing or (fresh and until_first and path.stat().st_size):
             self._new = path.with_name(f".{path.name}.new")
@@ -156,8 +160,12 @@ class AppendedFile:
         self._lines.append(text)
         self._gathered += len(text)
         self.is_empty = False
-        if self._new is not None and (key := self._key_of(line)) is not None:
-            self._missing.discard(hash(key))
+        if (key := self._key_of(line)) is not None:
+            if (digest := hash(key)) in self._missing:
+                self._missing.remove(digest)
+                self._returned.add(digest)
+            elif digest not in self._returned:
+                self._changes = True
         if self._gathered >= _GATHERED_BYTES:
             self.flush()
         # An open file cannot be renamed everywhere.
@@ -167,6 +175,8 @@ class AppendedFile:
     def flush(self) -> None:
         """Hand what was appended to the operating system. Raises OSError: it cannot be written; no
         part of a line is."""
+        if self._new is None:
+            self._announce_change()
         end = self._file.seek(0, os.SEEK_END)
         try:
             rest = memoryview(b"".join(self._lines))
@@ -192,6 +202,7 @@ class AppendedFile:
             if self._missing or self.is_empty:
                 self._new.unlink()
             else:
+                self._announce_change()
                 self._new.replace(self._path)
         return len(self._missing)
 
@@ -200,6 +211,8 @@ class AppendedFile:
         added had its place already."""
         try:
             if self._new is None:
+                self._changes = True
+                self._announce_change()
                 self._file.truncate(0)
             else:
                 self._new.unlink()
@@ -211,8 +224,14 @@ class AppendedFile:
         if self._new is not None:
             self.flush()
             sync(self._file)
+            self._announce_change()
             self._new.replace(self._path)
             self._new = None
+
+    def _announce_change(self) -> None:
+        if self._changes:
+            self._on_change()
+            self._on_change = lambda: None
 
 
 @contextmanager

@@ -12,12 +12,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from persona_panel.testing import ScriptedServer, ok, serving, status
+from persona_panel.testing import Answer, ScriptedServer, ok, serving, status
 from tests.helpers import forked
 from tests.helpers.command import COMMAND, Command
 from tests.sycophant import world
@@ -145,22 +146,92 @@ def test_overwrite_replaces_a_run_and_only_a_run(
 def test_a_run_that_cannot_bring_back_what_a_folder_holds_leaves_it(
     command: Command, batch: Path, tmp_path: Path
 ) -> None:
-    """Without its cache and without a server, the same command takes no judgment away, says so
-    and exits 1; with --overwrite it does, and exits 4, as nothing was scored."""
+    """Comparisons without their cache and without a server: the same command takes no judgment
+    away, says so and exits 1; with --overwrite it does, and exits 4, as nothing was scored."""
     run = tmp_path / "run"
+    compared = (*ARGUMENTS, "--elicitation", "pairwise")
     with serving(lambda number, payload: ok() if number < 20 else status(401)) as server:
-        assert command("score", batch, *ARGUMENTS, "--limit", "4", **at(server)).returncode == 0
+        assert command("score", batch, *compared, "--limit", "4", **at(server)).returncode == 0
         before = files_of(run)
         shutil.rmtree(tmp_path / "cache")
-        done = command("score", batch, *ARGUMENTS, **at(server))
+        done = command("score", batch, *compared, **at(server))
         assert done.returncode == 1
         assert "run contains 20 results that this run did not reach" in said(done)
         kept = ("judgments.jsonl", "verdicts.csv", "summary.json")
         assert all(files_of(run)[name] == before[name] for name in kept)
         assert not [name for name in files_of(run) if name.startswith(".")]
-        assert command("score", batch, *ARGUMENTS, "--overwrite", **at(server)).returncode == 4
+        assert command("score", batch, *compared, "--overwrite", **at(server)).returncode == 4
     statuses = {line["status"] for line in lines_of(run / "judgments.jsonl")}
     assert statuses <= {"failed", "skipped"}
+
+
+@pytest.mark.parametrize("more", [(), ("--dry-run",)])
+def test_judgments_that_the_cache_lacks_are_not_paid_for_again(
+    command: Command, batch: Path, tmp_path: Path, more: tuple[str, ...]
+) -> None:
+    """With half of the answers in the cache, the other ten judgments of the folder are counted and
+    nothing is asked or changed; their own cache goes on, and --overwrite asks."""
+    other = {"PERSONA_PANEL_CACHE": str(tmp_path / "other")}
+    two = (*ARGUMENTS[:-1], "two")
+    with serving() as server:
+        assert command("score", batch, *ARGUMENTS, "--limit", "4", **at(server)).returncode == 0
+        done = command("score", batch, *two, "--limit", "2", **at(server), **other)
+        assert (done.returncode, len(server.calls)) == (0, 30)
+        before = files_of(tmp_path / "run")
+        refused = command("score", batch, *ARGUMENTS, *more, **at(server), **other)
+        assert refused.returncode == 2
+        assert "run contains 10 judgments that the cache in use" in said(refused)
+        assert "--overwrite No model was called." in said(refused)
+        assert len(server.calls) == 30
+        assert files_of(tmp_path / "run") == before
+        assert command("score", batch, *ARGUMENTS, **at(server)).returncode == 0
+        assert len(server.calls) == 40
+        again = command("score", batch, *ARGUMENTS, "--overwrite", **at(server), **other)
+        assert (again.returncode, len(server.calls)) == (0, 60)
+
+
+def test_a_killed_larger_run_leaves_no_summary_of_the_smaller(
+    command: Command, batch: Path, tmp_path: Path
+) -> None:
+    """Killed before a new judgment, a larger run leaves the page and the figures of the smaller;
+    killed after one, it leaves none; the same command makes them."""
+    run, written = tmp_path / "run", {"summary.json", "verdicts.csv", "report.html"}
+    # Of 20 new judgments, 17 answers make at least one response whole.
+    waits = {"from": 10}
+
+    def script(number: int, payload: Mapping[str, Any]) -> Answer:
+        return replace(ok(), wait_s=60.0 if number >= waits["from"] else 0.0)
+
+    with serving(script) as server:
+        assert command("score", batch, *ARGUMENTS, "--limit", "2", **at(server)).returncode == 0
+        before = {name: (run / name).read_bytes() for name in written}
+        for n_new in (0, 17):
+            waits["from"] = len(server.calls) + n_new
+            n_before = len(server.calls)
+            process = forked.begun(
+                [COMMAND, "score", batch, *ARGUMENTS], tmp_path, os.environ | at(server)
+            )
+            until = time.monotonic() + 30
+            while (
+                len(server.calls) <= n_before + n_new
+                or (run / ".judgments.jsonl.new").exists()
+                or (n_new and len(lines_of_whole(run)) <= 10)
+            ):
+                assert process.poll() is None
+                assert time.monotonic() < until
+                time.sleep(0.01)
+            process.kill()
+            process.wait(10)
+            left = {name: text for name, text in files_of(run).items() if name in written}
+            assert left == ({} if n_new else before)
+        waits["from"] = 1_000
+        assert command("score", batch, *ARGUMENTS, **at(server)).returncode == 0
+    assert json.loads((run / "summary.json").read_text())["coverage"]["scored"] == 30
+    assert written <= set(files_of(run))
+
+
+def lines_of_whole(run: Path) -> list[bytes]:
+    return (run / "judgments.jsonl").read_bytes().rpartition(b"\n")[0].splitlines()
 
 
 def test_a_run_of_a_version_without_texts_is_refused(

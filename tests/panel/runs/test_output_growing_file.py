@@ -55,6 +55,24 @@ def test_the_old_lines_stay_until_the_new_ones_have_all_their_results(held: Path
     assert [path.name for path in held.parent.iterdir()] == [held.name]
 
 
+def test_a_change_is_announced_once_before_it_is_in_the_file(held: Path) -> None:
+    """Results that come again, also twice as by a second round, and failures are no change; a new
+    one is, and the file has only the old ones when it is announced."""
+    announced: list[list[str]] = []
+    file = AppendedFile(held, result, fresh=False, on_change=lambda: announced.append(names(held)))
+    for name in ("b", "a", "a"):
+        file.add(line(name))
+    file.add(line("x", good=False))
+    file.flush()
+    assert announced == []
+    for name in ("new", "newer"):
+        file.add(line(name))
+        file.flush()
+    assert announced == [["b", "a", "a", "x"]]
+    assert file.close() == 0
+    assert names(held) == ["b", "a", "a", "x", "new", "newer"]
+
+
 def test_what_does_not_come_again_is_counted_and_kept(held: Path) -> None:
     """A result that comes back as a failure has not come back: the file is what it was."""
     before = held.read_bytes()
