@@ -11,11 +11,10 @@ from persona_panel.analyses.ranked_systems import (
     Ranked,
     alone_sentence,
     best_sentence,
-    by_panel,
-    by_people,
     not_ranked,
+    ranking_of,
     reversal_sentence,
-    reversed_by,
+    reversed_pairs_of,
     stopped_sentences,
     untested,
 )
@@ -125,8 +124,7 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[RunAnswer, ...]:
             RunAnswer(each, "Not known: no judgment was scored.", why) for each in [*QUESTIONS][1:]
         ]
         return RunAnswer("best", nothing, why), *others, _after_missing(run, settle, "")
-    ranked = ranking_of(run, people)
-    reversed_pairs = [] if people is None else reversed_by(by_panel(run.leaderboard()), ranked)
+    ranked, reversed_pairs = ranking_of(run, people), reversed_pairs_of(run, people)
     rest = (
         can_be_trusted(run, reversed_pairs, people_lead=bool(ranked.basis)),
         do_personas_add(run, people),
@@ -146,20 +144,6 @@ def _with_open(settle: RunAnswer, trust: RunAnswer, *others: RunAnswer) -> RunAn
     names = [*agree, *(_OPEN[each.question] for each in others if not each.is_known)]
     still = [f"Still open: {listed(names, 'questions')}."] if names else []
     return replace(settle, limits=[*settle.limits, *still])
-
-
-def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:
-    """Return the ranking by people's ratings, or by the panel corrected by them, where people rated
-    enough; else by the panel."""
-    by_judges = by_panel(run.leaderboard())
-    if people is None:
-        return by_judges
-    calibrated = people.calibrated
-    if calibrated is not None and (corrected := by_people(calibrated)) is not None:
-        return corrected
-    reasons = [] if calibrated is None else [s.corrected.reason for s in calibrated.systems]
-    why = next(filter(None, reasons), "they are ranks")
-    return by_judges._replace(note=f"People's ratings do not correct this: {why}.")
 
 
 def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
@@ -445,6 +429,16 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
     that is hardest to tell from it with the probability `POWER`; see
     `persona_panel.statistics.core.sampled_mean.prompts_assured`.
     """
+    if ranked.uncorrected:
+        why = ranked.uncorrected
+        sentence = f"{_NOT_KNOWN}: {why}."
+        if why in (Reason.FEW_FOR_A_CORRECTION, Reason.NOT_RATED_BY_PEOPLE):
+            sentence = (
+                f"People's ratings of at least {LEAST_PROMPTS} prompts of every system would "
+                "correct the panel's scores."
+            )
+        answer = RunAnswer("settle", sentence, Estimate(nan, reason=why))
+        return _after_missing(run, answer, f"Then {sentence[0].lower()}{sentence[1:]}")
     if ranked.winner is not None:
         sentence, why = _not_settled(run, ranked), "judgments are missing"
         if sentence:

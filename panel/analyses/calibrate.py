@@ -175,7 +175,10 @@ def calibrate_result(
         "dimension", "dimension", dimensions if len(dimensions) == 1 else (ALL, COMPOSITE), labels
     )
     panel, people = Column("panel", "number", "panel"), Column("human_only", "estimate", "people")
-    corrected = Column("corrected", "estimate", "corrected")
+    # Without a correction these have no heading: they are for programs alone.
+    heading = "corrected" if calibrated.corrects else ""
+    corrected = Column("corrected", "estimate", heading)
+    chart = "corrected" if calibrated.corrects else "human_only"
     of_means = (
         panel,
         replace(people, figure="human_only"),
@@ -183,7 +186,7 @@ def calibrate_result(
         Column(
             "lambda",
             "number",
-            "λ",
+            "λ" if calibrated.corrects else "",
             full=True,
             definition="weight of the panel with which the corrected mean has the least variance "
             f"({PPI})",
@@ -198,6 +201,7 @@ def calibrate_result(
         Column("n_human", "whole", of="n_items"),
         *_SIZES,
     )
+    how = "corrected by people's ratings" if calibrated.corrects else "by the panel and by people"
     tables = [
         Table(
             "rows",
@@ -211,22 +215,26 @@ def calibrate_result(
                 )
                 for each in best_first(calibrated.systems)
             ],
-            "Means over prompts, corrected by people's ratings",
+            f"Means over prompts, {how}",
             short={"dimension": {COMPOSITE}} if COMPOSITE in dimensions else {},
-            chart="corrected",
+            chart=chart,
         ),
         Table(
             "differences",
             (Key("a", "systems", alone), Key("b", optional=alone), dimension),
             of_pairs,
             [
-                row_of(each, (dimension, *of_pairs), a=each.difference.a, b=each.difference.b)
+                # Without a p-value of people's own: of the two, the corrected is tested.
+                row_of(
+                    each, (dimension, *of_pairs), a=each.difference.a, b=each.difference.b,
+                    human_only=replace(each.human_only, p=nan),
+                )
                 for each in calibrated.pairs
             ],
-            "Differences",
+            f"Differences, {how}",
             when="full",
             sides=("a", "b"),
-            chart="corrected",
+            chart=chart,
         ),
         Table(
             "labels_to_halve",

@@ -53,10 +53,16 @@ def methods_of(run: Run, people: RunWithPeople | None = None) -> list[str]:
         sentences.append(
             f"{who} rated {counted(len(people.people.items), 'response')}; the panel was compared "
             "with the mean of their ratings by Kendall's τ_b (Kendall 1945) and the alternative "
-            f"annotator test with ε = {people.epsilon:g} (Calderon et al. 2025), and systems' "
-            "means were corrected by prediction-powered inference (Angelopoulos et al. 2023)."
+            f"annotator test with ε = {people.epsilon:g} (Calderon et al. 2025)."
         )
-        cited += [KENDALL, ANNOTATOR, PREDICTION]
+        cited += [KENDALL, ANNOTATOR]
+        calibrated = people.calibrated
+        if calibrated is not None and calibrated.corrects:
+            sentences.append(
+                "Systems' means were corrected by prediction-powered inference (Angelopoulos et "
+                "al. 2023)."
+            )
+            cited.append(PREDICTION)
     sentences.append(_missing(run))
     if run.coverage.missing:
         cited.append(YATES)

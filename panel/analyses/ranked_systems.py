@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import isnan
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from persona_panel.results.conclusions.wording import counted, in_brackets, listed, points
 from persona_panel.runs.kept import judgments_at_end
@@ -23,6 +24,7 @@ from persona_panel.statistics.core.ranking import (
 )
 
 if TYPE_CHECKING:
+    from persona_panel.analyses.analysis import RunWithPeople
     from persona_panel.runs.run import Run
     from persona_panel.statistics.calibration import Calibration, CorrectedMean
 
@@ -39,7 +41,8 @@ class Ranked(NamedTuple):
         differences: the better system first; those that cannot be tested with their reason.
         basis: whose ratings these are, as the beginning of a sentence; empty of the panel alone.
         unranked: why there are no systems.
-        note: why people's ratings do not lead, where there are some.
+        note: why people's ratings do not correct the panel, where there are some; their means.
+        uncorrected: the same reason alone, where people's ratings lead without a correction.
         corrected: by the two systems of a difference, what it is corrected from; of a correction by
             people's ratings alone.
     """
@@ -49,6 +52,7 @@ class Ranked(NamedTuple):
     basis: str = ""
     unranked: str = ""
     note: str = ""
+    uncorrected: str = ""
     corrected: Mapping[frozenset[str], CorrectedMean] = MappingProxyType({})
 
     @property
@@ -101,7 +105,7 @@ def by_people(calibrated: Calibration) -> Ranked | None:
         return None
     pairs = [pair for pair in calibrated.pairs if pair.dimension == dimension]
     n = sum(each.n_human for each in of_it)
-    whose = "1 person" if calibrated.n_people == 1 else f"{calibrated.n_people:,} people"
+    whose = _whose(calibrated)
     basis = f"By the ratings of {whose}"
     if not calibrated.complete:
         basis = f"Corrected by {whose}'s ratings of {counted(n, 'response')}"
@@ -115,6 +119,39 @@ def by_people(calibrated: Calibration) -> Ranked | None:
     )
 
 
+def by_people_alone(calibrated: Calibration, why: str) -> Ranked | None:
+    """Return the ranking by people's own means of what they rated of the first dimension, for
+    where they cannot correct the panel (`why`); None where they did not rate two systems."""
+    of_it = [
+        each for each in calibrated.systems if each.dimension == calibrated.systems[0].dimension
+    ]
+    means = {each.system: each.human_only.value for each in of_it}
+    rated = sorted(
+        ((name, mean) for name, mean in means.items() if not isnan(mean)), key=lambda of: -of[1]
+    )
+    if len(rated) < 2:
+        return None
+    # What adjusts p-values takes long to import.
+    from persona_panel.statistics.core.significance import holm_adjusted
+
+    pairs = [
+        replace(cast(Difference, pair.human_only), a=pair.difference.a, b=pair.difference.b)
+        for pair in calibrated.pairs
+        if pair.dimension == of_it[0].dimension and not isnan(pair.human_only.value)
+    ]
+    n = max(each.human_only.n or 0 for each in of_it)
+    note = f"People's ratings do not correct the panel: {why}."
+    note += f" Means by people: {', '.join(f'{name} {number(mean)}' for name, mean in rated)}."
+    if unrated := [name for name in means if isnan(means[name])]:
+        note += f" Not rated by people: {listed(unrated, 'systems')}."
+    basis = f"By the ratings of {_whose(calibrated)} on {counted(n, 'prompt')}"
+    return Ranked(rated, holm_adjusted(pairs), basis, note=note, uncorrected=why)
+
+
+def _whose(calibrated: Calibration) -> str:
+    return "1 person" if calibrated.n_people == 1 else f"{calibrated.n_people:,} people"
+
+
 def reversed_by(panel: Ranked, people: Ranked) -> list[str]:
     """Return the pairs of systems that the panel puts significantly in one order, and people's
     ratings in the other."""
@@ -125,6 +162,31 @@ def reversed_by(panel: Ranked, people: Ranked) -> list[str]:
         if each.shown
         and each.sign * (signs.get((each.a, each.b), 0) - signs.get((each.b, each.a), 0)) < 0
     ]
+
+
+def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:
+    """Return the ranking by people's ratings, or by the panel corrected by them, where people rated
+    enough; else by the panel, or by people alone where they significantly reverse an order of the
+    panel's."""
+    by_judges = by_panel(run.leaderboard())
+    if people is None:
+        return by_judges
+    calibrated = people.calibrated
+    if calibrated is not None and (corrected := by_people(calibrated)) is not None:
+        return corrected
+    reasons = [] if calibrated is None else [s.corrected.reason for s in calibrated.systems]
+    why = str(next(filter(None, reasons), "they are ranks"))
+    alone = None if calibrated is None else by_people_alone(calibrated, why)
+    if alone is None:
+        return by_judges._replace(note=f"People's ratings do not correct this: {why}.")
+    return alone if reversed_by(by_judges, alone) else by_judges._replace(note=alone.note)
+
+
+def reversed_pairs_of(run: Run, people: RunWithPeople | None) -> list[str]:
+    """Return the pairs of systems whose order by the panel people's ratings reverse."""
+    if people is None:
+        return []
+    return reversed_by(by_panel(run.leaderboard()), ranking_of(run, people))
 
 
 def reversal_sentence(pairs: Sequence[str]) -> str:
@@ -166,11 +228,11 @@ def best_sentence(ranked: Ranked, run: Run | None, *, unit: str = " points") -> 
     if not ranked.basis:
         return " ".join(filter(None, [sentence, ranked.note]))
     sentence = f"{ranked.basis}: {sentence}"
-    if run is None:
-        return sentence
-    # No second claim: it would err beside the first.
-    alone = by_panel(run.leaderboard()).systems
-    return f"{sentence} By the panel alone, {alone[0][0] if alone else 'no system'} is first."
+    if run is not None:
+        # No second claim: it would err beside the first.
+        alone = by_panel(run.leaderboard()).systems
+        sentence += f" By the panel alone, {alone[0][0] if alone else 'no system'} is first."
+    return " ".join(filter(None, [sentence, ranked.note]))
 
 
 def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:

@@ -6,7 +6,8 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from persona_panel.analyses.analysis import beside_people
-from persona_panel.analyses.answers import answers_of, conclusion_of, ranking_of
+from persona_panel.analyses.answers import answers_of, conclusion_of
+from persona_panel.analyses.ranked_systems import ranking_of
 from persona_panel.files.outputs import json_number, record_document, version_of
 from persona_panel.models.config import cost
 from persona_panel.runs.judgment_lines import usage_document

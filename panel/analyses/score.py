@@ -9,10 +9,15 @@ from math import isnan, nan
 from typing import Any
 
 from persona_panel.analyses.analysis import RunWithPeople, beside_people
-from persona_panel.analyses.answers import answers_of, conclusion_of, ranking_of
+from persona_panel.analyses.answers import answers_of, conclusion_of
 from persona_panel.analyses.contested import Contested, contested_result, headline, most_contested
 from persona_panel.analyses.judge_groups import labels_of_personas
 from persona_panel.analyses.methods import alike_remark, methods_of
+from persona_panel.analyses.ranked_systems import (
+    ranking_of,
+    reversal_sentence,
+    reversed_pairs_of,
+)
 from persona_panel.analyses.strata import SystemsBy, systems_by_result
 from persona_panel.analyses.who_differs import who_differs
 from persona_panel.files.named_files import shown_folder
@@ -100,10 +105,13 @@ def score_result(
     """
     people = beside_people(run) if people is None else people
     board, controls, report = run.leaderboard(), run.control_leaderboard(), run.deliberation()
-    tables = [*_corrected(people), *board_tables(run, board), *_strengths(run)]
+    tables = [*board_tables(run, board), *_strengths(run)]
     if controls is not None:
         tables += board_tables(run, controls, "control_", ", by judges without a persona")
-    tables += _responses(run)
+    if pairs := reversed_pairs_of(run, people):
+        # A requirement on the panel's figures may be met by a system that people rate lower.
+        tables = [replace(table, caution=reversal_sentence(pairs)) for table in tables]
+    tables = [*_corrected(people), *tables, *_responses(run)]
     conclusion = conclusion_of(run, people)
     if run.coverage.scored:
         sentences, contested = _who_differs(run)

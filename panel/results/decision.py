@@ -224,7 +224,13 @@ def sentence(decision: Decision) -> str:
     how = "is met" if decision.met else "is not met"
     if decision.met and decision.why == "estimate":
         how = "is met by the estimate"
-    return f"{decision.requirement} {how}: {figure_in_words(decision)}{remark(decision)}"
+    return f"{decision.requirement} {how}: {_in_words(decision)}"
+
+
+def _in_words(decision: Decision) -> str:
+    """Return the figure in words, why it is not met, and what is said beside it."""
+    words = f"{figure_in_words(decision)}{remark(decision)}"
+    return " ".join(filter(None, [words, decision.figure.caution]))
 
 
 def figure_in_words(decision: Decision) -> str:
@@ -320,7 +326,7 @@ def markdown(
         (
             _code(str(decision.requirement)),
             "met" if decision.met else "**not met**",
-            _plain(f"{figure_in_words(decision)}{remark(decision)}"),
+            _plain(f"{_in_words(decision)}"),
         )
         for decision in result.decisions
     ]

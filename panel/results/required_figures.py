@@ -81,6 +81,7 @@ class Figure:
         detail: what else is to be said of it, such as `39 of 40 judgments`.
         word, words: of a figure that is a word, such as a verdict: which, and which there are.
         level: the confidence of the interval.
+        caution: what is said beside a requirement on it.
     """
 
     name: str
@@ -102,6 +103,7 @@ class Figure:
     word: str = ""
     words: tuple[str, ...] = ()
     level: float = 0.95
+    caution: str = ""
 
     @property
     def has_interval(self) -> bool:
@@ -299,7 +301,8 @@ def _of_cell(table: Table, column: Column, row: Mapping[str, Any]) -> Iterator[F
         about = _about(table, column.p_figure, row)
         detail = "" if isnan(cell.p_adjusted) else "adjusted"
         why = str(cell.reason or NOT_COMPUTED)
-        yield exact(about.name, cell.least_p, detail, about.keys, reason=why)
+        p = exact(about.name, cell.least_p, detail, about.keys, reason=why)
+        yield replace(p, caution=about.caution)
 
 
 def _about(table: Table, name: str, row: Mapping[str, Any]) -> Figure:
@@ -314,6 +317,7 @@ def _about(table: Table, name: str, row: Mapping[str, Any]) -> Figure:
             if key not in inside and row.get(key.name) is not None
         ),
         next((key.labels.get(row[key.name], "") for key in inside), ""),
+        caution=table.caution,
     )  # fmt: skip
 
 

@@ -152,6 +152,7 @@ class Table:
             stand as marks below it, each with its kind; `main` in a row says that it is the main
             analysis.
         remarks: what is said below it.
+        caution: what is said beside each requirement on a figure of it.
         programs: whether it is in the formats for programs, and its figures may be required; not
             one that shows people anew what stands in another table.
     """
@@ -172,6 +173,7 @@ class Table:
     scale: tuple[float, float] | None = None
     curve: str = ""
     remarks: Sequence[str] = ()
+    caution: str = ""
     programs: bool = True
 
     to_frame = FrameMethod(table_columns)

@@ -318,6 +318,8 @@ def _estimated(
     human = replace(none, value=alone.value, reason=why_alone)
     if why_alone is None:
         human = alone.as_estimate(none, is_mean)
+        if not is_mean:
+            human = replace(human, p=two_sided_p(alone.value / alone.error, alone.df))
     if least < LEAST_PROMPTS:
         return undefined(human, Reason.FEW_FOR_A_CORRECTION)
     if why_alone is not None:
@@ -434,6 +436,11 @@ class Calibration:
         """Return whether people rated everything that the panel scored: then nothing needs
         correction."""
         return all(system.n_human == system.n_items for system in self.systems)
+
+    @property
+    def corrects(self) -> bool:
+        """Return whether a mean or a difference is corrected."""
+        return any(each.corrected.reason is None for each in (*self.systems, *self.pairs))
 
     def labelled(self, called: Callable[[str], str]) -> Calibration:
         """Return the same with each dimension's name replaced by its label."""

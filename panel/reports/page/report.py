@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 from jinja2 import Environment
 
 from persona_panel.analyses.analysis import EPSILON, RunWithPeople, analyses_on_page
-from persona_panel.analyses.answers import answers_of, command_on, ranking_of
+from persona_panel.analyses.answers import answers_of, command_on
 from persona_panel.analyses.contested import by_disagreement
+from persona_panel.analyses.ranked_systems import ranking_of
 from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.outputs import replace_file
 from persona_panel.files.pages import sentence, shown, templates

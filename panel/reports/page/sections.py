@@ -15,8 +15,9 @@ import numpy as np
 from markupsafe import Markup
 
 from persona_panel.analyses.analysis import ANALYSES, RunWithPeople
-from persona_panel.analyses.answers import command_on, conclusion_of, ranking_of
+from persona_panel.analyses.answers import command_on, conclusion_of
 from persona_panel.analyses.contested import contested_result, ranked_responses
+from persona_panel.analyses.ranked_systems import ranking_of
 from persona_panel.analyses.run_summary import SAYS_WHO_DIFFERS
 from persona_panel.analyses.score import board_tables
 from persona_panel.analyses.who_differs import who_differs_result
@@ -48,7 +49,6 @@ _CONTESTED, _UNESTABLISHED = 8, 3
 _EVIDENCE = {"calibrate": "settle", "correlate": "people", "votes": "personas"}
 """The question for which an analysis beside people's ratings has the evidence; what others say
 answers none of them, and has a section of its own."""
-_BY_PEOPLE = ", corrected by people's ratings"
 _REASONS = 12
 _TICKS = 60
 """The most prompts whose means are drawn, of at most `_MARKED` systems."""
@@ -169,11 +169,7 @@ def sections_of(
 
 def _corrected(calibrated: Result) -> Result:
     """The corrected means and differences, the differences first."""
-    tables = [
-        replace(table, title=f"{table.title.removesuffix(_BY_PEOPLE)}{_BY_PEOPLE}")
-        for table in reversed(calibrated.tables)
-        if table.title
-    ]
+    tables = [table for table in reversed(calibrated.tables) if table.title]
     return replace(
         calibrated, tables=tables, remarks=[*calibrated.remarks, *calibrated.remarks_in_full]
     )
@@ -387,10 +383,11 @@ def _with_marks(
     prompts, missing = _prompt_means(run), _missing(run)
     calibrated = [] if people is None or people.calibrated is None else people.calibrated.systems
     # On the first dimension.
-    corrected = {
-        each.system: replace(each.corrected, p=nan)
-        for each in calibrated
-        if each.dimension == calibrated[0].dimension
+    theirs = [each for each in calibrated if each.dimension == calibrated[0].dimension]
+    corrects = all(each.corrected.reason is None for each in theirs)
+    by = {
+        each.system: replace(each.corrected, p=nan) if corrects else each.human_only
+        for each in theirs
     }
     rows = []
     for row in sorted(table.rows, key=lambda row: place.get(row["system"], inf)):
@@ -399,22 +396,22 @@ def _with_marks(
         few = len(prompts[name]) <= _TICKS and len(table.rows) <= _MARKED
         n = {"n_missing": missing[name], "n_asked": missing[name] + n_judged}
         marks = prompts[name] if few else []
-        own = {"people": corrected.get(name), "place": Estimate(place.get(name, nan))}
+        own = {"people": by.get(name), "place": Estimate(place.get(name, nan))}
         rows.append({**row, **n, "marks": marks, **own})
     rank, composite, *columns = (
         entry for entry in table.columns if entry.name not in ("n_abstained", "n_judged")
     )
     by_people = [
-        Column("people", "estimate", "corrected\nby people"),
+        Column("people", "estimate", "corrected\nby people" if corrects else "people"),
         replace(rank, name="place", head="rank", figure=""),
     ]
-    if corrected:
+    if by:
         composite, rank = replace(composite, head="panel"), replace(rank, head="rank by panel")
     return replace(
         table,
         columns=(
             composite,
-            *(by_people if corrected else []),
+            *(by_people if by else []),
             rank,
             *columns,
             Column("n_abstained", "whole", "abstentions", of="n_judged"),

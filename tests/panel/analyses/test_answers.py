@@ -549,3 +549,51 @@ def test_what_personas_add_beside_people_is_claimed_at_half_of_the_level(
     assert found.estimate.ends == (0.2 - reach, 0.2 + reach)
     below = replace(gain, value=-0.2, ci_low=-0.2 - reach, ci_high=-0.2 + reach)
     assert ("Personas lower" in personas_beside_people(below).sentence) == (reach == 0.15)
+
+
+def _few_rated(of_people: dict[str, list[float]]) -> tuple[Run, Ratings]:
+    """A run of three prompts on which two judges put birch 2 points above ash, less or more by a
+    half, and one person's ratings of both by prompt."""
+    scores = [[[3, 3], [5, 5]], [[3, 3], [5, 6]], [[3, 3], [5, 4]]]
+    run = run_of(scores, ["ash", "birch"])
+    rated = {f"p{p}/{name}{p}": row[p] for name, row in of_people.items() for p in range(3)}
+    values = np.array([*rated.values()])[:, None, None]
+    return run, Ratings(values, tuple(rated), ("ada",), ("all",), ("all",))
+
+
+def test_people_who_rated_too_little_for_a_correction_lead_where_they_reverse() -> None:
+    """One person's differences are 4, 5 and 6: mean 5, standard error 1/√3, t 8.66 on 2 degrees of
+    freedom, p 0.013, ± 4.303/√3; they stand before the panel's order, which is not settled, and
+    beside each requirement on the panel's figures."""
+    run, people = _few_rated({"ash": [6, 7, 8], "birch": [2, 2, 2]})
+    run.humans = people
+    said = sentences(run, people)
+    assert said["best"] == (
+        "By the ratings of 1 person on 3 prompts: ash is significantly ahead: 5.00 points above "
+        "birch (95 % interval 2.52 to 7.48, p 0.013, 3 prompts rated by people). By the panel "
+        "alone, birch is first. People's ratings do not correct the panel: people rated fewer than "
+        "eight prompts, too few for a correction. Means by people: ash 7.00, birch 2.00."
+    )
+    reversal = "eople's ratings significantly reverse the panel's order of ash and birch."
+    assert said["trust"].startswith(f"No: p{reversal}")
+    assert said["settle"].startswith(
+        "People's ratings of at least 8 prompts of every system would correct the panel's scores."
+    )
+    gate = check(run, "difference[birch, ash] > 0")
+    assert gate.met and str(gate).endswith(f"P{reversal}")
+    result = score_result(run)
+    assert json.loads(result.text("json"))["tables"]["run"][0]["winner"] == "ash"
+    assert "orrected by" not in result.text(full=True)
+    assert "Angelopoulos" not in result.text(full=True)
+
+
+def test_people_who_reverse_nothing_stand_beside_the_panel() -> None:
+    """One person's differences are 4, −1 and 0: mean 1, t 0.65, so that the panel's order stands,
+    with the person's means beside it."""
+    run, people = _few_rated({"ash": [6, 2, 4], "birch": [2, 3, 4]})
+    said = sentences(run, people)
+    assert said["best"].startswith("birch is significantly ahead: 2.00 points above ash (")
+    assert said["best"].endswith(" Means by people: ash 4.00, birch 3.00.")
+    assert not said["trust"].startswith("No: people")
+    run.humans = people
+    assert "reverse" not in str(check(run, "difference[birch, ash] > 0"))
