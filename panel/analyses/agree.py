@@ -195,24 +195,35 @@ def _for_people(
     """Return the short table, those of the full report (of strata the main ones), and sentences."""
     from dataclasses import replace
 
+    from persona_panel.analyses.agree_conclusion import dimensions_at_an_end
     from persona_panel.results.conclusions.rows import (
         in_short,
         labelled_rows,
         short_names,
         what_all_have,
     )
+    from persona_panel.results.conclusions.score import on_coverage
     from persona_panel.results.conclusions.wording import WITHOUT_PEOPLE
     from persona_panel.statistics import agreement_statistics, panel_quality_statistics
     from persona_panel.statistics.core.display import ALL
 
     rows, (ratings,) = labelled_rows(rows, ratings)
     names = short_names(ratings)
-    rows, broken_down = in_short(rows, names), by not in ("dimension", "group")
+    broken_down = by not in ("dimension", "group")
     *_, all_raters = ratings.raters_by_group()
+    alphas = {
+        row.dimension: row.estimate()
+        for row in rows
+        if row.group == all_raters and row.statistic == "krippendorff_alpha" and not broken_down
+    }
+    rows = in_short(rows, names)
     of_all = [row for row in rows if row.group in (all_raters, ALL)]
     summary = made.summary("Agreement", rows if by == "group" else of_all, agreement_statistics, by)
+    remarks = [*on_coverage(alphas, at_an_end=dimensions_at_an_end(ratings, all_raters))]
     if any(row.statistic == "disagreement_added" and not row.reason for row in of_all):
-        summary = replace(summary, remarks=[_PERSONAS_ADD])
+        remarks.append(_PERSONAS_ADD)
+    if remarks:
+        summary = replace(summary, remarks=remarks)
     shown = of_all if broken_down else rows
     tables, sentences = made.of_registry(
         shown, agreement_statistics, all_raters, main_only=broken_down

@@ -61,7 +61,7 @@ from persona_panel.statistics.core.estimate import (
     Difference,
     Estimate,
 )
-from persona_panel.statistics.core.means import Assurance
+from persona_panel.statistics.core.means import MOSTLY_AT_AN_END, Assurance
 from persona_panel.statistics.core.ranking import is_ahead
 from persona_panel.statistics.core.sampled_mean import prompts_assured, takes_more_judges
 from persona_panel.statistics.core.table import Row
@@ -134,13 +134,17 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[RunAnswer, ...]:
     return which_is_best(run, ranked), *rest, settle
 
 
+_UNSURE = (
+    f"Krippendorff's α: {MOSTLY_AT_AN_END}. Coverage of such 95 % intervals may be 72 to 92 %."
+)
 _OPEN = {"personas": "what personas add", "people": "how the panel compares with people"}
 
 
 def _with_open(settle: RunAnswer, trust: RunAnswer, *others: RunAnswer) -> RunAnswer:
     """Return the answer with the other questions that are open beside its verdict."""
     low, high = trust.estimate.ends
-    agree = [] if low >= TENTATIVE or high < TENTATIVE else ["whether judges agree enough"]
+    is_shown = (low >= TENTATIVE or high < TENTATIVE) and _UNSURE not in trust.limits
+    agree = [] if is_shown else ["whether judges agree enough"]
     names = [*agree, *(_OPEN[each.question] for each in others if not each.is_known)]
     still = [f"Still open: {listed(names, 'questions')}."] if names else []
     return replace(settle, limits=[*settle.limits, *still])
@@ -206,25 +210,27 @@ def can_be_trusted(
     if demonstration_notice(*(judge.model for judge in run.judges)):
         signs.append("A model is for demonstration only.")
     # Differences that people reverse are no sign of trust.
-    estimate, alpha, agreement = _agreement(run, systems=systems and not reversed_pairs)
+    estimate, at_an_end, alpha, agreement = _agreement(run, systems=systems and not reversed_pairs)
     marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
     reversal = [reversal_sentence(reversed_pairs)] if reversed_pairs else []
     verdict = [f"No: {each[0].lower()}{each[1:]}" for each in reversal]
-    undecided = isnan(estimate.value) or estimate.high < TENTATIVE
+    undecided = isnan(estimate.value) or (estimate.high < TENTATIVE and not at_an_end)
     caution = [] if undecided else ["Agreement does not show that ratings are right."]
     few = signs
     if len(signs) > _SIGNS:
         few = [*signs[:_SIGNS], f"{counted(len(signs) - _SIGNS, 'more sign')} of bias."]
     whole = " ".join([*verdict, agreement, *caution, *signs, *limiting])
     shorter = " ".join([*verdict, alpha, *caution, *few, *([] if reversed_pairs else common)])
-    beside = [*reversal, *signs, *caution]
+    beside = [*reversal, *signs, *caution, *[_UNSURE] * at_an_end]
     if not (isnan(estimate.value) or estimate.has_interval):
         beside.append(f"No interval: {estimate.lacks}.")
     return RunAnswer("trust", whole, estimate, command, "Krippendorff's α", marks, beside, shorter)
 
 
-def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str, str]:
-    """Return Krippendorff's α, the sentence on it, and the same with what explains it."""
+def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, bool, str, str]:
+    """Return Krippendorff's α, whether most ratings lie at an end, so that its interval decides
+    nothing, the sentence on it, and the same with what explains it."""
+    from persona_panel.analyses.agree_conclusion import dimensions_at_an_end
     from persona_panel.runs.votes import are_identical_replicates
 
     if are_identical_replicates(run, run.ranking_columns()[0]):
@@ -242,6 +248,7 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str, str]:
     estimate = alpha.estimate()
     if isnan(estimate.value):
         return _unmeasured(estimate)
+    at_an_end = estimate.has_interval and alpha.dimension in dimensions_at_an_end(ratings, group)
     options = AnalysisOptions(n_permutations=0, intervals=False)
     own = [
         row.value
@@ -251,7 +258,9 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str, str]:
         if row.dimension != COMPOSITE and not row.reason
     ]
     why = "" if estimate.has_interval else f" (no interval: {estimate.lacks})"
-    parts = [f"{_how_high(estimate)}: Krippendorff's α {_figure(estimate)}{why}"]
+    parts = [
+        f"{_how_high(estimate, at_an_end=at_an_end)}: Krippendorff's α {_figure(estimate)}{why}"
+    ]
     if systems and not isnan(reliability.value):
         parts.append(
             f"the mean of {counted(reliability.n_raters, 'judge')} has a reliability of "
@@ -261,19 +270,21 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str, str]:
     if len(own) > 1 and round(estimate.value, 2) > round(max(own), 2):
         values = f"{number(min(own))} to {number(max(own))}"
         sentence += f" By dimension α is lower, {values}, as {AVERAGED}."
-    return estimate, f"{parts[0]}.", sentence
+    return estimate, at_an_end, f"{parts[0]}.", sentence
 
 
-def _unmeasured(alpha: Estimate) -> tuple[Estimate, str, str]:
+def _unmeasured(alpha: Estimate) -> tuple[Estimate, bool, str, str]:
     sentence = f"Agreement cannot be measured: {alpha.reason}."
-    return alpha, sentence, sentence
+    return alpha, False, sentence, sentence
 
 
-def _how_high(alpha: Estimate) -> str:
+def _how_high(alpha: Estimate, *, at_an_end: bool) -> str:
     low, high = alpha.ends
     asked = f"the {TENTATIVE} asked for tentative conclusions"
     if not alpha.has_interval:
         return "How far judges agree is uncertain"
+    if at_an_end:
+        return f"Uncertain, {MOSTLY_AT_AN_END}"
     if low >= RELIABLE:
         return "Judges agree reliably"
     if low >= TENTATIVE:

@@ -200,6 +200,9 @@ _HOW_HIGH: dict[str, Callable[[float, float], bool]] = {
     "Uncertain, judges may agree less than the 0.667 asked for tentative conclusions": (
         lambda low, high: low < TENTATIVE <= high
     ),
+    "Uncertain, most ratings are the highest, or the lowest, that were given": (
+        lambda low, high: low <= high
+    ),
 }
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING
@@ -16,7 +16,13 @@ from persona_panel.results.conclusions.wording import (
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics.core.display import number, percent
 from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
-from persona_panel.statistics.core.means import NEAR_THE_END, STRONG, unusual_coverage
+from persona_panel.statistics.core.means import (
+    FAR_OFF,
+    MOSTLY_AT_AN_END,
+    NEAR_THE_END,
+    STRONG,
+    unusual_coverage,
+)
 from persona_panel.statistics.core.ranking import Leaderboard
 
 if TYPE_CHECKING:
@@ -25,10 +31,12 @@ if TYPE_CHECKING:
 MUCH_MISSING = 0.05
 """From which share on missing judgments are in the conclusion, and not only below the tables."""
 _LEADERS_SHOWN = 3
-_STRONG = 0.8
+_STRONG = 0.6
 _SHARES = {
-    NEAR_THE_END: "far below 95 %: prompts unlike those seen would change the mean",
-    STRONG: "up to 100 %: they are wider than they need be",
+    FAR_OFF: "above 95 %, up to 100 %",
+    MOSTLY_AT_AN_END: "72 to 92 %: they often lie below the true value",
+    NEAR_THE_END: "far below 95 %: rare prompts with a much different mean would change it",
+    STRONG: "97 to 100 %: they are wider than 95 % needs",
 }
 _SAME = 1e-9
 
@@ -171,13 +179,21 @@ def on_missing(
     yield from on_systems(missing)
 
 
-def on_coverage(figures: Mapping[str, Estimate], *, within_prompts: bool = False) -> Iterator[str]:
+def on_coverage(
+    figures: Mapping[str, Estimate],
+    *,
+    within_prompts: bool = False,
+    at_an_end: Collection[str] = (),
+) -> Iterator[str]:
     """Yield of figures, by name, that have intervals, of which these may not cover as often as they
-    say; they are means on a scale, or correlations `within_prompts`."""
+    say; they are means on a scale, correlations `within_prompts`, or Krippendorff's α, of which
+    those named `at_an_end` are `mostly_at_an_end`."""
     names: dict[str, list[str]] = {}
     for name, figure in figures.items():
         sampled, kind = figure.sampled, None
-        if within_prompts:
+        if name in at_an_end:
+            kind = MOSTLY_AT_AN_END
+        elif within_prompts:
             kind = STRONG if abs(figure.value) > _STRONG else None
         elif sampled is not None and sampled.values is not None:
             kind = unusual_coverage(sampled.values, sampled.limits)

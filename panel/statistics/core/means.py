@@ -241,7 +241,9 @@ def scaled_interval(
 FAR_OFF = "a few prompts lie far from the others"
 AT_THE_END = "three quarters lie at an end of the scale"
 NEAR_THE_END = "few prompts, mean less than a tenth of the scale from its end"
-STRONG = "r within prompts beyond ±0.8"
+STRONG = "r within prompts beyond ±0.6"
+MOSTLY_AT_AN_END = "most ratings are the highest, or the lowest, that were given"
+_MOST = 0.6
 _FEW_PROMPTS = 12
 
 
@@ -272,6 +274,16 @@ def unusual_coverage(values: Array, limits: tuple[float, float]) -> str | None:
     share = _share(float(values.mean()), limits)
     near = min(share, 1 - share) < 1 / 10 and off > n / 2
     return NEAR_THE_END if near and n <= _FEW_PROMPTS else None
+
+
+def mostly_at_an_end(ratings: Array) -> bool:
+    """Return whether at least 60 % of ratings, some of which may be missing, are the highest, or
+    the lowest, that were given, and not all alike: few prompts then say how far raters agree, and
+    intervals of Krippendorff's α often lie below it."""
+    there = ratings[~np.isnan(ratings)]
+    if not there.size or there.min() == there.max():
+        return False
+    return max(np.mean(there == there.min()), np.mean(there == there.max())) >= _MOST
 
 
 def reach_of(errors: Sequence[tuple[float, float]], confidence: float) -> float:

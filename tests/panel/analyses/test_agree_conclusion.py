@@ -108,6 +108,19 @@ def test_levels_of_alpha_follow_from_the_interval() -> None:
         assert f": {says}" in agree_conclusion([found], ratings, "dimension")[1]
 
 
+def test_no_level_of_alpha_is_shown_where_most_ratings_lie_at_an_end() -> None:
+    """Of 192 ratings 116 are the highest (60.4 %): neither side of 0.667 is shown, nor how many
+    prompts would show it; of 115 (59.9 %) both are."""
+    for n, decided in ((116, False), (115, True)):
+        scores = np.where(np.arange(192) < n, 5.0, 2.0 + np.arange(192) % 3).reshape(48, 4, 1)
+        for alpha in (row(0.9, 0.81, 0.99), row(0.5, 0.4, 0.6), row(0.6, 0.4, 0.8)):
+            text = " ".join(agree_conclusion([alpha], rated(scores), "dimension"))
+            unsure = "undecided about 0.667, as most ratings are the highest, or the lowest, that"
+            assert (unsure in text) is not decided
+            assert ("shown to be" in text) is decided
+            assert "new prompts" not in text or decided
+
+
 def test_intervals_are_widened_for_the_number_of_dimensions() -> None:
     """An interval that begins at 0.69 shows 0.667 for one dimension; of three it reaches, at 11
     degrees of freedom, t(0.9917)/t(0.975) = 1.281 times as far, to 0.659, and shows it no

@@ -48,7 +48,7 @@ def test_that_the_interval_of_a_strong_r_is_wide_is_said_below_the_table(
 ) -> None:
     """Of a panel that repeats people but for a point here and there, and not of one at random."""
     rng = np.random.default_rng(2)
-    for name, noise in (("human", 0.0), ("near", 0.4), ("far", 3.0)):
+    for name, noise in (("human", 0.0), ("near", 0.4), ("far", 7.0)):
         lines = ["item,rater,score,prompt"]
         for item in range(32):
             score = np.clip(round(item * 7 % 9 + 1 + noise * rng.normal()), 1, 9)
@@ -57,7 +57,7 @@ def test_that_the_interval_of_a_strong_r_is_wide_is_said_below_the_table(
     for name, strong in (("near", True), ("far", False)):
         done = command("people", "correlate", f"{name}.csv", "--human", "human.csv")
         shown = " ".join(done.stdout.split())
-        remark = "r within prompts beyond ±0.8. Coverage of such 95 % intervals may be up to 100 %"
+        remark = "r within prompts beyond ±0.6. Coverage of such 95 % intervals may be 97 to 100 %"
         assert (remark in shown) is strong
 
 

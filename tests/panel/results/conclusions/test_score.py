@@ -196,9 +196,20 @@ def test_intervals_that_may_not_cover_are_named() -> None:
     means["nothing"] = Estimate(nan, reason="few")
     assert list(score.on_coverage(means)) == [
         "near: few prompts, mean less than a tenth of the scale from its end. Coverage of such "
-        "95 % intervals may be far below 95 %: prompts unlike those seen would change the mean.",
+        "95 % intervals may be far below 95 %: rare prompts with a much different mean would "
+        "change it.",
         "far, far too: a few prompts lie far from the others. Coverage of such 95 % intervals may "
-        "be above or below 95 %.",
+        "be above 95 %, up to 100 %.",
+    ]
+
+
+def test_intervals_of_alpha_where_most_ratings_lie_at_an_end_are_named() -> None:
+    """Only of those named, and only where there is an interval."""
+    alphas = {"depth": Estimate(0.3, 0.1, 0.5), "style": Estimate(0.3, 0.1, 0.5),
+              "rest": Estimate(nan, reason="few")}  # fmt: skip
+    assert list(score.on_coverage(alphas, at_an_end={"depth", "rest"})) == [
+        "depth: most ratings are the highest, or the lowest, that were given. Coverage of such "
+        "95 % intervals may be 72 to 92 %: they often lie below the true value."
     ]
 
 
