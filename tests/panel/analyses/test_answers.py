@@ -600,7 +600,7 @@ def test_people_who_reverse_nothing_stand_beside_the_panel() -> None:
 
 
 def test_agreement_is_undecided_where_most_ratings_lie_at_an_end() -> None:
-    """Three judges give 9 of 10 responses the highest rating, and differ on the rest."""
+    """Three judges give 21 of 24 responses the highest rating, and differ on the rest."""
     scores = np.full((12, 2, 3), 10.0)
     scores[:3, 0] = [[3, 6, 9], [9, 4, 2], [5, 9, 7]]
     trust = sentences(run_of(scores, ["ash", "birch"]))["trust"]
