@@ -30,6 +30,7 @@ from persona_panel.results.conclusions.score import (
     few_judged,
     limits,
     nothing_judged,
+    on_coverage,
     weakest_lead,
 )
 from persona_panel.results.conclusions.wording import (
@@ -134,16 +135,15 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[RunAnswer, ...]:
     return which_is_best(run, ranked), *rest, settle
 
 
-_UNSURE = (
-    f"Krippendorff's α: {MOSTLY_AT_AN_END}. Coverage of such 95 % intervals may be 72 to 92 %."
-)
+_ALPHA = "Krippendorff's α"
 _OPEN = {"personas": "what personas add", "people": "how the panel compares with people"}
 
 
 def _with_open(settle: RunAnswer, trust: RunAnswer, *others: RunAnswer) -> RunAnswer:
     """Return the answer with the other questions that are open beside its verdict."""
     low, high = trust.estimate.ends
-    is_shown = (low >= TENTATIVE or high < TENTATIVE) and _UNSURE not in trust.limits
+    is_shown = low >= TENTATIVE or high < TENTATIVE
+    is_shown &= not any(MOSTLY_AT_AN_END in each for each in trust.limits)
     agree = [] if is_shown else ["whether judges agree enough"]
     names = [*agree, *(_OPEN[each.question] for each in others if not each.is_known)]
     still = [f"Still open: {listed(names, 'questions')}."] if names else []
@@ -221,10 +221,11 @@ def can_be_trusted(
         few = [*signs[:_SIGNS], f"{counted(len(signs) - _SIGNS, 'more sign')} of bias."]
     whole = " ".join([*verdict, agreement, *caution, *signs, *limiting])
     shorter = " ".join([*verdict, alpha, *caution, *few, *([] if reversed_pairs else common)])
-    beside = [*reversal, *signs, *caution, *[_UNSURE] * at_an_end]
+    coverage = on_coverage({_ALPHA: estimate}, at_an_end=[_ALPHA] * at_an_end)
+    beside = [*reversal, *signs, *caution, *coverage]
     if not (isnan(estimate.value) or estimate.has_interval):
         beside.append(f"No interval: {estimate.lacks}.")
-    return RunAnswer("trust", whole, estimate, command, "Krippendorff's α", marks, beside, shorter)
+    return RunAnswer("trust", whole, estimate, command, _ALPHA, marks, beside, shorter)
 
 
 def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, bool, str, str]:
@@ -240,27 +241,20 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, bool, str, str]:
         return _unmeasured(Estimate(nan, reason="no dimension is rated by two judges"))
     from persona_panel.statistics.agreement import agree
 
-    names = {"krippendorff_alpha", "icc2k"}
     *_, group = ratings.raters_by_group()
     options = AnalysisOptions(n_permutations=0, random=run.random)
-    rows = agree(ratings, options, only=names, group=group)
+    rows = agree(ratings, options, only={"krippendorff_alpha", "icc2k"}, group=group)
     alpha, reliability = (_row(rows, name, group) for name in ("krippendorff_alpha", "icc2k"))
     estimate = alpha.estimate()
     if isnan(estimate.value):
         return _unmeasured(estimate)
     at_an_end = estimate.has_interval and alpha.dimension in dimensions_at_an_end(ratings, group)
     options = AnalysisOptions(n_permutations=0, intervals=False)
-    own = [
-        row.value
-        for row in agree(
-            ratings_of(run).numeric(), options, only={"krippendorff_alpha"}, group=group
-        )
-        if row.dimension != COMPOSITE and not row.reason
-    ]
+    numeric = ratings_of(run).numeric()
+    by_dimension = agree(numeric, options, only={"krippendorff_alpha"}, group=group)
+    own = [row.value for row in by_dimension if row.dimension != COMPOSITE and not row.reason]
     why = "" if estimate.has_interval else f" (no interval: {estimate.lacks})"
-    parts = [
-        f"{_how_high(estimate, at_an_end=at_an_end)}: Krippendorff's α {_figure(estimate)}{why}"
-    ]
+    parts = [f"{_how_high(estimate, at_an_end)}: {_ALPHA} {_figure(estimate)}{why}"]
     if systems and not isnan(reliability.value):
         parts.append(
             f"the mean of {counted(reliability.n_raters, 'judge')} has a reliability of "
@@ -278,7 +272,7 @@ def _unmeasured(alpha: Estimate) -> tuple[Estimate, bool, str, str]:
     return alpha, False, sentence, sentence
 
 
-def _how_high(alpha: Estimate, *, at_an_end: bool) -> str:
+def _how_high(alpha: Estimate, at_an_end: bool) -> str:
     low, high = alpha.ends
     asked = f"the {TENTATIVE} asked for tentative conclusions"
     if not alpha.has_interval:
