@@ -56,8 +56,10 @@ def test_every_judgment_has_the_answer_to_its_own_request() -> None:
         pytest.param(
             "paid twice",
             "panel/calls/caller.py",
+            # A third of them: a run refuses a folder of which the cache answers at most half.
             "    self._cache.put(*call.entry, reply)\n                except CannotBeKept",
-            "    pass\n                except CannotBeKept",
+            "    call.entry[1][0] % 3 == 0 or self._cache.put(*call.entry, reply)\n"
+            "                except CannotBeKept",
             id="replies that are not kept",
         ),
         pytest.param(

@@ -55,7 +55,7 @@ def test_a_claim_on_few_prompts_says_what_they_may_not_hold() -> None:
 def test_a_mean_that_intervals_may_not_cover_is_named_where_it_stands() -> None:
     """One of six framed answers falls from 4 to 1 on a scale to 5, far from the others; without it
     nothing is said."""
-    remark = f"i_believe: {FAR_OFF}. Coverage of such 95 % intervals may be above or below"
+    remark = f"i_believe: {FAR_OFF}. Coverage of such 95 % intervals may be above 95 %, up to 100 %"
     assert remark in shown([4, 4, 3, 4, 4, 1], full=True)
     assert FAR_OFF not in shown([4, 4, 3, 4, 4, 3], full=True)
 
