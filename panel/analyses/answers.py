@@ -125,7 +125,8 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[RunAnswer, ...]:
             RunAnswer(each, "Not known: no judgment was scored.", why) for each in [*QUESTIONS][1:]
         ]
         return RunAnswer("best", nothing, why), *others, _after_missing(run, settle, "")
-    ranked, reversed_pairs = ranking_of(run, people), reversed_pairs_of(run, people)
+    ranked = ranking_of(run, people)
+    reversed_pairs = reversed_pairs_of(run, ranked)
     rest = (
         can_be_trusted(run, reversed_pairs, people_lead=bool(ranked.basis)),
         do_personas_add(run, people),
@@ -434,17 +435,7 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
     that is hardest to tell from it with the probability `POWER`; see
     `persona_panel.statistics.core.sampled_mean.prompts_assured`.
     """
-    if ranked.uncorrected:
-        why = ranked.uncorrected
-        sentence = f"{_NOT_KNOWN}: {why}."
-        if why in (Reason.FEW_FOR_A_CORRECTION, Reason.NOT_RATED_BY_PEOPLE):
-            sentence = (
-                f"People's ratings of at least {LEAST_PROMPTS} prompts of every system would "
-                "correct the panel's scores."
-            )
-        answer = RunAnswer("settle", sentence, Estimate(nan, reason=why))
-        return _after_missing(run, answer, f"Then {sentence[0].lower()}{sentence[1:]}")
-    if ranked.winner is not None:
+    if ranked.winner is not None and not ranked.uncorrected:
         sentence, why = _not_settled(run, ranked), "judgments are missing"
         if sentence:
             answer = RunAnswer("settle", sentence, Estimate(nan, reason=why))
@@ -490,8 +481,17 @@ def _after_missing(run: Run, answer: RunAnswer, then: str) -> RunAnswer:
 
 
 def _by_more(run: Run, ranked: Ranked) -> RunAnswer:
-    """Return what would settle which system is best, where no system is: its sentence begins in
-    lower case, to stand behind another, unless it is not known."""
+    """Return what would settle which system is best, where no system is, or people's ratings lead
+    without a correction: its sentence begins in lower case, to stand behind another, unless it is
+    not known."""
+    if (why := ranked.uncorrected) in (Reason.FEW_FOR_A_CORRECTION, Reason.NOT_RATED_BY_PEOPLE):
+        clause = (
+            f"people's ratings of at least {LEAST_PROMPTS} prompts of every system would correct "
+            "the panel's scores."
+        )
+        return RunAnswer("settle", clause, Estimate(nan, reason=why))
+    if why:
+        return RunAnswer("settle", f"{_NOT_KNOWN}: {why}.", Estimate(nan, reason=why))
     command = command_line("plan", [], {"--from": folder_named(run)})
     if ranked.corrected:
         return _more_of_people(run, ranked)

@@ -182,11 +182,10 @@ def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:
     return alone if reversed_by(by_judges, alone) else by_judges._replace(note=alone.note)
 
 
-def reversed_pairs_of(run: Run, people: RunWithPeople | None) -> list[str]:
-    """Return the pairs of systems whose order by the panel people's ratings reverse."""
-    if people is None:
-        return []
-    return reversed_by(by_panel(run.leaderboard()), ranking_of(run, people))
+def reversed_pairs_of(run: Run, ranked: Ranked) -> list[str]:
+    """Return the pairs of systems whose order by the panel the ranking reverses, which is by
+    people's ratings; none where it is the panel's own."""
+    return reversed_by(by_panel(run.leaderboard()), ranked) if ranked.basis else []
 
 
 def reversal_sentence(pairs: Sequence[str]) -> str:

@@ -108,7 +108,7 @@ def score_result(
     tables = [*board_tables(run, board), *_strengths(run)]
     if controls is not None:
         tables += board_tables(run, controls, "control_", ", by judges without a persona")
-    if pairs := reversed_pairs_of(run, people):
+    if pairs := reversed_pairs_of(run, ranking_of(run, people)):
         # A requirement on the panel's figures may be met by a system that people rate lower.
         tables = [replace(table, caution=reversal_sentence(pairs)) for table in tables]
     tables = [*_corrected(people), *tables, *_responses(run)]
