@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, fields, replace
-from hashlib import file_digest
 from math import isnan, nan
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,7 @@ from persona_panel.analyses.bias import (
     unknown_families,
 )
 from persona_panel.files.errors import Fault, InputError
-from persona_panel.files.judgments import Compared, read_comparisons
+from persona_panel.files.judgments import Compared, judgments_digest, read_comparisons
 from persona_panel.files.limits import json_of
 from persona_panel.files.outputs import as_json, own_rows, replace_file, text_of
 from persona_panel.files.wording import shown
@@ -296,12 +295,6 @@ def write_biases(rows: Sequence[Row], folder: Path, ratings: Ratings | None = No
     path = folder / NAME
     replace_file(path, as_json(document, orjson.OPT_INDENT_2) + b"\n")
     return path
-
-
-def judgments_digest(folder: Path) -> str:
-    """Return the SHA-256 of a run's judgments, which ties figures to them. Raises OSError."""
-    with (folder / "judgments.jsonl").open("rb") as file:
-        return file_digest(file, "sha256").hexdigest()
 
 
 def read_biases(folder: Path) -> Result | None:

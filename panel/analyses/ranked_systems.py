@@ -8,8 +8,13 @@ from math import isnan
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, cast
 
-from persona_panel.results.conclusions.wording import counted, in_brackets, listed, points
-from persona_panel.runs.kept import judgments_at_end
+from persona_panel.results.conclusions.wording import (
+    EDITED,
+    counted,
+    in_brackets,
+    listed,
+    points,
+)
 from persona_panel.runs.run_remarks import is_capped
 from persona_panel.runs.scale_limits import unit_of
 from persona_panel.statistics.core.arrays import Reason
@@ -296,14 +301,15 @@ def alone_sentence(ranked: Ranked, run: Run) -> str:
 
 
 def stopped_sentences(run: Run, *, significant: bool) -> Iterator[str]:
-    """Yield how much of a run that was stopped is there, and what its significance rests on."""
+    """Yield that a run's judgments were edited, how much of one that was stopped is there, and what
+    its significance rests on."""
+    if run.is_edited:
+        yield f"{EDITED}."
     if run.whole.all() and not is_capped(run):
         return
     coverage = run.coverage
     n_there = coverage.scored + coverage.abstained
-    n_had = 0 if run.folder is None else judgments_at_end(run.folder)
-    cut = f"; at its end the run had {n_had:,}: judgments.jsonl was cut since" * (n_had > n_there)
-    yield f"Incomplete: {n_there:,} of {coverage.expected:,} judgments are there{cut}."
+    yield f"Incomplete: {n_there:,} of {coverage.expected:,} judgments are there."
     if significant:
         yield "Significance holds only if the run was not stopped because of what it showed."
 

@@ -192,12 +192,18 @@ def say_failures(failures: Sequence[str], elsewhere: str) -> None:
 
 
 def say_what_is_missing(source: str, coverage: Coverage | None) -> None:
-    """A sentence where judgments of a run are missing, as they failed or the run was stopped.
-    `source`: the run's folder; `coverage`: as `Ratings` has it; nothing is said where there is
-    none."""
-    from persona_panel.results.conclusions.wording import missing_judgments
+    """A sentence where judgments of a run are missing, as they failed or the run was stopped, and
+    where they were edited. `source`: the run's folder; `coverage`: as `Ratings` has it; nothing is
+    said where there is none."""
+    from persona_panel.results.conclusions.wording import EDITED, missing_judgments
 
-    if coverage is None or not coverage.missing:
+    if coverage is None:
+        return
+    if coverage.edited:
+        say_sentences(
+            f"{visible(source)}: {EDITED}. The run's command, given again, restores it.", err=True
+        )
+    if not coverage.missing:
         return
     n = sum(coverage.missing.values())
     sentence = missing_judgments(

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from hashlib import file_digest
 from math import nan
 from pathlib import Path
 from typing import Any, NamedTuple, get_args
@@ -26,6 +27,20 @@ _FIELDS = Fields(
     is_users=False,
     grows=True,
 )
+
+
+def judgments_digest(folder: Path) -> str:
+    """Return the SHA-256 of a run's judgments, which ties figures to them. Raises OSError."""
+    with (folder / "judgments.jsonl").open("rb") as file:
+        return file_digest(file, "sha256").hexdigest()
+
+
+def is_edited(folder: Path, document: Mapping[str, Any]) -> bool:
+    """Return whether a run's judgments are others than at its end; no, where it has not ended, or
+    an earlier version wrote it. `document`: its run.json. Raises OSError."""
+    starts = document.get("starts") or [{}]
+    at_end = starts[-1].get("judgments")
+    return at_end is not None and at_end != judgments_digest(folder)
 
 
 class Judgments(NamedTuple):
@@ -109,7 +124,7 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
         scales,
         _mean_of(rule),
         {name: str(dimension.get("label") or name) for name, dimension in by_id.items()},
-        None if report.faults else counted.coverage(place, document, last),
+        None if report.faults else counted.coverage(place, folder, document, last),
     )
 
 
@@ -146,6 +161,7 @@ class _StatusCounts:
     def coverage(
         self,
         responses: Mapping[str, int],
+        folder: Path,
         document: Mapping[str, Any],
         last: Mapping[tuple[str, str], Sequence[tuple[int, Record]]],
     ) -> Coverage | None:
@@ -157,7 +173,8 @@ class _StatusCounts:
         """
         try:
             judges = {judge.id for judge in judges_in(document)}
-        except (LookupError, TypeError, ValueError, AttributeError):
+            edited = is_edited(folder, document)
+        except (OSError, LookupError, TypeError, ValueError, AttributeError):
             return None
         # Which texts a sweep has is told by those that were judged.
         n_items = len(responses if document.get("sweep") is None else {item for item, _ in last})
@@ -171,6 +188,7 @@ class _StatusCounts:
             partial=self._partial,
             revisions_failed=self._revisions_failed,
             reasons_missing=self._reasons_missing,
+            edited=edited,
         )
 
 

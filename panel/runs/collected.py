@@ -283,6 +283,7 @@ class CollectedRatings(RatingsSoFar):
         self.stated = np.zeros(self._codes.shape if deliberating else (0, 0), dtype=bool)
         self.n_revisions_failed: Counter[str] = Counter()
         self.n_reasons_missing = 0
+        self.is_edited = False
         self._comparisons = CollectedComparisons(self.items, self.judges)
         self._off_scale: dict[str, tuple[float, int]] = {}
         self._reasons: Counter[tuple[str, str]] = Counter()
@@ -372,6 +373,7 @@ class CollectedRatings(RatingsSoFar):
             partial=sum(n for (status, _), n in self._reasons.items() if status == "scored"),
             revisions_failed=self.n_revisions_failed,
             reasons_missing=self.n_reasons_missing,
+            edited=self.is_edited,
         )
 
     def commonest_reason(self, status: str) -> tuple[str, int] | None:

@@ -136,8 +136,8 @@ class RunFolder:
     def finish(
         self, run: Run, batch: Batch, summary: Callable[[], dict[str, Any]], *, lacking: int = 0
     ) -> bool:
-        """Close judgments.jsonl, and write the verdicts, the summary and with which parameters
-        requests were sent.
+        """Close judgments.jsonl, and write the verdicts, the summary, the digest of the judgments,
+        and with which parameters requests were sent.
 
         Gives whether that was done: a run that lacks judgments or, as `lacking` counts, other
         results that the folder holds leaves it as it was. `summary`: makes what summary.json holds.
@@ -149,9 +149,11 @@ class RunFolder:
         columns = [name for name in batch.metadata if self._texts or name in LABELS]
         replace_file(self.path / "verdicts.csv", _verdicts(run, batch, columns))
         replace_file(self.path / "summary.json", _pretty(summary()))
-        if run.calls.sent:
-            self._manifest["starts"][-1]["sent"] = run.calls.sent
-            replace_file(self.path / "run.json", _pretty(self._manifest))
+        at_end = {"judgments": self._judgments.sha256}
+        self._manifest["starts"][-1] |= at_end | (
+            {"sent": run.calls.sent} if run.calls.sent else {}
+        )
+        replace_file(self.path / "run.json", _pretty(self._manifest))
         return True
 
     def discard(self) -> None:

@@ -88,16 +88,6 @@ def summary_at_end(folder: Path, start: Mapping[str, Any]) -> dict[str, Any] | N
     return object_if_there(path)
 
 
-def judgments_at_end(folder: Path) -> int:
-    """Return how many judgments a run had when it ended; 0 where it has not ended."""
-    try:
-        start = (object_if_there(folder / "run.json") or {})["starts"][-1]
-        coverage = (summary_at_end(folder, start) or {})["coverage"]
-        return int(coverage["scored"] + coverage["abstained"])
-    except (LookupError, TypeError, ValueError):
-        return 0
-
-
 def command_again(folder: Path, times: float, *, capped: bool) -> str:
     """Return the command that began a run's folder, to be run again, with caps `times` as high
     where one was reached, a tenth more of those on tokens and money; empty where the folder has

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from persona_panel.calls.budget import CallCounts, Estimated, Spending
 from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.judgments import is_edited
 from persona_panel.files.named_files import local_run
 from persona_panel.files.outputs import own_rows, text_of
 from persona_panel.files.responses import Item, title_of
@@ -75,6 +76,7 @@ def load_run(folder: str | Path) -> Run:
     run.random = kept.random
     run.personas = tuple(Persona.model_construct(**item) for item in document["personas"])
     _fill(run, judgments, path / "verdicts.csv")
+    run.is_edited = is_edited(path, document)
     if (path / "summary.json").is_file():
         _restore_calls(run, path / "summary.json")
         run.calls.sent = dict(document["starts"][-1].get("sent") or {})

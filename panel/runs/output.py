@@ -153,6 +153,7 @@ class AppendedFile:
         # Whole lines are written together: a kill leaves half of the last one at most.
         self._lines: list[bytes] = []
         self._gathered = 0
+        self._digest = hashlib.sha256()
 
     def add(self, line: Mapping[str, Any]) -> None:
         """Append a line; it is in the file after the next flush at the latest."""
@@ -178,15 +179,22 @@ class AppendedFile:
         if self._new is None:
             self._announce_change()
         end = self._file.seek(0, os.SEEK_END)
+        content = b"".join(self._lines)
         try:
-            rest = memoryview(b"".join(self._lines))
+            rest = memoryview(content)
             while rest:
                 rest = rest[self._file.write(rest) :]
         except OSError:
             self._file.truncate(end)
             raise
+        self._digest.update(content)
         self._lines.clear()
         self._gathered = 0
+
+    @property
+    def sha256(self) -> str:
+        """Return the SHA-256 of what was written."""
+        return self._digest.hexdigest()
 
     def close(self) -> int:
         """Close the file, and return how many results it held that were not added again. If there

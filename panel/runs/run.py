@@ -303,6 +303,7 @@ class Run(CollectedRatings):
         stated: shape (n, j), which judges said what changed their mind.
         n_revisions_failed: how many revisions failed, by how they ended; see `Coverage`.
         n_reasons_missing: how many judges could not be asked what changed their mind.
+        is_edited: whether judgments.jsonl was changed after the run ended.
         humans: people's ratings of the responses, with which a deliberation is compared; they
             may be set.
         reliability: which judges the rubric's composite leaves out, None if none.

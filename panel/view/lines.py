@@ -15,7 +15,6 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import partial
 from math import floor
 from pathlib import Path
 from stat import S_ISREG
@@ -23,11 +22,11 @@ from typing import Any, Literal
 from urllib.parse import quote, unquote_to_bytes
 
 from persona_panel.files.errors import PanelError
-from persona_panel.files.limits import open_regular
+from persona_panel.files.judgments import is_edited
 from persona_panel.files.outputs import RUN_FILES
 from persona_panel.graphs.records import judges_in
 from persona_panel.models.config import Price, cost, with_batches
-from persona_panel.results.conclusions.wording import spent
+from persona_panel.results.conclusions.wording import EDITED, spent
 from persona_panel.results.result import AnswerTo
 from persona_panel.runs.kept import SUMMARY, kept_manifest, object_if_there, summary_at_end
 from persona_panel.runs.output import SPENT
@@ -35,7 +34,6 @@ from persona_panel.runs.spending import spent_in
 from persona_panel.statistics.core.display import number
 
 _LOCKS = Path("/proc/locks")
-_CHUNK = 1 << 20
 JUDGMENTS, GOING_ON = "judgments.jsonl", ".judgments.jsonl.new"
 """The judgments of a run, and where those of one that goes on gather until they are as many."""
 _CHANGING = (JUDGMENTS, GOING_ON, "spent.json", "run.json")
@@ -186,7 +184,7 @@ def _is_run(folder: Path) -> bool:
         return False
 
 
-State = Literal["running", "stopped", "ended", "cut", "unreadable"]
+State = Literal["running", "stopped", "ended", "damaged", "unreadable"]
 _STAMPED = (MANIFEST, SUMMARY, SPENT, JUDGMENTS, PAGE)
 _UNREADABLE = (ValueError, LookupError, TypeError, AttributeError)
 
@@ -198,11 +196,11 @@ class RunLine:
     Attributes:
         name: as `RunFolders` has it.
         state: `running`; `stopped`, by a kill or a loss of power, before it could say what it came
-            to; `ended`; `cut`, judgments have gone since its end; or `unreadable`.
+            to; `ended`; `damaged`, its judgments were changed since its end; or `unreadable`.
         began: its last start.
         texts, judges: how many it has; None where that is not known.
         answer: what it came to in a sentence; where it is so, why it was stopped or cannot be read,
-            or what is left of it.
+            or what was changed.
         agreement: Krippendorff's α of its judges; empty where its summary has none.
         complete: the percentage of judgments that have a result, rounded down; empty before the
             end.
@@ -269,13 +267,13 @@ class Lines:
         began = datetime.fromisoformat(start["at"])
         summary = summary_at_end(folder, start)
         state: State = "ended"
-        cut = ""
+        changed = ""
         if is_locked or (summary is None and self._writers.may_write(folder)):
             state = "running"
         elif summary is None:
             state = "stopped"
-        elif cut := _cut_since(folder, summary):
-            state = "cut"
+        elif changed := _changed_since(folder, document):
+            state = "damaged"
         texts = document["texts"].get("lines")
         ended = summary if summary is not None and state == "ended" else {}
         return RunLine(
@@ -284,7 +282,7 @@ class Lines:
             began.astimezone(),
             texts if isinstance(texts, int) else None,
             len(judges_in(document)),
-            cut or (_why_stopped(folder) if state == "stopped" else _answer(folder, ended)),
+            changed or (_why_stopped(folder) if state == "stopped" else _answer(folder, ended)),
             _agreement(ended),
             _complete(ended),
             cost_of(folder, kept.prices),
@@ -326,24 +324,14 @@ def _why_stopped(folder: Path) -> str:
     return "no process writes it, and it has not come to its end"
 
 
-def _cut_since(folder: Path, summary: Mapping[str, Any]) -> str:
-    """Return that judgments of a run that had ended have gone; empty where none are known to."""
-    coverage = summary.get("coverage") or {}
-    n_had = coverage.get("scored", 0) + coverage.get("abstained", 0)
+def _changed_since(folder: Path, document: Mapping[str, Any]) -> str:
+    """Return that the judgments of a run that had ended were changed; empty where they were not."""
     status, ended = _stamp(folder / JUDGMENTS), _stamp(folder / SUMMARY)
-    # Only a file that was written after the summary need be counted, or one that is empty.
-    if status and status[1] and status[2] <= ended[2]:
-        return ""
-    n_there = 0
-    if status:
-        with open_regular(folder / JUDGMENTS) as file:
-            n_there = sum(chunk.count(b"\n") for chunk in iter(partial(file.read, _CHUNK), b""))
-    if n_there >= n_had:
-        return ""
-    return (
-        f"{n_there:,} of {n_had:,} judgments are there; {JUDGMENTS} was "
-        f"{'cut' if status else 'deleted'} since the end."
-    )
+    if not status:
+        return f"{JUDGMENTS} was deleted after the run ended."
+    # Only a file that was written after the summary need be read, or one that is empty.
+    may_be = status[2] > ended[2] or not status[1]
+    return f"{EDITED}." if may_be and is_edited(folder, document) else ""
 
 
 def _answer(folder: Path, summary: Mapping[str, Any]) -> str:

@@ -262,7 +262,7 @@ class _Handler(BaseHTTPRequestHandler):
         if line is None or line.state == "unreadable":
             text = _NOT_THERE if line is None else line.answer
             self._say(HTTPStatus.NOT_FOUND, "No run", text)
-        elif line.state in ("ended", "cut"):
+        elif line.state in ("ended", "damaged"):
             self._lead_to(f"{self.server.base}run/{quoted(name)}/{PAGE}")
         elif (panel := self.server.runs.panel(line)) is None:
             self._say(HTTPStatus.NOT_FOUND, name, "Its files cannot be read at this moment.")
@@ -280,7 +280,7 @@ class _Handler(BaseHTTPRequestHandler):
             return
         try:
             # The page that a run wrote at its end does not know what has gone since.
-            kept = None if line.state == "cut" else self._kept_report(folder)
+            kept = None if line.state == "damaged" else self._kept_report(folder)
             body = kept or self._made_report(folder, line)
         except PanelError as error:
             self._say(HTTPStatus.UNPROCESSABLE_ENTITY, name, _sentence_of(error))

@@ -245,6 +245,7 @@ class RunPair:
             tuple(self.terms.same_as),
             {name: unit_of(rubric, name).after_number for name in names},
             are_preferences(rubric),
+            [each.name for each in (self.a, self.b) if each.run.is_edited],
         )
 
     def _left_out(self) -> list[str]:

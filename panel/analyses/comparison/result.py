@@ -11,6 +11,7 @@ from persona_panel.analyses.comparison.matching import WhatDiffers
 from persona_panel.results.conclusions.rows import Called
 from persona_panel.results.conclusions.score import MUCH_MISSING
 from persona_panel.results.conclusions.wording import (
+    EDITED,
     NAMES_SHOWN,
     ONE_PERSON,
     counted,
@@ -93,6 +94,7 @@ class ComparedRuns:
         units: by dimension, what follows a number in the unit of its scores: nothing where these
             are shares, points where it is not said.
         is_ranking: whether ratings are shares of preferences among the responses to a prompt.
+        edited: the runs whose judgments were changed after they ended.
     """
 
     a: str
@@ -115,6 +117,7 @@ class ComparedRuns:
     repeated: Collection[str] = ()
     units: Mapping[str, str] = field(default_factory=dict)
     is_ranking: bool = False
+    edited: Sequence[str] = ()
 
     def unit(self, name: str) -> str:
         """Return the words that follow a number in the unit of a dimension's scores."""
@@ -166,7 +169,8 @@ def compare_conclusion(compared: Sequence[ComparedRuns], random: Random) -> list
     (`prompts_assured`), and the limits of the answer.
     """
     n_tests = _n_tests(compared)
-    sentences: list[str] = []
+    edited = dict.fromkeys(name for entry in compared for name in entry.edited)
+    sentences = [f"{name}: {EDITED}." for name in edited]
     for entry in compared:
         sentences += _difference(entry, random, n_tests, alone=len(compared) == 1)
         if entry.compared == "panels":

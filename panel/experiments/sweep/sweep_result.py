@@ -442,7 +442,7 @@ def kept_sweep_result(
         summary["conclusion"],
         [of.profiles(), of.heat(), of.deltas(), of.scores(), of.unpaired(), of.unanswered(titles)],
         list(of.remarks()),
-        coverage=Coverage(**summary["coverage"]),
+        coverage=Coverage(**summary["coverage"] | {"edited": run.is_edited}),
     )
 
 

@@ -106,9 +106,16 @@ def missing_judgments(
     return f"{n:,} of {expected:,} judgments{f' of {of}' if of else ''} are missing{counts}"
 
 
+EDITED = "judgments.jsonl was changed after the run ended"
+"""Of figures that are of other judgments than the run made; the run, done again, restores them."""
+
+
 def judged(coverage: Coverage) -> str:
     """Return how many judgments there are, of how many, and why others are missing."""
-    lost = in_brackets(*(f"{n:,} {status}" for status, n in coverage.missing.items()))
+    lost = in_brackets(
+        *(f"{n:,} {status}" for status, n in coverage.missing.items()),
+        EDITED if coverage.edited else "",
+    )
     there = coverage.scored + coverage.abstained
     return f"{there:,} of {counted(coverage.expected, 'judgment')}{lost}"
 

@@ -74,6 +74,7 @@ def schema() -> dict[str, Any]:
     missing = {
         "expected": count, "scored": count, "abstained": count, "missing": counts,
         "partial": count, "revisions_failed": counts, "reasons_missing": count,
+        "edited": {"type": "boolean"},
     }  # fmt: skip
     parts: dict[str, Any] = {
         "schema": {"const": SCHEMA},

@@ -85,7 +85,7 @@ class Coverage:
     abstention is an answer, though no rating. `partial` of those that scored rest on fewer
     comparisons than were asked for. `revisions_failed` counts by reason the revisions that failed
     and left the judgment before; `reasons_missing`, judges that changed a rating and could not be
-    asked why.
+    asked why. `edited`: the file of judgments is another than the run left.
     """
 
     expected: int
@@ -95,6 +95,7 @@ class Coverage:
     partial: int = 0
     revisions_failed: dict[str, int] = field(default_factory=dict)
     reasons_missing: int = 0
+    edited: bool = False
 
     @classmethod
     def of(
@@ -104,6 +105,7 @@ class Coverage:
         partial: int,
         revisions_failed: Mapping[str, int],
         reasons_missing: int,
+        edited: bool,
     ) -> Coverage:
         """Count the judgments of each status; those that were not made are `skipped`."""
         there = ("scored", "abstained")
@@ -111,7 +113,7 @@ class Coverage:
         scored, abstained = (statuses.get(name, 0) for name in there)
         expected = scored + abstained + sum(missing.values())
         failed = dict(sorted(revisions_failed.items()))
-        return cls(expected, scored, abstained, missing, partial, failed, reasons_missing)
+        return cls(expected, scored, abstained, missing, partial, failed, reasons_missing, edited)
 
     @property
     def complete(self) -> bool:

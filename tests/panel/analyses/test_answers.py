@@ -161,6 +161,9 @@ def test_a_run_that_was_stopped_says_what_its_significance_rests_on(
     (folder / "judgments.jsonl").write_text("".join(lines[:324]))
     for name in ("summary.json", "verdicts.csv"):
         (folder / name).unlink()
+    manifest = json.loads((folder / "run.json").read_text())
+    del manifest["starts"][-1]["judgments"]
+    (folder / "run.json").write_text(json.dumps(manifest))
     run = load_run(folder)
     caveat = (
         "Incomplete: 324 of 360 judgments are there. Significance holds only if the run was not "

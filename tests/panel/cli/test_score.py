@@ -180,6 +180,7 @@ def test_json_prints_the_result_and_nothing_else(
             "partial": 0,
             "revisions_failed": {},
             "reasons_missing": 0,
+            "edited": False,
         }
     )
     assert {entry["system"] for entry in summary["ranking"]} == {"alder", "birch"}

@@ -189,6 +189,7 @@ def test_the_summary_counts_what_is_missing_and_says_null(tmp_path: Path) -> Non
         "partial": 0,
         "revisions_failed": {},
         "reasons_missing": 0,
+        "edited": False,
     }
     best, _, worst = summary["ranking"]
     assert {"system", "composite", "ci_low", "ci_high", "rank", "dimensions"} <= set(best)

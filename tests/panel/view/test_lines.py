@@ -95,9 +95,9 @@ def test_a_run_whose_last_start_has_no_end_is_stopped(ended: Path, tmp_path: Pat
 @pytest.mark.parametrize(
     ("n_left", "later", "answer"),
     [
-        (0, False, "0 of 120 judgments are there; judgments.jsonl was cut since the end."),
-        (119, True, "119 of 120 judgments are there; judgments.jsonl was cut since the end."),
-        (None, True, "0 of 120 judgments are there; judgments.jsonl was deleted since the end."),
+        (0, False, "judgments.jsonl was changed after the run ended."),
+        (119, True, "judgments.jsonl was changed after the run ended."),
+        (None, True, "judgments.jsonl was deleted after the run ended."),
         (120, True, None),
     ],
 )
@@ -120,7 +120,7 @@ def test_judgments_that_have_gone_since_the_end_are_missed(
         assert line == whole
     else:
         assert (line.state, line.answer, line.complete, whole.complete) == (
-            "cut", answer, "", "100 %"
+            "damaged", answer, "", "100 %"
         )  # fmt: skip
 
 

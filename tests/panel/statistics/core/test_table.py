@@ -182,7 +182,7 @@ def test_names_that_the_results_use_are_refused() -> None:
 def test_judgments_are_counted_by_what_became_of_them() -> None:
     """Scored and abstained are there, the others missing; `complete` where nothing is."""
     statuses = {"scored": 30, "skipped": 2, "abstained": 3, "failed": 5, "refused": 0}
-    nothing = {"partial": 0, "revisions_failed": {}, "reasons_missing": 0}
+    nothing = {"partial": 0, "revisions_failed": {}, "reasons_missing": 0, "edited": False}
     some = Coverage.of(statuses, **nothing)  # type: ignore[arg-type]
     assert (some.expected, some.scored, some.abstained) == (40, 30, 3)
     assert some.missing == {"failed": 5, "skipped": 2}
