@@ -5,14 +5,15 @@ The public names stand in `__init__.pyi`, each once, and are imported when first
     from persona_panel import Panel, Response, load_responses
 """
 
-from typing import Any
+from __future__ import annotations
 
-if __name__ == "persona_panel":
-    from persona_panel._names import lazy_names
+# Until the command heeds Ctrl-C little is imported, not even `typing`; and `persona-panel --help`
+# must not wait for numpy, pydantic and what else the names need.
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from typing import Any
 
-    # `persona-panel --help` must not wait for numpy, pydantic and what else the names need.
-    _name, _names = lazy_names(__name__)
-else:
+if __name__ != "persona_panel":
     # This folder, imported by its own name: it stands for the installed package.
     from persona_panel._names import let_panel_go_on
 
@@ -21,7 +22,9 @@ else:
 
 def __getattr__(name: str) -> Any:
     if name != "__version__":
-        return _name(name)
+        from persona_panel._names import lazy_names
+
+        return lazy_names(__name__)[0](name)
     from importlib.metadata import version
 
     globals()[name] = value = version("persona-panel")
@@ -29,4 +32,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return ["__version__", *_names()]
+    from persona_panel._names import lazy_names
+
+    return ["__version__", *lazy_names(__name__)[1]()]

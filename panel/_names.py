@@ -12,6 +12,7 @@ from types import ModuleType
 from typing import Any
 
 
+@cache
 def lazy_names(package: str) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """Return `__getattr__` and `__dir__` of a package whose names are imported when first used.
 

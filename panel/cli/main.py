@@ -246,16 +246,12 @@ class _Process(LazyGroup):
         parent: click.Context | None = None,
         **extra: Any,
     ) -> click.Context:
-        with _masked():
+        with _orderly():
             return super().make_context(info_name, args, parent, **extra)
 
     def invoke(self, ctx: click.Context) -> Any:
-        try:
-            with _masked():
-                return super().invoke(ctx)
-        except KeyboardInterrupt as stopped:
-            # Where judgments come in `persona_panel.cli.job` tells how many are kept.
-            stopping.end(*stopped.args)
+        with _orderly():
+            return super().invoke(ctx)
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -267,10 +263,13 @@ class _Process(LazyGroup):
 
 
 @contextmanager
-def _masked() -> Iterator[None]:
-    """Return click's message on wrong arguments."""
+def _orderly() -> Iterator[None]:
+    """Print click's message on wrong arguments, and end in order after a signal."""
     try:
         yield
+    except KeyboardInterrupt as stopped:
+        # Where judgments come in `persona_panel.cli.job` tells how many are kept.
+        stopping.end(*stopped.args)
     except click.ClickException as error:
         stream = VisibleStream(sys.stderr)
         error.show(cast(TextIO, stream))

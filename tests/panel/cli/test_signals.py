@@ -7,9 +7,12 @@ import json
 import os
 import signal
 import subprocess
+import sys
 import time
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +23,7 @@ from tests.helpers import forked
 from tests.helpers.command import COMMAND
 from tests.helpers.results import statistics_of
 
+ROOT = Path(__file__).parents[3]
 FULL = Path("/dev/full")
 DIMENSIONS = (
     "conceptual_clarity", "evidential_grounding", "contextual_relevance", "pluralistic_engagement",
@@ -411,3 +415,37 @@ def test_a_signal_before_the_run(desk: Desk, name: str) -> None:
         assert process.returncode == 128 + getattr(signal, name), told.decode()
         assert b"no model was called" in told
         assert not desk.server.calls
+
+
+def entered(*arguments: str, ignored: bool = False) -> subprocess.Popen[str]:
+    """The command as its entry point in pyproject.toml starts it, once the package of commands is
+    there: what comes before is Python's own start for the most part."""
+    scripts = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]["scripts"]
+    module, _, name = scripts["persona-panel"].partition(":")
+    begin = f"import os, persona_panel.cli; os.write(2, b'begun\\n'); import {module}; "
+    begin += f"{module}.{name}()"
+    ignore = "import signal; signal.signal(signal.SIGINT, signal.SIG_IGN); " if ignored else ""
+    process = subprocess.Popen(
+        [sys.executable, "-c", ignore + begin, *arguments],
+        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert process.stderr is not None
+    assert process.stderr.readline() == "begun\n"
+    return process
+
+
+@needs_signals
+def test_ctrl_c_ends_a_command_in_one_line_from_its_first_moment() -> None:
+    """Also while it is imported, which takes a tenth of a second and more; a process that was
+    started to ignore the signal goes on."""
+    ratings = ROOT / "tests/panel/statistics/lme4/ratings.csv"
+    for delay_s in (0.005, 0.02, 0.04, 0.07, 0.1, 0.15, 0.3):
+        with entered("agree", str(ratings), "--resamples", "1000000") as process:
+            time.sleep(delay_s)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate(timeout=60)
+        assert (process.returncode, out, err) == (130, "", "Interrupted: no model was called.\n")
+    with entered("--version", ignored=True) as process:
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=60)
+    assert (process.returncode, out.strip(), err) == (0, version("persona-panel"), "")
