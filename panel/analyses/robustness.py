@@ -453,8 +453,8 @@ def _systems(computed: Multiverse) -> Table:
     rows = [
         {
             "system": name, "n_ahead": firsts[name], "n_significant": winners[name],
-            "n_analyses": n, "ahead": Estimate(firsts[name] / n, exact=True),
-            "significantly_ahead": Estimate(winners[name] / n, exact=True),
+            "n_analyses": n, "ahead": Estimate(firsts[name] / n, exact=True, limits=(0.0, 1.0)),
+            "significantly_ahead": Estimate(winners[name] / n, exact=True, limits=(0.0, 1.0)),
         }
         for name in dict.fromkeys([computed.leader, *firsts])
     ]  # fmt: skip

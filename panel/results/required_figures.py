@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import SequenceMatcher
 from heapq import nlargest
-from math import inf, isclose, isnan, nan
+from math import inf, isclose, isinf, isnan, nan
 from typing import Any
 
 from persona_panel.results.conclusions.wording import counted
@@ -159,7 +159,8 @@ def find(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
     the fewest further keys, those not counted that may be left out. A name goes before a label.
 
     Raises:
-        WrongRequirement: there is none, or more than one; names those that are there.
+        WrongRequirement: there is none, or more than one; names those that are there; or the bound
+            lies beyond the range of a share or a coefficient, as a percentage does.
     """
     figure = _called(requirement, figures)
     if bool(requirement.word) != bool(figure.words):
@@ -167,6 +168,13 @@ def find(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
         raise WrongRequirement(f"{requirement.comparison} behind {figure}", expected)
     if requirement.word and requirement.word not in figure.words:
         raise WrongRequirement(repr(requirement.word), _nearest(requirement.word, figure.words))
+    least, most = figure.limits
+    # On other scales the ends may be of these data: ranks, the number of judges.
+    if most == 1 and not least <= requirement.bound <= most:
+        expected = f"a number {'up to' if isinf(least) else f'from {least:g} to'} 1"
+        if 1 < requirement.bound <= 100:
+            expected += f": {requirement.bound:g} % is {requirement.bound / 100:g}"
+        raise WrongRequirement(f"{requirement.bound:g} as a bound of {figure}", expected)
     return figure
 
 
@@ -302,7 +310,7 @@ def _of_cell(table: Table, column: Column, row: Mapping[str, Any]) -> Iterator[F
         detail = "" if isnan(cell.p_adjusted) else "adjusted"
         why = str(cell.reason or NOT_COMPUTED)
         p = exact(about.name, cell.least_p, detail, about.keys, reason=why)
-        yield replace(p, caution=about.caution)
+        yield replace(p, caution=about.caution, limits=(0.0, 1.0))
 
 
 def _about(table: Table, name: str, row: Mapping[str, Any]) -> Figure:

@@ -127,7 +127,7 @@ def coverage_tables(run: Run, expected: int | None = None) -> list[Table]:
     used, usd = sum(calls.spent.values(), Usage()), total_cost(run.prices, calls.spent)
     row = {
         "coverage": Estimate(
-            there / expected if expected else nan, exact=True,
+            there / expected if expected else nan, exact=True, limits=(0.0, 1.0),
             detail=f"{there:,} of {expected:,} judgments", reason="there is nothing to judge",
         ),
         "scored": coverage.scored,
@@ -156,7 +156,7 @@ def coverage_tables(run: Run, expected: int | None = None) -> list[Table]:
         {
             "model": model,
             "share": Estimate(
-                run.off_scale.get(model, nan), exact=True,
+                run.off_scale.get(model, nan), exact=True, limits=(0.0, 1.0),
                 reason="no answer of this model gave probabilities",
             ),
         }

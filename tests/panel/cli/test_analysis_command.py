@@ -171,6 +171,9 @@ def test_wrong_requirements_are_refused_before_any_call(server: ScriptedServer) 
     assert "expected one of composite[my-model]; " in done.stderr
     assert "clarity, which is the name of 2 figures" in done.stderr
     assert "3 faults found; no model was called." in done.stderr
+    percent = score(server, *required("coverage >= 98", "p[my-model] < 5"))
+    assert percent.exit_code == 2
+    assert "expected a number from 0 to 1: 98 % is 0.98" in " ".join(percent.stderr.split())
     for arguments in (("--junit", "x"), ("--markdown", "x"), ("--require-point",)):
         refused = score(server, *arguments)
         assert refused.exit_code == 2

@@ -159,3 +159,36 @@ def test_a_figure_has_an_interval_at_95_per_cent_of_no_scale_unless_it_says_othe
     nothing = Figure("x")
     assert isnan(nothing.value) and not nothing.has_interval and nothing.at(0.5) is nothing
     assert not (nothing.is_exact or nothing.is_whole or nothing.of_items)
+
+
+@pytest.mark.parametrize(
+    ("limits", "comparison", "expected"),
+    [
+        ((0, 1), ">= 98", "a number from 0 to 1: 98 % is 0.98"),
+        ((0, 1), "< 1.5", "a number from 0 to 1: 1.5 % is 0.015"),
+        ((0, 1), "> -0.1", "a number from 0 to 1"),
+        ((-1, 1), ">= 300", "a number from -1 to 1"),
+        ((-inf, 1), ">= 80", "a number up to 1: 80 % is 0.8"),
+        ((0, 1), ">= 1", ""),
+        ((0, 1), "> 0", ""),
+        ((-inf, 1), ">= -3", ""),
+        ((1, 4), "<= 5", ""),
+        ((-inf, inf), ">= 98", ""),
+    ],
+)  # fmt: skip
+def test_a_percentage_is_no_bound_of_a_share(
+    limits: tuple[float, float], comparison: str, expected: str
+) -> None:
+    """The range is named, and the bound that was meant; where the range is another, or not known,
+    any bound is taken: it may be of the data, as the number of judges is."""
+    requirement, figures = (
+        parse_requirement(f"share {comparison}"),
+        [Figure("share", limits=limits)],
+    )
+    if not expected:
+        assert find(requirement, figures) == figures[0]
+        return
+    with pytest.raises(WrongRequirement) as caught:
+        find(requirement, figures)
+    bound = comparison.rpartition(" ")[2]
+    assert str(caught.value) == f"found {bound} as a bound of share; expected {expected}"
