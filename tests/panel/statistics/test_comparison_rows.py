@@ -1,14 +1,13 @@
-"""Rows of `correlate`: panel and human compared with the same people, and true reasons."""
+"""Rows of `correlate`: scales, composites, true reasons."""
 
 from __future__ import annotations
 
 from dataclasses import replace
-from math import isnan, nan
 
 import numpy as np
 import pytest
 
-from persona_panel.statistics import Ratings, Reason, Row, correlate, human_difference
+from persona_panel.statistics import Ratings, Reason, Row, correlate
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK
 
 LABELS = ("x", "y")
@@ -34,60 +33,6 @@ def labelled(codes: list[list[float]], prefix: str) -> Ratings:
         (prefix,) * scores.shape[1],
         categories={"use": LABELS},
     )
-
-
-def test_panel_less_human_has_three_rows() -> None:
-    """Panel, one judge and averaging each have the function's value and an interval; a panel of
-    one judge has its own row alone, and so has τ_b over all items."""
-    rows = correlate(PANEL, HUMANS, QUICK)
-    expected = human_difference(PANEL.scores[:, :, 0], HUMANS.scores[:, :, 0], "spearman")
-    found = [
-        row
-        for row in rows
-        if (row.statistic, row.group, row.dimension)
-        == ("human_difference_spearman", "all", "clarity")
-    ]
-    names = ["panel − human", "judge − human", "panel − judge"]
-    assert [row.by_value for row in found] == names
-    assert [row.value for row in found] == [one.value for one in expected]
-    assert all(row.ci_low < row.value < row.ci_high for row in found)
-    assert only(rows, "human_difference_spearman", "m2").by_value == "panel − human"
-    assert only(rows, "human_difference_tau_b").by_value == "panel − human"
-    within = "human_difference_tau_b_within_prompts"
-    assert [row.by_value for row in rows if (row.statistic, row.group) == (within, "all")] == [
-        *names,
-        *names,
-        *names,
-    ]
-
-
-def test_a_difference_has_no_interval_where_the_figure_has_none() -> None:
-    """Over three prompts neither a correlation has an interval, nor what it is less another; over
-    five both have."""
-    panel = replace(PANEL, groups=("m",) * 3, controls=frozenset(PANEL.raters[2:]))
-    differences = ("human_difference_", "persona_gain_", "alpha_added")
-    for n_prompts, there in ((3, False), (5, True)):
-        items = range(4 * n_prompts)
-        rows = correlate(panel.of_items(items), HUMANS.of_items(items), QUICK)
-        assert isnan(only(rows, "tau_b_within_prompts", "m").ci_low) is not there
-        found = [row for row in rows if row.statistic.startswith(differences) and not row.reason]
-        assert len({row.statistic for row in found}) == 13
-        for row in found:
-            assert isnan(row.ci_low) is not there, row
-            assert (row.ci_reason is Reason.FEW_FOR_A_CORRELATION) is not there
-
-
-def test_ranks_of_people_meet_ranks_of_judges() -> None:
-    """Where ranks are the target, judges are compared with people by their ranks, too: the order
-    inside prompts is all that counts on either side."""
-    options = replace(QUICK, target="rank")
-    shifted = replace(PANEL, scores=PANEL.scores + 10 * np.repeat(np.arange(6), 4)[:, None, None])
-    name = "human_difference_pearson"
-    rows = [
-        [row.value for row in correlate(panel, HUMANS, options) if row.statistic == name]
-        for panel in (PANEL, shifted)
-    ]
-    assert rows[0] == pytest.approx(rows[1])
 
 
 @pytest.mark.parametrize(
@@ -141,52 +86,6 @@ def test_too_few_shared_items_name_the_number() -> None:
         row = only(rows, statistic, group)
         assert row.reason is Reason.FEW_SHARED
         assert "50" in row.reason
-
-
-def test_labels_without_a_majority_are_shared_items() -> None:
-    """Where raters of a side are tied on every item, that is the reason, not that no item was
-    shared; where none was rated by both, that is."""
-    judges = [[0, 0], [1, 1], [0, 1], [1, 0]]
-    tied = [[0, 1], [1, 0], [0, 1], [1, 0]]
-    apart = [[nan, nan], [nan, nan], [nan, nan], [nan, nan], [0, 0]]
-    names = ("label_kappa", "label_agreement", "judge_label_kappa", "agreement_on_label")
-    for people, reason in (
-        (tied, Reason.NO_MAJORITY),
-        (apart, Reason.NO_SHARED_ITEMS),
-    ):
-        rows = correlate(labelled(judges, "j"), labelled(people, "p"), QUICK)
-        for name in names:
-            found = {row.reason for row in rows if row.statistic == name}
-            assert found == {reason}, name
-    assert only(rows, "label_kappa_pairs", "j", "use").reason is Reason.NO_SHARED_ITEMS
-    three = [[0, 1, nan], [0, nan, 1], [nan, 0, 1]]
-    rows = correlate(labelled(judges, "j"), labelled([[0, 1, 0], *three[1:]], "p"), QUICK)
-    assert only(rows, "human_label_agreement", "humans", "use").reason is None
-
-
-def test_one_person_has_nobody_to_agree_with() -> None:
-    """Of labels by one person, or by one of two on shared items, κ with the others has that
-    reason."""
-    judges = labelled([[0, 0], [1, 1], [0, 1]], "j")
-    for people in ([[0], [1], [1]], [[0, nan], [1, nan], [1, nan], [0, 1]]):
-        rows = correlate(judges, labelled(people, "p"), QUICK)
-        for name in ("human_label_kappa", "human_label_agreement"):
-            assert only(rows, name, "humans", "use").reason is Reason.FEW_PEOPLE
-
-
-def test_a_source_without_ratings_and_one_without_others_have_their_own_reasons() -> None:
-    """People rated one source's items alone: it has a mean and nobody to win against, and the
-    other has no ratings."""
-    items, sources = ("i0", "i1", "i2"), ("h", "h", "m")
-    panel = Ratings(np.ones((3, 1, 1)), items, ("j",), ("d",), ("model",), sources=sources)
-    people = np.array([[1.0], [2.0], [nan]])[:, :, None]
-    humans = Ratings(people, items, ("p",), ("d",), ("human",), sources=sources)
-    rows = correlate(panel, humans, QUICK, only=["source_mean", "win_rate"])
-    of_people = {(row.statistic, row.by_value): row for row in rows if row.group == "humans"}
-    assert of_people["source_mean", "h"].value == 1.5
-    assert of_people["source_mean", "m"].reason is Reason.NO_RATINGS
-    assert of_people["win_rate", "h"].reason is Reason.FEW_SOURCES
-    assert of_people["win_rate", "m"].reason is Reason.NO_RATINGS
 
 
 def test_labels_have_no_direction() -> None:

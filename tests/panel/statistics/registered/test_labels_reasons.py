@@ -1,0 +1,65 @@
+"""Why labels of judges and people cannot be compared."""
+
+from __future__ import annotations
+
+from math import nan
+
+import numpy as np
+
+from persona_panel.statistics import Ratings, Reason, Row, correlate
+from tests.helpers.rating_tables import QUICK
+
+LABELS = ("x", "y")
+
+
+def only(rows: list[Row], statistic: str, group: str = "all", dimension: str = "clarity") -> Row:
+    (row,) = [
+        row
+        for row in rows
+        if (row.statistic, row.group, row.dimension) == (statistic, group, dimension)
+    ]
+    return row
+
+
+def labelled(codes: list[list[float]], prefix: str) -> Ratings:
+    """Labels by raters of one group `(items, raters)`."""
+    scores = np.array(codes, dtype=float)
+    return Ratings(
+        scores[:, :, None],
+        tuple(f"i{item}" for item in range(len(scores))),
+        tuple(f"{prefix}{rater}" for rater in range(scores.shape[1])),
+        ("use",),
+        (prefix,) * scores.shape[1],
+        categories={"use": LABELS},
+    )
+
+
+def test_labels_without_a_majority_are_shared_items() -> None:
+    """Where raters of a side are tied on every item, that is the reason, not that no item was
+    shared; where none was rated by both, that is."""
+    judges = [[0, 0], [1, 1], [0, 1], [1, 0]]
+    tied = [[0, 1], [1, 0], [0, 1], [1, 0]]
+    apart = [[nan, nan], [nan, nan], [nan, nan], [nan, nan], [0, 0]]
+    names = ("label_kappa", "label_agreement", "judge_label_kappa", "agreement_on_label")
+    for people, reason in (
+        (tied, Reason.NO_MAJORITY),
+        (apart, Reason.NO_SHARED_ITEMS),
+    ):
+        rows = correlate(labelled(judges, "j"), labelled(people, "p"), QUICK)
+        for name in names:
+            found = {row.reason for row in rows if row.statistic == name}
+            assert found == {reason}, name
+    assert only(rows, "label_kappa_pairs", "j", "use").reason is Reason.NO_SHARED_ITEMS
+    three = [[0, 1, nan], [0, nan, 1], [nan, 0, 1]]
+    rows = correlate(labelled(judges, "j"), labelled([[0, 1, 0], *three[1:]], "p"), QUICK)
+    assert only(rows, "human_label_agreement", "humans", "use").reason is None
+
+
+def test_one_person_has_nobody_to_agree_with() -> None:
+    """Of labels by one person, or by one of two on shared items, κ with the others has that
+    reason."""
+    judges = labelled([[0, 0], [1, 1], [0, 1]], "j")
+    for people in ([[0], [1], [1]], [[0, nan], [1, nan], [1, nan], [0, 1]]):
+        rows = correlate(judges, labelled(people, "p"), QUICK)
+        for name in ("human_label_kappa", "human_label_agreement"):
+            assert only(rows, name, "humans", "use").reason is Reason.FEW_PEOPLE
