@@ -45,6 +45,10 @@ LOOK: Any = {
     "xtick.labelsize": 7,
     "ytick.labelsize": 7.5,
     "legend.fontsize": 7,
+    "legend.frameon": False,
+    "legend.borderaxespad": 0.2,
+    "legend.handletextpad": 0.6,
+    "legend.columnspacing": 1.2,
     "axes.linewidth": 0.6,
     "xtick.major.width": 0.6,
     "axes.unicode_minus": True,
@@ -215,12 +219,7 @@ def _dot(axis: Axes, x: float, y: float, colour: str, marker: str, size: float, 
 
 def legend(figure: PaperFigure, handles: Sequence[Artist], across: int, **look: Any) -> None:
     if handles:
-        where: dict[str, Any] = {
-            "loc": "outside upper center",
-            "frameon": False,
-            "borderaxespad": 0.2,
-        } | look
-        figure.legend(handles=handles, ncols=across, **where)
+        figure.legend(handles=handles, ncols=across, **{"loc": "outside upper center"} | look)
 
 
 _LABEL_WIDTHS: dict[PageColumns, int] = {1: 20, 2: 30}
@@ -323,7 +322,7 @@ def forest(
             axis.tick_params(axis="y", labelleft=place % across == 0)
             axis.set_title(label(panel.title, 34, 2))
         _below(figure, axis_label, columns)
-        legend(figure, handles, beside, handletextpad=0.6, columnspacing=1.2)
+        legend(figure, handles, beside)
         return plain(figure)
 
 
@@ -512,7 +511,7 @@ def strips(
         axis.locator_params(axis="x", nbins=5)
         _by_row(axis, names, places, total)
         _below(figure, axis_label, columns)
-        legend(figure, handles, across, handletextpad=0.4, columnspacing=1.0)
+        legend(figure, handles, across)
         return plain(figure)
 
 

@@ -199,5 +199,4 @@ def _show_keys(figure: PaperFigure, keys: Sequence[tuple[str, str]]) -> None:
         else Patch(**bare, label=f"{kind}  {words}")
         for kind, words in keys
     ]
-    look = {"handlelength": 1.4, "columnspacing": 1.2, "fontsize": 6.5}
-    legend(figure, handles, len(handles), loc="outside lower center", **look)
+    legend(figure, handles, len(handles), loc="outside lower center")

@@ -37,6 +37,7 @@ from persona_panel.statistics.core.arrays import (
     difference_of,
     divide,
     encode_labels,
+    group_count,
     means_by,
     row_means,
     rows_of,
@@ -338,7 +339,7 @@ def learnt_alignment(
     target = row_means(raters)
     known = ~np.isnan(target) & ~np.isnan(judges).all(axis=1)
     places = np.unique(codes[known], return_inverse=True)[1]
-    n_prompts = int(places.max(initial=-1)) + 1
+    n_prompts = group_count(places)
     n_people = int((~np.isnan(raters[known])).any(axis=0).sum())
     reliability = mean_reliability(raters[known])
     low = jackknife(reliability.resampled, int(known.sum()), places.tolist())

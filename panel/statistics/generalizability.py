@@ -26,6 +26,7 @@ from persona_panel.statistics.core.arrays import (
     as_scores,
     check_choice,
     encode_labels,
+    group_count,
 )
 from persona_panel.statistics.core.estimate import POWER
 from persona_panel.statistics.core.jackknife import LEAST_JUDGES
@@ -89,7 +90,7 @@ def variance_components(scores: ArrayLike, factors: Mapping[str, Labels]) -> Var
         name: np.unique(encode_labels(labels, len(values))[1][rated], return_inverse=True)[1]
         for name, labels in factors.items()
     }
-    levels = {name: int(code.max(initial=-1)) + 1 for name, code in codes.items()}
+    levels = {name: group_count(code) for name, code in codes.items()}
     varying = [name for name in factors if levels[name] > 1]
     values = values[rated]
     cells = _cells([codes[name] for name in varying], len(values))
@@ -145,7 +146,7 @@ def _cells(factors: Sequence[IntArray], n: int) -> _Cells:
     }
     for effect in _effects(tuple(range(len(factors)))):
         before, last = cell_of[effect[:-1]][0], factors[effect[-1]]
-        joined = before * (int(last.max(initial=-1)) + 1) + last
+        joined = before * group_count(last) + last
         _, codes, sizes = np.unique(joined, return_inverse=True, return_counts=True)
         cell_of[effect] = codes, sizes.astype(np.float64)
     return cell_of

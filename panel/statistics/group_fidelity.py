@@ -30,6 +30,7 @@ from persona_panel.statistics.core.arrays import (
     divide,
     effective_number,
     encode_labels,
+    group_count,
     row_means,
 )
 from persona_panel.statistics.core.display import ALL, ends
@@ -233,7 +234,7 @@ def _rater_part(away: Array, of: PairedGroupDifference, least: int) -> VarianceP
         own, distances = share[rows], np.where(there[rows], away[rows], 0.0)
         mean = float((own * distances).sum() / own.sum())
         cells[rows] = own * (distances - mean)
-    by_cluster = np.zeros((int(of.clusters.max(initial=-1)) + 1, away.shape[1]))
+    by_cluster = np.zeros((group_count(of.clusters), away.shape[1]))
     np.add.at(by_cluster, of.clusters, cells)
     counted = np.abs(share).sum(axis=0)
     n = float(effective_number(counted))

@@ -29,6 +29,7 @@ from persona_panel.statistics.core.arrays import (
     Reason,
     divide,
     encode_labels,
+    group_count,
     mean_there,
     means_by,
     means_by_cell,
@@ -66,7 +67,7 @@ class PersonaCells:
             column = np.array(
                 [np.sum(persona[:judge] == persona[judge]) for judge in range(n_judges)]
             )
-        shape = (n, len(names), int(column.max(initial=-1)) + 1, n_terms)
+        shape = (n, len(names), group_count(column), n_terms)
         # Judge by judge: of a large run, each further copy of all ratings is much memory.
         values, counts = np.zeros(shape), np.zeros(shape, dtype=np.uint16)
         for judge in range(n_judges):

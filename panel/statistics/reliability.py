@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import combinations
-from math import inf
+from math import inf, nan
 from typing import Literal
 
 import numpy as np
@@ -135,7 +135,6 @@ def _squared_differences(count: Array, total: Array, squares: Array) -> Array:
     return np.maximum(apart, 0, out=apart)
 
 
-_SWEEPS = 50
 _SAME = 1e-12
 
 
@@ -177,8 +176,9 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
     # Begin with the ratings whose ranks differ least, then improve one item after the other.
     chosen = [0] * len(choices)
     total = sum((own[0] for own in choices), np.zeros((len(values), len(values))))
-    for _ in range(_SWEEPS):
-        before = _alpha_of_coincidences(total)
+    before = nan
+    while not (alpha := _alpha_of_coincidences(total)) <= before + _SAME:
+        before = alpha
         for item, own in enumerate(choices):
             if len(own) > 1:
                 rest = total - own[chosen[item]]
@@ -186,8 +186,6 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
                     np.argmax([_alpha_of_coincidences(rest + choice) for choice in own])
                 )
                 total = rest + own[chosen[item]]
-        if _alpha_of_coincidences(total) <= before + _SAME:
-            break
     kept = np.full((len(array), n), np.nan)
     for item, own_values in enumerate(by_item):
         places = np.searchsorted(values, own_values)

@@ -28,6 +28,7 @@ from persona_panel.statistics.core.arrays import (
     count_raters,
     divide,
     encode_labels,
+    group_count,
     has_ratings,
     items_by_label,
     mean_there,
@@ -251,7 +252,7 @@ def smallest_subset(
     codes = encode_labels(range(n_items) if prompts is None else prompts, n_items)[1]
     rated = has_ratings(array)
     array, codes = array[rated], np.unique(codes[rated], return_inverse=True)[1]
-    n_prompts = int(codes.max(initial=-1)) + 1
+    n_prompts = group_count(codes)
     unknown = np.full(n_judges, nan)
     if count_raters(array) < 2:
         return SmallestSubset((), unknown, unknown, reason=Reason.FEW_RATERS)

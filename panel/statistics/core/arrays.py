@@ -96,6 +96,11 @@ def encode_labels(labels: Labels | None, n_items: int) -> tuple[tuple[Hashable, 
     return tuple(places), np.asarray(codes, dtype=np.intp)
 
 
+def group_count(codes: IntArray) -> int:
+    """Return how many groups these codes, from 0 on, are of; a code of −1 is of none."""
+    return int(codes.max(initial=-1)) + 1
+
+
 def items_by_label(labels: Labels | None, n_items: int) -> Iterator[tuple[Hashable, IntArray]]:
     """Yield each label with the indices of its items."""
     names, codes = encode_labels(labels, n_items)
@@ -130,7 +135,7 @@ def variance_there(values: Array, axis: int) -> Array:
 
 def means_by(values: Array, codes: IntArray, n: int | None = None) -> Array:
     """Return the mean of values `(items, …)` in each of `n` groups, NaN left out: `(n, …)`."""
-    n = int(codes.max(initial=-1)) + 1 if n is None else n
+    n = group_count(codes) if n is None else n
     there = ~np.isnan(values)
     width = prod(values.shape[1:])
     cells = (codes[:, None] * width + np.arange(width)).ravel()

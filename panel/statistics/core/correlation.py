@@ -34,6 +34,7 @@ from persona_panel.statistics.core.arrays import (
     check_confidence,
     divide,
     encode_labels,
+    group_count,
     has_several_values,
     items_by_label,
     mean_there,
@@ -358,7 +359,7 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
     """
     first, second, both = paired_scores(x, y)
     codes = encode_labels(groups, len(first))[1]
-    kept = both & (np.bincount(codes[both], minlength=codes.max(initial=-1) + 1)[codes] > 1)
+    kept = both & (np.bincount(codes[both], minlength=group_count(codes))[codes] > 1)
     if not kept.any():
         reason = Reason.FEW_ITEMS if both.any() else Reason.NO_SHARED_ITEMS
         return Statistic.undefined(reason, n_items=0, n_raters=2)

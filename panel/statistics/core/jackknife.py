@@ -34,6 +34,7 @@ from persona_panel.statistics.core.arrays import (
     check_confidence,
     divide,
     encode_labels,
+    group_count,
     unit_weights,
 )
 from persona_panel.statistics.core.means import reach_of, scaled_interval
@@ -157,7 +158,7 @@ def jackknife(
     check_choice("kind", kind, EstimateKind)
     check_confidence(confidence)
     codes = np.arange(n_items) if clusters is None else encode_labels(clusters, n_items)[1]
-    n_clusters = int(codes.max(initial=-1)) + 1
+    n_clusters = group_count(codes)
     values = np.empty(0)
 
     def none(reason: Reason, entering: int = n_clusters) -> Interval:
@@ -319,12 +320,12 @@ def _shares_of_a_mean(value: float, left_out: Array, alone: Array) -> Array:
 
 
 def _without_levels(factor: Sequence[Resampled | None], groups: IntArray, seed: int) -> Array:
-    n_groups = int(groups.max(initial=-1)) + 1
+    n_groups = group_count(groups)
     entering = np.unique(groups[groups >= 0])
     place = np.full(n_groups + 1, -1, dtype=np.intp)
     place[entering] = _dealt(len(entering), MOST_GROUPS_A_JUDGE, seed)
     fewer = place[groups]
-    without = left_out_weights(fewer, int(fewer.max(initial=-1)) + 1)
+    without = left_out_weights(fewer, group_count(fewer))
     weights = np.concatenate([unit_weights(len(groups)), without])
     nothing = np.full(len(weights), nan)
     return np.array(

@@ -62,6 +62,9 @@ def test_rows_of_a_forest_plot_are_apart_by_what_their_series_take() -> None:
     assert list(axis.get_yticks()) == pytest.approx([0.135, 0.405])
     assert [dot[:3] for dot in dots(axis)] == [(1, 0.0825, "o"), (3, 0.3525, "o")]
     assert (thick_lines(axis), thin_lines(axis)) == ([(0.5, 1.75)], [(0.0, 2.5)])
+    ends = [line for line in axis.lines if line.get_marker() == "|"]
+    assert {(line.get_markersize(), line.get_markeredgewidth()) for line in ends} == {(4, 0.7)}
+    assert [bar.get_linewidth() for bar in axis.collections] == [0.7]
     (nothing,) = axis.texts
     assert (nothing.get_text(), nothing.xy[1]) == ("no value", pytest.approx(0.1875))
     across = [line for line in axis.lines if line.get_color() == LIGHT]
@@ -89,6 +92,7 @@ def test_a_forest_plot_is_as_high_as_its_rows_titles_and_legend(
     assert figure.get_figheight() == pytest.approx(inches)
     (below,) = figure.legends
     assert (below._ncols, below.get_frame_on()) == (n_across, False)
+    assert below.borderaxespad < below.handletextpad < 1 < below.columnspacing < 1.5
     named = [axis.yaxis.get_tick_params()["labelleft"] for axis in figure.axes]
     assert named == [columns == 1 or place % 3 == 0 for place in range(len(titles))]
     assert [axis.get_title() for axis in figure.axes] == titles

@@ -28,6 +28,7 @@ def test_an_estimate_is_decided_by_its_interval() -> None:
     assert (mean.n_prompts, mean.limits, mean.of_items) == (12, (1.0, 9.0), False)
     assert figure("mean[alder, Depth of it] > 0").reason == "nobody rated it"
     assert figure("mean['=birch'] > 0").reason == "one prompt alone"
+    assert figure("mean[alder] >= 5").reason is None
     assert check(SAMPLE, "mean[alder] >= 5.4", "mean[alder] < 6.3").met
     assert not check(SAMPLE, "mean[alder] >= 5.6").met
 

@@ -12,6 +12,7 @@ from persona_panel.results.shown import (
     figure_parts,
     first_table,
     parts_of,
+    short_names,
     shown_table,
 )
 from persona_panel.results.table import Column, Key, Table, When
@@ -163,3 +164,15 @@ def test_parts_are_in_order() -> None:
     first = first_table(SAMPLE)
     assert first is not None and first.title == "Means over prompts: composite"
     assert first_table(Result("r", (), (replace(MEANS, when="full"),))) is None
+
+
+def test_long_names_are_cut_in_their_middle() -> None:
+    """To the width, where an ellipsis stands for what is between the ends; no two are alike, a wide
+    letter takes two columns, and one that would not be shorter stays."""
+    assert short_names(["abcdefghij", "abcdefg"], 7) == {"abcdefghij": "ab…ij"}
+    assert short_names(["abcdefghijk"], 8) == {"abcdefghijk": "abc…ijk"}
+    both = short_names(["abcdefghij", "ab____ghij", "ab…ij"], 7)
+    assert both == {"abcdefghij": "abc…hij", "ab____ghij": "ab_…hij"}
+    assert short_names(["ab" * 5, "ab__ab__ab"], 4) == {"ab" * 5: "a…b", "ab__ab__ab": "ab…ab"}
+    assert short_names(["漢字漢字漢字"], 10) == {"漢字漢字漢字": "漢字…漢字"}
+    assert short_names(["a1b", "a2b"], 2) == {"a1b": "…"}

@@ -187,6 +187,13 @@ def test_the_lower_end_of_the_reliability_decides() -> None:
     assert found.reason == Reason.PEOPLE_DISAGREE
 
 
+def test_ten_prompts_are_enough() -> None:
+    """Nine teach nothing (below)."""
+    judges, people = views()
+    found = learnt_alignment(judges[:30], people[:30], PROMPTS[:30])
+    assert (found.n_prompts, found.reason) == (10, None)
+
+
 @pytest.mark.parametrize(
     ("change", "reason"),
     [

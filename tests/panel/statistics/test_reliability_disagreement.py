@@ -34,3 +34,5 @@ def test_it_is_numpys_variance_and_the_share_of_pairs(rows: list[list[float]]) -
             continue
         assert variance == pytest.approx(np.var(own, ddof=1))
         assert share == pytest.approx(np.mean([a != b for a, b in combinations(own, 2)]))
+    with pytest.raises(ValueError, match="level"):
+        disagreement_by_item(table, "other")  # type: ignore[arg-type]

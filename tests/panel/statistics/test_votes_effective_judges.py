@@ -160,8 +160,12 @@ def test_a_reference_whose_noise_is_not_known_is_said() -> None:
     assert effective_judges(PANEL, one).reason is Reason.UNKNOWN_NOISE
     opposed = np.stack([PANEL[:, 0], -PANEL[:, 0] + 0.1 * PANEL[:, 1]], axis=1)
     assert effective_judges(PANEL, opposed).reason is Reason.UNRELIABLE_REFERENCE
-    with pytest.raises(ValueError, match=r"up to 1, found 1\.5"):
-        effective_judges(PANEL, PANEL[:, 0], reliability=1.5)
+    # Two people who correlate by 0: a reliability of 0 is none, either.
+    apart = np.tile([[1.0, 1], [1, -1], [-1, 1], [-1, -1]], (20, 1))
+    assert effective_judges(PANEL, apart).reason is Reason.UNRELIABLE_REFERENCE
+    for outside in (1.5, 0.0):
+        with pytest.raises(ValueError, match=f"up to 1, found {outside}"):
+            effective_judges(PANEL, PANEL[:, 0], reliability=outside)
 
 
 def test_the_interval_is_that_of_the_mean_correlation() -> None:

@@ -249,6 +249,27 @@ def test_tints_are_thirds_of_the_largest(cell: Estimate, better: str, css: str, 
     assert (found, re.sub("<[^>]*>", "", shown).strip()) == (css, text)
 
 
+def test_words_are_set_to_the_left_and_figures_to_the_right() -> None:
+    """By the kind of the column; words are of another language, perhaps."""
+    columns = Column("n", "whole", "n"), Column("w", "text", "w"), Column("ws", "texts", "ws")
+    row = {"system": "s", "n": 1, "w": "word", "ws": ("a", "b")}
+    page = Result("r", (), [Table("t", (Key("system", "system"),), columns, [row], "T")])
+    found = re.findall(r'<td class="([^"]*)" data-label="(\w+)"', page.text("html"))
+    assert found == [("r", "n"), ("foreign t", "w"), ("foreign t", "ws")]
+
+
+@pytest.mark.parametrize(
+    ("chart", "drawn"), [("", "abc"), ("b", "abc"), ("c", "abc"), ("d", "d"), ("e", "e")]
+)
+def test_a_picture_has_three_estimates_or_the_one_that_is_charted(chart: str, drawn: str) -> None:
+    """The first three beside a chart of one of them; a chart of a later one has that alone."""
+    columns = tuple(Column(name, "estimate", f"head {name}") for name in "abcde")
+    row = {"system": "s", **dict.fromkeys("abcde", Estimate(1.0, 0.5, 1.5))}
+    table = Table("t", (Key("system", "system"),), columns, [row], "T", chart=chart)
+    picture = Result("r", (), [table]).text("html").partition("<details>")[0]
+    assert re.findall(r'data-label="head (\w)"', picture) == [*drawn]
+
+
 @pytest.mark.parametrize(("dimensions", "is_named"), [("dd", False), ("de", True), ("d", True)])
 def test_what_all_rows_of_a_picture_share_is_not_in_it(dimensions: str, is_named: bool) -> None:
     """It is in the sentence and in the table; a row that stands alone has its labels."""

@@ -18,6 +18,7 @@ from persona_panel.statistics.core.arrays import (
     divide,
     effective_number,
     encode_labels,
+    group_count,
     has_ratings,
     has_several_values,
     has_two_ratings,
@@ -33,6 +34,7 @@ from persona_panel.statistics.core.arrays import (
     unit_weights,
     value_of,
     variance_there,
+    why_few,
 )
 from persona_panel.statistics.human_raters import mean_of_others
 
@@ -123,6 +125,22 @@ def test_labels_have_places_in_order_of_appearance() -> None:
     assert (names, codes.tolist()) == ((None,), [0, 0])
     with pytest.raises(ValueError, match="4 labels for 3 items"):
         encode_labels("baab", 3)
+    assert [group_count(np.array(of, dtype=int)) for of in ([], [-1], [0, 2, 1])] == [0, 0, 3]
+
+
+@pytest.mark.parametrize(
+    ("rated", "reason"),
+    [
+        ([[1, 0], [1, 0]], Reason.FEW_PEOPLE),
+        ([[1, 1], [0, 0]], Reason.FEW_ITEMS),
+        ([[1, 0], [0, 1]], Reason.NO_SHARED_ITEMS),
+        ([[1, 1], [0, 1]], Reason.ONE_VALUE),
+    ],
+)
+def test_why_raters_cannot_be_compared(rated: list[list[int]], reason: Reason) -> None:
+    """One rater, one item, nothing in common, else what the caller says; two items are enough."""
+    assert why_few(np.array(rated, bool), Reason.ONE_VALUE, Reason.FEW_PEOPLE) is reason
+    assert why_few(np.array([[True]]), Reason.ONE_VALUE) is Reason.FEW_RATERS
 
 
 RATED = np.array([[1.0, np.nan, 4.0], [np.nan, np.nan, np.nan], [2.0, np.nan, 2.0]])

@@ -26,6 +26,7 @@ from persona_panel.statistics.core.jackknife import (
     jackknife_variance,
     left_out_weights,
     resampled_mean,
+    standard_errors,
 )
 from persona_panel.statistics.core.table import Ratings
 
@@ -211,6 +212,15 @@ def test_judges_add_their_variance_less_what_prompts_have_of_it() -> None:
     assert found.standard_error == pytest.approx(sqrt(total))
     assert found.degrees_of_freedom == pytest.approx(df)
     assert found.high - found.low == pytest.approx(2 * sqrt(total) * stats.t.ppf(0.975, df))
+
+
+def test_a_sample_without_degrees_of_freedom_adds_none() -> None:
+    """Of the sum of variances 4 and 1, by Satterthwaite: 5² / (4² / 5 + 1² / 10); a single level
+    has no degrees of freedom, and one alone has its own error."""
+    assert standard_errors([4.0, 1.0], [5, 10]) == ((2, 5), (sqrt(5), pytest.approx(25 / 3.3)))
+    assert standard_errors([4.0, 1.0], [5, 0])[1] == (sqrt(5), pytest.approx(25 / 3.2))
+    assert standard_errors([4.0], [0]) == ((2, 0),)
+    assert standard_errors([4.0, 1.0], [5, 10], [(1.0, 50)])[1][0] == 2
 
 
 def test_judges_never_narrow_an_interval() -> None:

@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from scipy import stats
 
+from persona_panel.statistics import Reason
 from persona_panel.statistics.core.means import assurance, assurance_limit, assured
 from persona_panel.statistics.core.sampled_mean import (
     JudgesVariance,
     SampledMean,
+    mean_and_levels,
     prompts_assured,
     takes_more_judges,
 )
@@ -49,3 +52,34 @@ def test_prompts_that_show_a_mean_of_sampled_judges() -> None:
     assert found.limit == pytest.approx(assurance_limit(6.0, 1.0, 10, stats.t.ppf(0.975, 6)))
     plain = prompts_assured(replace(of, judges=(), mean=-2.0), 0.05)
     assert plain == assured(2.0, math.sqrt(10), 10, 0.0, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("levels", "reason"),
+    [
+        ([1], Reason.SAME_JUDGES),
+        ([2], Reason.FEW_JUDGES),
+        ([4], Reason.FEW_JUDGES),
+        ([2, 2], Reason.FEW_JUDGES),
+        ([5], None),
+        ([2, 3], None),
+    ],
+)
+def test_judges_are_a_sample_from_five_on(levels: list[int], reason: Reason | None) -> None:
+    """Of one there is no sample, and four, or two of either factor, are too few; the mean is there
+    all the same, of the prompts that have a score."""
+    moved = [np.arange(4.0 * n).reshape(4, n) for n in levels]
+    found = mean_and_levels(np.array([1.0, 2.0, 6.0, math.nan]), moved)
+    assert (found.mean, found.n_prompts, found.reason) == (3.0, 3, reason)
+    assert bool(found.errors) == (reason is None)
+
+
+def test_judges_as_they_are_leave_students_error() -> None:
+    """Of 1, 2 and 6 it is √(7 / 3) with two degrees of freedom; of one prompt there is none."""
+    assert mean_and_levels(np.array([1.0, 2.0, 6.0])).errors == (
+        (pytest.approx(math.sqrt(7 / 3)), 2),
+    )
+    for scores, mean in (([4.0], 4.0), ([], math.nan)):
+        alone = mean_and_levels(np.array(scores))
+        assert alone.mean == pytest.approx(mean, nan_ok=True)
+        assert (alone.errors, alone.reason) == ((), Reason.FEW_CLUSTERS)

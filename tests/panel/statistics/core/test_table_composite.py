@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from persona_panel.statistics import AnalysisOptions, Ratings, Reason, agree, correlate
-from persona_panel.statistics.core.table import on_composite
+from persona_panel.statistics.core.table import on_composite, ranges_differ
 from tests.helpers.rating_tables import HUMANS
 
 
@@ -105,6 +105,12 @@ def test_which_scales_go_together() -> None:
     for times, there in ((8.0, True), (8.1, False)):
         scores = HUMANS.scores * [1.0, times]
         assert (on_composite(replace(HUMANS, scores=scores)) is not None) is there
+    wide = replace(HUMANS, scores=HUMANS.scores * [1.0, 9.0])
+    assert ranges_differ([wide], HUMANS.dimensions)
+    assert not ranges_differ([replace(wide, scales={"depth": (9.0, 45.0)})], HUMANS.dimensions)
+    nobody = replace(wide, scores=wide.scores * [1.0, np.nan])
+    assert not ranges_differ([nobody], HUMANS.dimensions)
+    assert not ranges_differ([replace(wide, scores=wide.scores * 0 + 3)], HUMANS.dimensions)
     assert on_composite(replace(HUMANS, lower_is_better=True)) is None
     assert on_composite(replace(HUMANS, scores=HUMANS.scores[:, :, :1], dimensions=("a",))) is None
     apart = HUMANS.scores.copy()

@@ -15,6 +15,7 @@ from persona_panel.statistics import (
     correlate,
     effective_judges,
     icc,
+    incomplete_concordance,
     jackknife,
     kendall_w,
     krippendorff_alpha,
@@ -163,6 +164,20 @@ def test_a_panel_without_each_judge_and_its_smallest_subset() -> None:
         ("judge", names[judge], place) for place, judge in enumerate(subset.judges, start=1)
     ]
     assert f"{100 * subset.cost_saved:.0f} % of the cost saved" in number.note
+
+
+def test_incomplete_rankings_have_their_test_in_a_note() -> None:
+    """Skillings and Mack's T with what it is at random, and of how many prompts the mean is."""
+    rows = by_name(agree(HUMANS, QUICK, only=["kendall_w_incomplete"]))
+    row = rows["kendall_w_incomplete", "human", "clarity"]
+    found = incomplete_concordance(
+        HUMANS.scores[:, :, 0], HUMANS.prompts, n_permutations=39, seed=QUICK.seed
+    )
+    assert row.value == found.over_prompts.mean.value
+    assert row.note == (
+        f"Skillings-Mack T {found.statistic:.1f}; at random T {found.statistic_by_chance:.1f} and "
+        f"W {found.by_chance:.3f}; mean of 6 prompts"
+    )
 
 
 @pytest.mark.parametrize("kind", ["tau_b", "spearman"])
