@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import inf, isnan
+from typing import Any
 
 import numpy as np
 import pytest
@@ -23,6 +24,9 @@ from persona_panel.statistics import (
     panel_quality,
     smallest_subset,
 )
+from persona_panel.statistics.agreement import agreement_statistics
+from persona_panel.statistics.core.registry import Registry
+from persona_panel.statistics.registered.agreement import panel_quality_statistics
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK, by_name
 
 
@@ -196,3 +200,33 @@ def test_agreement_within_prompts_is_the_mean_of_prompts(kind: str) -> None:
     assert pairs.note == "10 pairs of raters" and pairs.n_raters == 5
     alone = agree(replace(HUMANS, prompts=None), QUICK, only=[f"mean_{kind}_within_prompts"])
     assert alone == []
+
+
+@pytest.mark.parametrize(
+    ("registry", "ordered", "noted", "of_all"),
+    [
+        (agreement_statistics,
+             "kendall_w kendall_w_incomplete mean_tau_b icc2 persona_disagreement "
+             "replicate_disagreement disagreement_added alpha_added_by_personas "
+             "effective_judges alpha_of_two_groups kendall_w_ties mean_tau_b_within_prompts "
+             "mean_spearman mean_spearman_within_prompts cohen_kappa_none cohen_kappa_linear "
+             "cohen_kappa_quadratic fleiss_kappa icc1 perfect_agreement",
+             "kendall_w_incomplete disagreement_added",
+             "alpha_of_two_groups kendall_w_ties mean_tau_b_within_prompts mean_spearman "
+             "mean_spearman_within_prompts cohen_kappa_none cohen_kappa_linear "
+             "cohen_kappa_quadratic fleiss_kappa icc1 perfect_agreement"),
+        (panel_quality_statistics,
+             "reliability reliability_by_design variance_share alpha_without smallest_subset",
+             "",
+             "reliability reliability_by_design variance_share alpha_without smallest_subset"),
+    ],
+)  # fmt: skip
+def test_statistics_stand_in_this_order(
+    registry: Registry[Any], ordered: str, noted: str, of_all: str
+) -> None:
+    """In their tables; which have their notes below, and which are of all raters alone."""
+    module = "persona_panel.statistics.registered.agreement"
+    found = [each for each in registry if each.function.__module__ == module]
+    assert [each.name for each in found] == ordered.split()
+    assert [each.name for each in found if each.show_note] == noted.split()
+    assert [each.name for each in found if each.table.all_raters_only] == of_all.split()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from math import nan
+from typing import Any
 
 import numpy as np
 import pytest
@@ -17,6 +18,8 @@ from persona_panel.statistics import (
     row_means,
     substitution,
 )
+from persona_panel.statistics.comparison import comparison_statistics
+from persona_panel.statistics.core.registry import Registry
 from persona_panel.statistics.human_raters import added_raters
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK, by_name
 
@@ -140,3 +143,26 @@ def test_alpha_changes_as_judges_join() -> None:
         key[0] == "alpha_added" and key[-1] == "all"
         for key in by_name(correlate(rated(4, "xy"), rated(3, "abc"), QUICK))
     )
+
+
+@pytest.mark.parametrize(
+    ("registry", "ordered", "noted", "of_all"),
+    [
+        (comparison_statistics,
+             "alt_test_winning_rate alt_test_advantage alt_test_items_needed human_kappa "
+             "substituted_kappa human_kappa_without_constant "
+             "substituted_kappa_without_constant alpha_added",
+             "human_kappa substituted_kappa",
+             "alt_test_winning_rate alt_test_advantage alt_test_items_needed"),
+    ],
+)  # fmt: skip
+def test_statistics_stand_in_this_order(
+    registry: Registry[Any], ordered: str, noted: str, of_all: str
+) -> None:
+    """In their tables; which have their notes below, and which are of all raters alone."""
+    found = [
+        each for each in registry if each.function.__module__.endswith("registered.annotators")
+    ]
+    assert [each.name for each in found] == ordered.split()
+    assert [each.name for each in found if each.show_note] == noted.split()
+    assert [each.name for each in found if each.table.all_raters_only] == of_all.split()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -22,6 +23,8 @@ from persona_panel.statistics import (
     row_means,
     substitution,
 )
+from persona_panel.statistics.comparison import comparison_statistics
+from persona_panel.statistics.core.registry import Registry
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK, by_name
 
 
@@ -232,3 +235,40 @@ def test_shares_of_sources_are_those_of_their_ratings() -> None:
             first = rows["first_place", group, source, "clarity"]
             assert first.value == pytest.approx(tallies.first_place[place])
             assert first.note == f"{tallies.n_rankings[place]} rankings"
+
+
+@pytest.mark.parametrize(
+    ("registry", "ordered", "noted", "of_all"),
+    [
+        (comparison_statistics,
+             "human_ceiling_tau_b tau_b human_ceiling_tau_c tau_c human_ceiling_spearman "
+             "spearman human_ceiling_pearson pearson human_ceiling_tau_b_within_prompts "
+             "tau_b_within_prompts human_ceiling_tau_c_within_prompts tau_c_within_prompts "
+             "human_ceiling_spearman_within_prompts spearman_within_prompts "
+             "human_ceiling_pearson_within_prompts pearson_within_prompts "
+             "human_difference_tau_b human_difference_spearman human_difference_pearson "
+             "human_difference_tau_b_within_prompts human_difference_spearman_within_prompts "
+             "human_difference_pearson_within_prompts persona_gain_tau_b persona_gain_spearman "
+             "persona_gain_pearson persona_gain_tau_b_within_prompts "
+             "persona_gain_spearman_within_prompts persona_gain_pearson_within_prompts "
+             "pairwise_error weighted_pairwise_error custom_loss custom_loss_over_prompts "
+             "custom_loss_of_means custom_loss_of_means_over_prompts squared_error "
+             "squared_error_difference effective_judges source_mean win_rate first_place "
+             "source_pearson",
+             "persona_gain_tau_b pairwise_error weighted_pairwise_error custom_loss "
+             "squared_error effective_judges",
+             "human_difference_tau_b human_difference_spearman human_difference_pearson "
+             "human_difference_tau_b_within_prompts human_difference_spearman_within_prompts "
+             "human_difference_pearson_within_prompts"),
+    ],
+)  # fmt: skip
+def test_statistics_stand_in_this_order(
+    registry: Registry[Any], ordered: str, noted: str, of_all: str
+) -> None:
+    """In their tables; which have their notes below, and which are of all raters alone."""
+    found = [
+        each for each in registry if each.function.__module__.endswith("registered.comparison")
+    ]
+    assert [each.name for each in found] == ordered.split()
+    assert [each.name for each in found if each.show_note] == noted.split()
+    assert [each.name for each in found if each.table.all_raters_only] == of_all.split()

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 from itertools import product
+from typing import Any
 
 import numpy as np
 import pytest
 
 from persona_panel.statistics import Ratings, Reason, Row, agree, correlate
+from persona_panel.statistics.agreement import agreement_statistics
+from persona_panel.statistics.comparison import comparison_statistics
+from persona_panel.statistics.core.registry import Registry
 from tests.helpers.rating_tables import QUICK, by_name
 
 NAN = float("nan")
@@ -122,3 +126,29 @@ def test_every_two_of_judges_and_people_have_a_kappa() -> None:
     assert pairs["majority of people", "majority of the panel"] == pytest.approx(0.5)
     assert pairs["majority of people", "j2"] == pytest.approx(1.0)
     assert pairs["j0", "h1"] == pytest.approx(kappa(JUDGES[:, 0], PEOPLE[:, 1]))
+
+
+@pytest.mark.parametrize(
+    ("registry", "ordered", "noted", "of_all"),
+    [
+        (comparison_statistics,
+             "human_label_kappa label_kappa human_label_agreement label_agreement "
+             "human_label_kappa_pairs label_kappa_pairs agreement_on_label confusion "
+             "judge_label_kappa kappa_of_two persona_gain_kappa",
+             "label_kappa persona_gain_kappa",
+             "confusion judge_label_kappa kappa_of_two"),
+        (agreement_statistics,
+             "agreement_on_label kappa_of_two",
+             "",
+             "kappa_of_two"),
+    ],
+)  # fmt: skip
+def test_statistics_stand_in_this_order(
+    registry: Registry[Any], ordered: str, noted: str, of_all: str
+) -> None:
+    """In their tables; which have their notes below, and which are of all raters alone."""
+    module = "persona_panel.statistics.registered.labels"
+    found = [each for each in registry if each.function.__module__ == module]
+    assert [each.name for each in found] == ordered.split()
+    assert [each.name for each in found if each.show_note] == noted.split()
+    assert [each.name for each in found if each.table.all_raters_only] == of_all.split()
