@@ -6,7 +6,6 @@ Figures are made without pyplot, which would keep them. Nothing is said by colou
 from __future__ import annotations
 
 import io
-import re
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -25,10 +24,9 @@ from matplotlib.text import Text
 from rich.cells import cell_len
 
 from persona_panel.files.secrets import visible
-from persona_panel.results.console import beginning
+from persona_panel.results.console import folded
 from persona_panel.results.page_columns import PageColumns
 from persona_panel.results.table import choices_by_kind
-from persona_panel.rubrics.segmentation import graphemes
 
 WIDTHS: dict[PageColumns, float] = {1: 3.3, 2: 6.9}
 """In inches: 84 and 175 mm, which the columns of most journals and proceedings take."""
@@ -74,8 +72,6 @@ LINE = 0.125
 """The height of a line of text, in inches."""
 _SCREEN_DPI = 150
 _PRINT_DPI = 300
-_PIECE = re.compile(r"[^\s/|:_-]*[\s/|:_-]+|[^\s/|:_-]+")
-"""A part of a name that is not split: a word, with the signs between it and the next."""
 # With letters that Matplotlib's own font lacks; looked for where a name has such letters.
 _OTHER_FONTS = (
     "Noto Sans CJK JP", "Noto Sans CJK SC", "Noto Sans JP", "Noto Sans SC", "Source Han Sans",
@@ -121,21 +117,10 @@ def label(name: str, width: int, lines: int = 3) -> str:
     """Return a name ready to be drawn: what cannot be printed is escaped, lines are folded between
     words at `width` letters, and cut after `lines` lines. Wide letters (Chinese, say) count
     twice."""
-    folded: list[str] = []
-    line = ""
-    for piece in _PIECE.findall(visible(name.replace("\n", " "))):
-        if line and cell_len((line + piece).rstrip()) > width:
-            folded.append(line)
-            line = ""
-        line += piece
-        while cell_len(line.rstrip()) > width:
-            folded.append(beginning(line, width) or graphemes(line)[0])
-            line = line[len(folded[-1]) :]
-    folded.append(line)
-    folded = [line.rstrip() for line in folded]
-    if len(folded) > lines:
-        folded = [*folded[: lines - 1], f"{folded[lines - 1]}…"]
-    return "\n".join(folded)
+    parts = folded(visible(name.replace("\n", " ")), width)
+    if len(parts) > lines:
+        parts = [*parts[: lines - 1], f"{parts[lines - 1]}…"]
+    return "\n".join(parts)
 
 
 def plain(figure: PaperFigure) -> PaperFigure:

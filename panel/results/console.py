@@ -176,7 +176,7 @@ def show_table(
     natural = max(_width([Text(head)]), *(cell_len(label) + indent for label in labels))
     if _GAP + natural + sum(_GAP + _width(column) for column in figures) > screen:
         for column in figures:
-            column[0] = Text("\n".join(_folded(column[0].plain, _WIDEST_HEAD)))
+            column[0] = Text("\n".join(folded(column[0].plain, _WIDEST_HEAD)))
     room = max(_LEAST, screen - 2 * _GAP - _LEAST)
     # Sentences leave names whole.
     prose = max(_LEAST, screen // 2, screen - 2 * _GAP - natural)
@@ -186,8 +186,8 @@ def show_table(
     ]
     widths = [_width(column) for column in figures]
     width = _label_width(natural, widths, screen, narrowest)
-    names = [Text("\n".join(_folded(head, width)))] + [
-        Text("\n".join(" " * indent + part for part in _folded(label, width - indent)))
+    names = [Text("\n".join(folded(head, width)))] + [
+        Text("\n".join(" " * indent + part for part in folded(label, width - indent)))
         for label in labels
     ]
     headings = [legible(line.heading) for line in lines]
@@ -209,7 +209,7 @@ def _is_prose(cell: Text) -> bool:
 def _fitting(cell: Text, room: int) -> Text:
     if _width([cell]) <= room:
         return cell
-    return Text("\n".join(_folded(cell.plain, room)), cell.style)
+    return Text("\n".join(folded(cell.plain, room)), cell.style)
 
 
 def _turned(lines: Sequence[TableRow]) -> Iterator[tuple[Text, ...]]:
@@ -251,7 +251,7 @@ def _print_part(
     console.print(Text(" " + line * (sum(widths) + _GAP * len(widths) - 1)))
     for heading, group in groupby(zip(headings, rows, strict=True), key=lambda pair: pair[0]):
         if heading:
-            for line in _folded(heading, max(console.width - 2 * _INDENT, NARROWEST_LABEL)):
+            for line in folded(heading, max(console.width - 2 * _INDENT, NARROWEST_LABEL)):
                 console.print(Text(" " * _INDENT + line))
         console.print(_grid([row for _, row in group], widths))
 
@@ -289,8 +289,8 @@ def beginning(text: str, width: int) -> str:
     return kept
 
 
-def _folded(name: str, width: int) -> list[str]:
-    """The lines that a name makes in a width, parted between its words, in a word only where
+def folded(name: str, width: int) -> list[str]:
+    """Return the lines that a name makes in a width, parted between its words, in a word only where
     that is wider by itself. A line break of its own stays one."""
     lines = []
     for whole in name.split("\n"):
