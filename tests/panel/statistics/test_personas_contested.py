@@ -228,3 +228,12 @@ def test_a_persona_that_one_model_alone_speaks_for_is_not_shown() -> None:
     values[0, 0, 1:] = nan
     found = response_departures(cells(values))
     assert found.p[0, 0] == 1 and not found.shown[0, 0]
+
+
+def test_a_response_of_which_models_say_the_same_has_the_noise_of_the_others() -> None:
+    """There a is above the panel where b is below, which the noise of other responses does not
+    explain; c, who is on the panel's mean, does not depart."""
+    alike = np.array([[6.0, 4.0, 5.0], [4.0, 6.0, 5.0]])[:, :, None, None].repeat(2, axis=2)
+    noisy = 5 + 0.1 * np.random.default_rng(0).normal(size=(3, 3, 2, 1))
+    p = response_departures(cells(np.concatenate([alike, noisy]))).p
+    assert (p[:2, :2] < 0.001).all() and p[:2, 2].tolist() == [1, 1]
