@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import inf, isnan
 
+import numpy as np
 import pytest
+from scipy.stats import t
 
 from persona_panel.results.required_figures import Figure, FigureKey, OpenKey, find
 from persona_panel.results.requirement import WrongRequirement, parse_requirement
+from persona_panel.statistics.core.sampled_mean import sampled_mean
 
 ALL = FigureKey("all", may_be_left_out=True)
 FIGURES = [
@@ -192,3 +196,39 @@ def test_a_percentage_is_no_bound_of_a_share(
         find(requirement, figures)
     bound = comparison.rpartition(" ")[2]
     assert str(caught.value) == f"found {bound} as a bound of share; expected {expected}"
+
+
+def test_students_interval_is_known_at_every_level() -> None:
+    """Around the value, by the quantiles of t; of one that was cut at an end of its scale by the
+    side that was not, and cut there again; the name and the rest stay."""
+    plain = Figure("x", value=5.0, low=3.0, high=7.0, df=10)
+    ratio = t.ppf(0.95, 10) / t.ppf(0.975, 10)
+    narrower = plain.at(0.9)
+    assert (narrower.low, narrower.high) == pytest.approx((5 - 2 * ratio, 5 + 2 * ratio))
+    assert (narrower.level, narrower.value, narrower.reason) == (0.9, 5.0, None)
+    assert narrower.at(0.95).high == pytest.approx(7.0)
+    for low, value, high in ((1.0, 2.0, 5.0), (5.0, 8.0, 9.0)):
+        cut = replace(plain, low=low, value=value, high=high, limits=(1.0, 9.0)).at(0.9)
+        ends = max(value - 3 * ratio, 1.0), min(value + 3 * ratio, 9.0)
+        assert (cut.low, cut.high) == pytest.approx(ends)
+
+
+def test_an_interval_that_is_not_students_decides_at_lower_levels_alone() -> None:
+    """It is the wider one there; at a higher level there is none."""
+    for other in (
+        Figure("x", value=5.0, low=4.0, high=7.0, df=10),
+        Figure("x", value=5.0, low=3.0, high=7.0),
+    ):
+        assert other.at(0.9) is other
+        above = other.at(0.99)
+        assert isnan(above.low) and isnan(above.high) and above.level == 0.95
+
+
+def test_a_sampled_mean_has_its_own_interval_at_every_level() -> None:
+    """Which is not symmetric on a scale with two ends."""
+    of = sampled_mean(np.array([7.0, 8.0, 8.5, 6.0]), limits=(1.0, 9.0))
+    low, high = of.interval()
+    figure = Figure("x", value=of.mean, low=low, high=high, sampled=of, limits=(1.0, 9.0))
+    for level in (0.9, 0.99):
+        found = figure.at(level)
+        assert (found.low, found.high, found.level) == (*of.interval(level), level)
