@@ -509,7 +509,7 @@ class ElementSample:
     def differences(
         self, names: Sequence[str], values: Array, moved: Array
     ) -> tuple[Difference, ...]:
-        if not 1 < len(names) <= MOST_SYSTEMS:
+        if len(names) > MOST_SYSTEMS:
             return ()
         sizes, order = self._sizes(), np.argsort(-values, kind="stable").tolist()
         return tuple(

@@ -121,7 +121,25 @@ def test_agreement_by_stratum_and_its_difference(ratings: Ratings) -> None:
         (found.value - reach, found.value + reach)
     )
     assert found.p_value < 0.01
-    assert found.n_clusters == 12
+    assert (found.n_clusters, found.ci_over, found.reason) == (12, "prompts", None)
+    assert (found.n_tests, found.adjusted_over, found.p_raw) == (1, None, found.p_value)
+
+
+def test_strata_and_dimensions_are_tested_together(ratings: Ratings) -> None:
+    """Of two dimensions and the composite, by Holm; a stratum without an interval is none of the
+    tests, and has its reason."""
+    both = replace(ratings, scores=ratings.scores.repeat(2, axis=2), dimensions=("depth", "style"))
+    three = Strata("topic", "items", ["a"] * 20 + ["b"] * 20 + ["c"] * 8)
+    tested, alone = (
+        row
+        for row in agreement_differences(both, three, OPTIONS)
+        if (row.statistic, row.dimension) == ("krippendorff_alpha", "style")
+    )
+    assert (tested.n_tests, tested.adjusted_over) == (3, "strata and dimensions")
+    assert tested.p_value == pytest.approx(3 * tested.p_raw) and tested.n_clusters == 10
+    assert isnan(alone.p_value) and alone.reason is Reason.FEW_FOR_A_NUMBER
+    assert (alone.n_tests, alone.adjusted_over, alone.ci_over) == (0, None, None)
+    assert (alone.by_value, alone.n_clusters) == ("c", None)
 
 
 def test_strata_of_raters_are_one_group_each(ratings: Ratings) -> None:

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from persona_panel.statistics import (
+    AnalysisOptions,
     Ratings,
     Reason,
     agree,
@@ -168,6 +169,18 @@ def test_a_panel_without_each_judge_and_its_smallest_subset() -> None:
         ("judge", names[judge], place) for place, judge in enumerate(subset.judges, start=1)
     ]
     assert f"{100 * subset.cost_saved:.0f} % of the cost saved" in number.note
+
+
+def test_two_raters_are_a_pair_from_two_shared_items_on() -> None:
+    """Unless more are asked for; a pair of which one is constant is left out, which is said."""
+    nan = float("nan")
+    scores = np.array([[1.0, 1, 1], [2, 3, 1], [nan, 2, 1]])[..., None]
+    ratings = Ratings(scores, tuple("ijk"), tuple("abc"), ("d",), ("m",) * 3)
+    [row] = agree(ratings, AnalysisOptions(), only=["mean_tau_b"])
+    assert row.value == pytest.approx(1)
+    assert row.note == "3 pairs of raters, 2 with a constant rater left out"
+    [row] = agree(ratings, AnalysisOptions(min_shared=3), only=["mean_tau_b"])
+    assert isnan(row.value) and row.note.startswith("1 pairs")
 
 
 def test_incomplete_rankings_have_their_test_in_a_note() -> None:
