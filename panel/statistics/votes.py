@@ -318,7 +318,7 @@ def same_ratings(ratings: Array) -> list[tuple[list[int], int, int]]:
             same = int(np.all(own == own[:, :1], axis=(1, 2)).sum())
             varied = len(own) >= LEAST_SAME and bool((own != own[0]).any())
             if not members or (varied and same >= _SHARE_SAME * len(own)):
-                groups[place:] = [(group, same, len(own)), *groups[place + 1 :]]
+                groups[place : place + 1] = [(group, same, len(own))]
                 break
     return [group for group in groups if len(group[0]) > 1]
 

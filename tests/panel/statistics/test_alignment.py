@@ -223,6 +223,12 @@ def test_methods_that_cannot_compare_judges_say_so() -> None:
     judges[::2, 0] = judges[1::2, 1] = np.nan
     found = learnt_alignment(judges, people, PROMPTS).methods
     assert [one.reason for one in found] == [None, Reason.FEW_COMPLETE, Reason.FEW_COMPLETE]
+    # Ten prompts that all judges rated are enough, but not where one of two folds has all of them.
+    judges, people = views()
+    fold = np.random.default_rng(0).permutation(np.arange(20) % 2).repeat(3)
+    judges[fold == 1, 0] = np.nan
+    found = learnt_alignment(judges, people, PROMPTS, folds=2).methods
+    assert [one.reason for one in found] == [None, Reason.FEW_COMPLETE, Reason.FEW_COMPLETE]
 
 
 def test_items_without_a_judge_of_weight_are_left_out_and_counted() -> None:

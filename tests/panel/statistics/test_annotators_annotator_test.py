@@ -18,7 +18,6 @@ from persona_panel.statistics import (
     Ratings,
     Reason,
     annotator_test,
-    benjamini_yekutieli,
     correlate,
     jackknife,
 )
@@ -134,16 +133,6 @@ def test_a_difference_without_spread_is_known() -> None:
     for epsilon, rate in ((0.1, 1.0), (0.0, 0.0)):
         found = annotator_test([2.0] * 30, people, score="accuracy", epsilon=epsilon)
         assert (found.winning_rate.value, found.advantage.value) == (rate, 1.0)
-
-
-def test_benjamini_yekutieli_is_scipys() -> None:
-    """Adjusted p-values are those of scipy's procedure; one that is missing does not count."""
-    p_values = np.random.default_rng(0).random(9) ** 3
-    expected = stats.false_discovery_control(p_values, method="by")
-    assert benjamini_yekutieli(p_values) == pytest.approx(expected)
-    assert benjamini_yekutieli([*p_values, nan])[:9] == pytest.approx(expected)
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        benjamini_yekutieli([1.2])
 
 
 def test_items_of_a_prompt_are_not_independent() -> None:

@@ -23,6 +23,7 @@ from persona_panel.statistics import (
 )
 from persona_panel.statistics.core.jackknife import standard_errors
 from persona_panel.statistics.core.means import reach_of
+from persona_panel.statistics.generalizability import error_as_rated
 from tests.helpers.published import BRENNAN
 
 SIZES = {"system": 4, "prompt": 7, "persona": 5, "model": 3}
@@ -234,3 +235,15 @@ def test_two_levels_of_what_is_measured_are_enough() -> None:
     assert (found.dependability, found.generalizability) == pytest.approx((1 / 1.4, 1 / 1.3))
     assert (found.absolute_error, found.relative_error) == pytest.approx((sqrt(0.4), sqrt(0.3)))
     assert found.levels == {"rater": 2}
+
+
+def test_the_error_of_means_as_they_were_rated() -> None:
+    """Of the first item a rated twice, of weight a quarter each, and b once; of the second a alone.
+    Raters are in both items' errors with ½² + ½² and 1², what is left with ¼² + ¼² + ½² and 1²: the
+    mean of 0.2 · 1.5 + 0.6 · 1.375 is 0.75². What is missing counts for nothing."""
+    components = VarianceComponents(
+        {"item": 1.0, "rater": 0.2, "residual": 0.6}, {}, 5, {"item": 2, "rater": 2}
+    )
+    factors = {"item": [0, 0, 0, 1, 2], "rater": ["a", "a", "b", "a", "c"]}
+    weights = np.array([0.25, 0.25, 0.5, 1.0, 0.0])
+    assert error_as_rated(components, "item", factors, weights) == pytest.approx(0.75)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from math import isnan, nan
 from typing import get_args
 
@@ -23,10 +22,7 @@ from persona_panel.statistics import (
     row_means,
 )
 from persona_panel.statistics.core.correlation import (
-    MOST_PAIRS,
     CorrelationKind,
-    correlations,
-    taus,
 )
 
 KINDS = st.sampled_from(get_args(CorrelationKind))
@@ -113,34 +109,6 @@ def test_resampled_equals_the_whole_and_the_prompts_alone(
         alone = human_difference(judges[prompts == name], people[prompts == name], kind)
         for ours, theirs in zip(values, alone, strict=True):
             assert ours.value == pytest.approx(theirs.value, abs=1e-9, nan_ok=True)
-
-
-@pytest.mark.parametrize(("kind", "n"), [*product(get_args(CorrelationKind), (9, 400))])
-def test_columns_are_correlated_as_they_are_alone(kind: CorrelationKind, n: int) -> None:
-    """Many columns at once give what `correlation` gives of each, with ties, gaps and constants."""
-    assert 30 * 9 * 8 / 2 < MOST_PAIRS < 30 * 400 * 399 / 2
-    rng = np.random.default_rng(n)
-    x, y = rng.integers(1, 5, (2, n, 30)).astype(float)
-    x[rng.random(x.shape) < 0.3] = nan
-    x[:, 0], y[:, 1] = 3, 0.1
-    expected = [correlation(*pair, kind).value for pair in zip(x.T, y.T, strict=True)]
-    np.testing.assert_allclose(correlations(x, y, kind), expected, atol=1e-12)
-    assert np.isnan(expected[:2]).all()
-
-
-@pytest.mark.parametrize("kind", ["tau_b", "tau_c"])
-def test_many_items_with_few_ratings_are_as_few_items(kind: CorrelationKind) -> None:
-    """Of more items than all pairs are compared of, columns with 0, 1 and 2 ratings, and no columns
-    at all, have what the same ratings have as few items."""
-    y = np.full((1_200, 3), nan)
-    assert MOST_PAIRS < 3 * 1_200 * 1_199 / 2
-    y[5, 1], y[[5, 9], 2] = 2, [1, 2]
-    x = np.where(np.isnan(y), nan, np.arange(len(y))[:, None])
-    found = correlations(x, y, kind)
-    np.testing.assert_allclose(found, correlations(x[:10], y[:10], kind))
-    np.testing.assert_allclose(found, [nan, nan, 1])
-    assert taus(x[:, :0], y[:, :0], kind).shape == (0,)
-    assert taus(x[:, :1], y[:, :0], kind).shape == (0,)
 
 
 @pytest.mark.parametrize("n_people", [2, 3, 5])

@@ -7,7 +7,7 @@ from math import isnan, nan, sqrt
 import numpy as np
 import pytest
 
-from persona_panel.statistics import Reason, effective_votes, ensemble_distance
+from persona_panel.statistics import Reason, effective_votes
 from persona_panel.statistics.votes import same_ratings
 
 RNG = np.random.default_rng(7)
@@ -109,23 +109,6 @@ def test_judges_who_say_the_same_are_one_vote_without_an_interval() -> None:
         effective_votes(SCORES, {"alone": [(0,), (1,)]})
 
 
-def test_the_best_judge_is_chosen_on_other_prompts() -> None:
-    """On every other prompt, from the first, A is best, and only there: on the rest its squared
-    distances are 4, 9, 4, 4 and 4, those of B 0, the panel's a quarter of A's."""
-    people = np.full(10, 3.0)
-    ratings = np.array([
-        [3.0, 5], [5, 3], [3, 5], [6, 3], [3, 5], [1, 3], [3, 5], [5, 3], [3, 5], [1, 3]
-    ])  # fmt: skip
-    found = ensemble_distance(ratings, people)
-    assert found.chosen == 0
-    assert found.best == pytest.approx(sqrt(25 / 5))
-    assert found.ensemble == pytest.approx(sqrt(25 / 4 / 5))
-    # Differences 3, 6.75, 3, 3 and 3: mean 3.75, standard error 0.75, t(4) = 2.776.
-    assert found.difference.value == pytest.approx(3.75)
-    assert found.difference.high == pytest.approx(3.75 + 2.7764 * 0.75, abs=1e-3)
-    assert (found.difference.n, found.n_items) == (5, 5)
-
-
 def test_who_gave_the_same_ratings_by_hand() -> None:
     """Of 40 items raters 0, 2 and 4 rate two dimensions the same, raters 1 and 3 a third otherwise.
     Where rater 2 has another second dimension in two items, 38 of 40 are 95 %. Rater 4 lacks the
@@ -149,25 +132,8 @@ def test_too_few_items_or_one_rating_are_nobody_s_repetition() -> None:
     assert same_ratings(rated[:9]) == same_ratings(np.ones((10, 3, 1))) == []
 
 
-def test_responses_of_one_prompt_count_once() -> None:
-    """Prompts with one and three items: each weighs the same."""
-    prompts = ["p0", "p1", "p1", "p1", *(f"p{n}" for n in range(2, 10))]
-    ratings = np.tile([1.0, 3.0], (12, 1))
-    ratings[1] = [4, 9]
-    found = ensemble_distance(ratings, np.zeros(12), prompts)
-    assert found.chosen == 0
-    # On p1 (16 + 1 + 1) / 3 = 6, on p3, p5, p7 and p9 1.
-    assert found.best == pytest.approx(sqrt((6 + 4) / 5))
-    assert (found.difference.n, found.n_items) == (5, 7)
-
-
-def test_what_people_or_a_judge_left_out_does_not_enter() -> None:
-    """One judge, or nine prompts, are too few to choose from."""
-    people, ratings = np.arange(11.0), np.ones((11, 2))
-    people[3], ratings[5, 0] = nan, nan
-    found = ensemble_distance(ratings, people)
-    assert found.difference.reason is Reason.FEW_TO_CHOOSE_THE_BEST
-    assert found.n_items == 9
-    assert ensemble_distance(ratings[:, :1], people).difference.reason is Reason.FEW_RATERS
-    with pytest.raises(ValueError, match="3 people's ratings"):
-        ensemble_distance([[1.0], [2]], [1.0, 2, 3])
+def test_three_groups_whose_raters_are_mixed() -> None:
+    """Each has its own, in the order of their first raters."""
+    three = np.random.default_rng(0).random((10, 3, 1))
+    groups = same_ratings(three[:, [0, 1, 2, 0, 2, 1, 1]])
+    assert groups == [([0, 3], 10, 10), ([1, 5, 6], 10, 10), ([2, 4], 10, 10)]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from persona_panel.statistics.core.arrays import (
+    AnalysisOptions,
     DistinctValues,
     Reason,
     Statistic,
@@ -234,3 +235,24 @@ def test_a_statistic_has_a_value_or_a_reason() -> None:
     assert (nothing.reason, nothing.n_raters) == (Reason.FEW_ITEMS, 0)
     plain = of.without_interval(note="so")
     assert plain.note == "so" and np.isnan(plain.resampled(np.ones((1, 3)))).all()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"level": "metric"}, "level is one of nominal, ordinal, interval, ratio, found 'metric'"),
+        ({"target": "mean"}, "target is one of score, rank, found 'mean'"),
+        ({"random": "judges"}, "random is one of prompts, prompts-and-judges"),
+        ({"confidence": 95}, "between 0 and 1, found 95"),
+        ({"n_permutations": -1}, "found -1"),
+        ({"min_shared": 1}, "share 2 items or more, found 1"),
+        ({"epsilon": 1.0}, r"lies in \[0, 1\), found 1.0"),
+        ({"epsilon": -0.1}, r"lies in \[0, 1\), found -0.1"),
+    ],
+)
+def test_options_that_make_no_sense_are_refused(change: dict[str, object], message: str) -> None:
+    """Each is named where the options are made, before anything is computed."""
+    with pytest.raises(ValueError, match=message):
+        AnalysisOptions(**change)  # type: ignore[arg-type]
+    least = AnalysisOptions(n_permutations=0, min_shared=2, epsilon=0.0)
+    assert (least.level, least.confidence, least.seed) == ("ordinal", 0.95, 0)

@@ -8,16 +8,12 @@ from math import nan
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
-from statsmodels.stats.multitest import multipletests
 
 from persona_panel.statistics import (
     Reason,
     correlation,
     correlation_test,
-    holm,
     permutation_p_value,
 )
 from persona_panel.statistics.core.correlation import MOST_LISTED, CorrelationKind, shuffled_sums
@@ -204,22 +200,6 @@ def test_gaps_are_left_out_before_shuffling() -> None:
 def test_undefined_stays_undefined() -> None:
     """What has no value has no p-value."""
     assert correlation_test([1, 1], [1, 2], "tau_b").reason is Reason.CONSTANT_RATER
-
-
-@settings(max_examples=15, deadline=None)  # statsmodels takes 70 ms a call
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=8))
-def test_holm_equals_statsmodels(p_values: list[float]) -> None:
-    """Adjusted p-values are those of statsmodels.stats.multitest."""
-    expected = multipletests(p_values, method="holm")[1]
-    assert holm(p_values) == pytest.approx(expected)
-
-
-def test_holm_passes_over_what_was_not_tested() -> None:
-    """A missing p-value stays missing and does not make the others stricter."""
-    assert holm([0.01, nan, 0.04]) == pytest.approx([0.02, nan, 0.04], nan_ok=True)
-    assert holm([]).tolist() == []
-    with pytest.raises(ValueError, match="between 0 and 1"):
-        holm([0.5, 1.5])
 
 
 def test_shuffled_sums_are_those_of_all_orders_alike() -> None:

@@ -61,6 +61,7 @@ def test_undefined(x: list[float], y: list[float], groups: str, reason: Reason) 
     found = correlation_within(x, y, list(groups))
     assert np.isnan(found.value)
     assert found.reason == reason
+    assert found.n_items == (len(x) if reason is Reason.NO_VARIANCE else 0)
 
 
 @given(

@@ -133,3 +133,24 @@ def test_of_what_values_an_interval_may_not_cover(values: list[float], kind: str
     quarters at an end, a mean near the end with twelve prompts or fewer; of two ends alone none."""
     assert unusual_coverage(np.array(values), (1.0, 9.0)) == kind
     assert unusual_coverage(np.array(values), (-math.inf, 9.0)) is None
+
+
+def test_a_mean_of_few_values_has_wilsons_ends() -> None:
+    """From 3 to 11 the mean 6 is a share of 3/8, whose standard error grows as √(p (1 − p)): its
+    ends solve |p − 3/8| = t · error · √(p (1 − p) / (3/8 · 5/8)), here of three degrees of freedom;
+    of several errors the widest counts."""
+    reach = float(stats.t.ppf(0.975, 3)) * 0.5 / 8
+
+    def beyond(p: float) -> float:
+        return abs(p - 3 / 8) - reach * math.sqrt(p * (1 - p) / (15 / 64))
+
+    expected = [3 + 8 * optimize.brentq(beyond, *ends) for ends in ((1e-9, 3 / 8), (3 / 8, 1))]
+    assert scaled_interval(6, [(0.5, 3)], (3, 11)) == pytest.approx(expected)
+    assert scaled_interval(6, [(0.5, 3), (0.1, 3)], (3, 11)) == pytest.approx(expected)
+
+
+def test_a_mean_at_an_end_has_students_interval_cut_there() -> None:
+    """There no share has a spread."""
+    reach = float(stats.t.ppf(0.95, 3)) * 0.5
+    for mean, ends in ((3, (3, 3 + reach)), (11, (11 - reach, 11))):
+        assert scaled_interval(mean, [(0.5, 3)], (3, 11), 0.9) == pytest.approx(ends)

@@ -16,7 +16,6 @@ import pytest
 from persona_panel.statistics import (
     OF_SCORES,
     AgreementBlock,
-    AnalysisOptions,
     Ratings,
     Reason,
     Statistic,
@@ -29,7 +28,7 @@ from persona_panel.statistics import (
     panel_quality_statistics,
 )
 from persona_panel.statistics.core.jackknife import Interval
-from persona_panel.statistics.core.registry import ANY_LEVEL, LAST, Registry
+from persona_panel.statistics.core.registry import ANY_LEVEL, LAST, Block, Registry
 from tests.helpers import forked
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK
 from tests.helpers.results import statistics_of
@@ -405,22 +404,6 @@ def test_every_statistic_can_be_shown() -> None:
             assert isinstance(one.table, StatisticTable)
 
 
-@pytest.mark.parametrize(
-    ("change", "message"),
-    [
-        ({"level": "metric"}, "level is one of nominal, ordinal, interval, ratio, found 'metric'"),
-        ({"target": "mean"}, "target is one of score, rank, found 'mean'"),
-        ({"random": "judges"}, "random is one of prompts, prompts-and-judges"),
-        ({"confidence": 95}, "between 0 and 1, found 95"),
-        ({"n_permutations": -1}, "found -1"),
-    ],
-)
-def test_options_that_make_no_sense_are_refused(change: dict[str, object], message: str) -> None:
-    """Each is named where the options are made, before anything is computed."""
-    with pytest.raises(ValueError, match=message):
-        AnalysisOptions(**change)  # type: ignore[arg-type]
-
-
 def test_a_registry_without_statistics_is_done_at_once() -> None:
     """The share that is done is 1, though there was no step."""
     registry: Registry[AgreementBlock] = Registry(
@@ -453,3 +436,26 @@ def test_a_row_has_the_interval_that_came_with_its_value() -> None:
     ]  # fmt: skip
     assert isnan(rows[3].ci_low) and isnan(rows[3].ci_df)
     assert (rows[3].ci_reason, rows[3].n_clusters) == (Reason.NOT_HELD, None)
+
+
+def test_results_that_can_be_resampled_are_those_of_the_whole() -> None:
+    """Not of a part, nor a value alone, nor of what raises an error, nor of tables of all raters;
+    a statistic has no note, no place in the short table and the last place unless it says so."""
+    registry: Registry[Block] = Registry("persona_panel.statistics.core", StatisticTable("T"))
+    whole = Statistic(1.0, 2, 2).with_weights(lambda weights: weights[:, 0])
+
+    def results(block: Block) -> Iterator[Statistic]:
+        yield from (replace(whole, by="rater", by_value="a"), Statistic(2.0, 2, 2), whole)
+
+    def broken(block: Block) -> Iterator[Statistic]:
+        raise ZeroDivisionError
+
+    registry.register("mine", "mine")(results)
+    registry.register("broken", "broken")(broken)
+    of_all = StatisticTable("U", all_raters_only=True)
+    registry.register("of_all", "of all", table=of_all, order=1)(results)
+    block = Block(prompts=None, clusters=[0, 1], options=QUICK, controls=np.empty((2, 0)))
+    assert list(registry.results(block)) == [("mine", whole)]
+    first, _, mine = registry
+    assert (first.name, mine.order, mine.show_note, mine.summary) == ("of_all", LAST, False, "")
+    assert registry.in_summary() == {}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from persona_panel.statistics import Reason
+from persona_panel.statistics import Estimate, Reason
 from persona_panel.statistics.core.means import assurance, assurance_limit, assured
 from persona_panel.statistics.core.sampled_mean import (
     JudgesVariance,
@@ -83,3 +83,14 @@ def test_judges_as_they_are_leave_students_error() -> None:
         alone = mean_and_levels(np.array(scores))
         assert alone.mean == pytest.approx(mean, nan_ok=True)
         assert (alone.errors, alone.reason) == ((), Reason.FEW_CLUSTERS)
+
+
+def test_an_interval_is_cut_where_more_is_not_possible() -> None:
+    """At either end; the value and the p-value stay, and nothing is cut unless asked for."""
+    mean = mean_and_levels(np.array([1.0, 2.0, 6.0]))
+    whole = mean.as_a(Estimate)
+    assert whole.low < -0.5 < 4 < whole.high and (whole.over, whole.n) == ("prompts", 3)
+    cut = mean.as_a(Estimate, over="items", cut=(-0.5, 4.0))
+    assert (cut.low, cut.high, cut.value, cut.over) == (-0.5, 4.0, 3.0, "items")
+    assert mean.as_a(Estimate, cut=(-9.0, 99.0)).ends == whole.ends
+    assert cut.p == whole.p == pytest.approx(2 * stats.t.sf(3 / math.sqrt(7 / 3), 2))

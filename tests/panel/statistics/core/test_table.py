@@ -12,6 +12,7 @@ from statsmodels.stats.multitest import multipletests
 from persona_panel.statistics import (
     Ratings,
     Reason,
+    Row,
     agree,
     correlate,
     jackknife,
@@ -232,3 +233,25 @@ def test_only_numbers_are_numeric() -> None:
     np.testing.assert_allclose(scaled.scores, scores[:, :, [0, 2]] / [2, 4])
     assert set(scaled.scales.values()) == {(0.0, 1.0)}
     assert (ratings.sign, replace(numeric, lower_is_better=True).sign) == (1, -1)
+
+
+def test_a_row_is_an_estimate() -> None:
+    """With both p-values where it is adjusted, what its interval is over, and why it has none; a
+    winning rate is decided by its value, and says of what tests."""
+    row = Row(
+        "tau_b", "all", "d", value=0.5, ci_low=0.25, ci_high=0.75, ci_over="prompts", ci_df=9.0,
+        n_clusters=10, p_value=0.04, p_raw=0.02, note="noted",
+    )  # fmt: skip
+    found = row.estimate(sampled="items")
+    assert (found.value, found.ends, found.over, found.n) == (0.5, (0.25, 0.75), "items", 10)
+    assert (found.p, found.exact, found.detail, found.df) == (0.04, False, "", 9.0)
+    assert np.isnan(found.p_adjusted)
+    adjusted = replace(row, adjusted_over="dimensions", ci_over="prompts-and-judges")
+    found = adjusted.estimate(rater="rater")
+    assert (found.p, found.p_adjusted, found.over) == (0.02, 0.04, "prompts and raters")
+    assert replace(row, ci_over=None).estimate().over == ""
+    decided = replace(row, statistic="alt_test_winning_rate").estimate()
+    assert (decided.exact, decided.detail) == (True, "noted")
+    few = replace(row, ci_reason=Reason.FEW_CLUSTERS)
+    assert few.estimate().reason is Reason.FEW_CLUSTERS
+    assert replace(few, reason=Reason.FEW_ITEMS).estimate().reason is Reason.FEW_ITEMS

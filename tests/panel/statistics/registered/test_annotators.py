@@ -166,3 +166,12 @@ def test_statistics_stand_in_this_order(
     assert [each.name for each in found] == ordered.split()
     assert [each.name for each in found if each.show_note] == noted.split()
     assert [each.name for each in found if each.table.all_raters_only] == of_all.split()
+
+
+def test_an_allowance_of_0_is_one() -> None:
+    """It is not that there is none."""
+    options = replace(QUICK, epsilon=0.0)
+    [row, *_] = correlate(JUDGES, PEOPLE, options, only=["alt_test_winning_rate"])
+    panel, people = row_means(JUDGES.scores[:, :, 0]), PEOPLE.scores[:, :, 0]
+    test = annotator_test(panel, people, score="neg_rmse", epsilon=0.0, clusters=PROMPTS)
+    assert row.value == test.winning_rate.value < 1 and row.note.startswith("epsilon 0; ")
