@@ -207,6 +207,10 @@ def test_what_a_study_says_nothing_of_is_refused(levels: dict[str, int], said: s
     _, parts = simulated(model=1)
     with pytest.raises(ValueError, match=said):
         d_study(parts, "system", levels)
+    same = {"persona": 1, "model": 1, "replicate": 1}
+    assert (
+        d_study(parts, "system", same).absolute_error == d_study(parts, "system", {}).absolute_error
+    )
 
 
 def test_undefined_components_and_widths_are_refused() -> None:

@@ -15,6 +15,7 @@ from persona_panel.statistics.group_fidelity import (
     fidelity_contrast,
     group_difference,
     ratio_interval,
+    sampled_part,
     split_half,
     verdict_on,
 )
@@ -359,3 +360,21 @@ def test_few_prompts_have_no_interval_and_say_so() -> None:
     strata = np.where(np.arange(40) < 20, 1, -1)
     mixed = np.where(strata > 0, five, four + 10)
     assert math.isnan(group_difference(a, b, strata, prompts=mixed).interval()[0])
+
+
+def test_items_of_two_strata_are_left_out_of_theirs() -> None:
+    """The variance is the jackknife's of the one mean less the other; each of 20 items has a 20th
+    of its stratum, each of 30 a 30th: together they are worth 2² / (1/20 + 1/30) = 48 items."""
+    a, b = people(50)
+    signs = np.repeat([1, -1], [20, 30])
+    found = group_difference(a, b, signs, sampled=False)
+    by_item = a.mean(axis=1) - b.mean(axis=1)
+    without = np.array([
+        np.mean(np.delete(by_item[:20], n)) - by_item[20:].mean() if n < 20
+        else by_item[:20].mean() - np.mean(np.delete(by_item[20:], n - 20))
+        for n in range(50)
+    ])  # fmt: skip
+    part = sampled_part(found.by_item, found)
+    assert part.variance == pytest.approx(49 / 50 * np.sum((without - without.mean()) ** 2))
+    assert part.df == pytest.approx(47)
+    assert found.value == pytest.approx(by_item[:20].mean() - by_item[20:].mean())
