@@ -7,7 +7,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from persona_panel.statistics import Reason, agree, icc, krippendorff_alpha
+from persona_panel.statistics import (
+    Reason,
+    Strata,
+    agree,
+    agreement_differences,
+    icc,
+    krippendorff_alpha,
+)
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK, by_name
 
 
@@ -49,3 +56,21 @@ def test_the_reliability_of_the_mean_is_never_below_0() -> None:
     assert icc(apart[:, :, 0], "icc2k").value <= 0 or icc(apart[:, :, 0], "icc2k").reason
     row = by_name(agree(contrary, QUICK, only=["icc2k"]))["icc2k", "human", "clarity"]
     assert np.isnan(row.value) and row.reason is Reason.NOT_RELIABLE
+
+
+def test_a_mean_over_prompts_has_an_interval_inside_its_limits() -> None:
+    """W of rankings lies between 0 and 1, a mean correlation between −1 and 1."""
+    rows = by_name(agree(HUMANS, QUICK, only=["kendall_w", "mean_tau_b_within_prompts"]))
+    for name, least in (("kendall_w", 0), ("mean_tau_b_within_prompts", -1)):
+        row = rows[name, "human", "clarity"]
+        assert least <= row.ci_low < row.value < row.ci_high <= 1
+        assert (row.n_clusters, row.note) == (6, "mean of 6 prompts")
+
+
+def test_strata_are_compared_on_each_dimension_and_the_composite() -> None:
+    """Not on all dimensions put together; for all raters."""
+    halves = Strata("half", "items", ["a"] * 4 + ["b"] * 4)
+    rows = agreement_differences(HUMANS.of_items(range(8)), halves, QUICK)
+    found = [row for row in rows if row.statistic == "krippendorff_alpha"]
+    assert [row.dimension for row in found[::2]] == ["composite", "clarity", "depth"]
+    assert {row.group for row in found} == {"human"}
