@@ -249,6 +249,35 @@ def test_tints_are_thirds_of_the_largest(cell: Estimate, better: str, css: str, 
     assert (found, re.sub("<[^>]*>", "", shown).strip()) == (css, text)
 
 
+@pytest.mark.parametrize(
+    ("signed", "cells", "at"),
+    [
+        (True, [Estimate(1.0, 0.5, 1.5)], "83.33%"),
+        (False, [Estimate(1.0, 0.5, 2.0)], "33.33%"),
+        (False, [Difference(1.0, 0.5, 1.5, a="a", b="b")], "83.33%"),
+        (False, [Estimate(1.0, 0.5, 2.5), Difference(1.0, 0.5, 1.5, a="a", b="b")], "25.00%"),
+    ],
+)
+def test_differences_and_signed_figures_lie_about_0(
+    signed: bool, cells: list[Estimate], at: str
+) -> None:
+    """On an axis as long on either side; others from the least end to the largest."""
+    column = Column("x", "estimate", "x", signed=signed)
+    rows = [{"system": f"s{n}", "x": cell} for n, cell in enumerate(cells)]
+    page = Result("r", (), [Table("t", (Key("system", "system"),), (column,), rows, "T")])
+    assert re.findall(r'class="dot" cx="([^"]*)"', page.text("html")) == [at] * len(cells)
+
+
+def test_a_picture_has_the_ends_of_ranks_alone() -> None:
+    """Those of other figures are drawn."""
+    columns = Column("m", "estimate", "m"), Column("r", "estimate", "rank", digits=0)
+    row = {"system": "s", "m": Estimate(6.0, 5.5, 6.5), "r": Estimate(2, 1, 3)}
+    table = Table("t", (Key("system", "system"),), columns, [row], "T")
+    picture, _, closed = Result("r", (), [table]).text("html").partition("<details>")
+    assert [end in picture for end in ("[1, 3]", "[5.50, 6.50]")] == [True, False]
+    assert "[1, 3]" in closed and "[5.50, 6.50]" in closed
+
+
 def test_words_are_set_to_the_left_and_figures_to_the_right() -> None:
     """By the kind of the column; words are of another language, perhaps."""
     columns = Column("n", "whole", "n"), Column("w", "text", "w"), Column("ws", "texts", "ws")
