@@ -516,8 +516,8 @@ def tint(value: float, most: float) -> str:
     """
     if isnan(value) or most <= 0 or rounded(value) == 0:
         return ""
-    share = min(1.0, abs(value) / max(most, 1e-9))
-    return f"{'p' if value > 0 else 'n'}{min(_TINTS, int(share * _TINTS) + 1)}"
+    third = int(abs(value) / most * _TINTS) + 1
+    return f"{'p' if value > 0 else 'n'}{min(_TINTS, third)}"
 
 
 def shade(value: float, scale: tuple[float, float]) -> str:

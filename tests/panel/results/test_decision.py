@@ -20,7 +20,12 @@ from persona_panel.results.decision import (
 from persona_panel.results.required_figures import Figure, FigureKey, exact
 from persona_panel.results.requirement import parse_requirement
 from persona_panel.statistics.core.means import assured
-from persona_panel.statistics.core.sampled_mean import JudgesVariance, SampledMean, sampled_mean
+from persona_panel.statistics.core.sampled_mean import (
+    JudgesVariance,
+    SampledMean,
+    prompts_assured,
+    sampled_mean,
+)
 
 # Of 12 prompts with a mean of 6.5 and a standard deviation of 1: ± t(11) / sqrt(12) = 0.635.
 LOW, HIGH = 6.5 - 0.6353696, 6.5 + 0.6353696
@@ -221,6 +226,22 @@ def test_near_the_end_of_a_scale_the_spread_at_the_bound_counts() -> None:
     assert decision.assured is not None
     assert without.assured is not None
     assert decision.assured.limit < without.assured.limit
+
+
+def test_near_the_end_of_a_scale_the_spread_of_judges_grows_too() -> None:
+    """From the share 0.9 of the scale to 0.825 variances grow by 0.825 · 0.175 / (0.9 · 0.1): those
+    of prompts, of judges, and of these the part that differs from prompt to prompt."""
+    more = 0.825 * 0.175 / 0.09
+    sampled = SampledMean(4.6, ((0.1, 11.0),), 12, judges=(JudgesVariance(0.004, 0.002, 40.0),))
+    figure = Figure(
+        "composite", KEY, "", 4.6, 4.2, 4.9, "over prompts", (1, 5), n_prompts=12, sampled=sampled
+    )
+    found = decide(parse_requirement("composite[a] >= 4.3"), figure).assured
+    judges = (JudgesVariance(0.004 * more, 0.002 * more, 40.0),)
+    expected = SampledMean(4.6 - 4.3, ((0.1 * more**0.5, 11.0),), 12, judges=judges)
+    wanted = prompts_assured(expected, 0.05)
+    assert found is not None and (found.n, found.needed) == (12, wanted.needed)
+    assert found.limit == pytest.approx(wanted.limit) and wanted.needed is not None
 
 
 def test_more_prompts_are_always_more_than_there_are() -> None:

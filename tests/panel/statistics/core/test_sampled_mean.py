@@ -16,6 +16,7 @@ from persona_panel.statistics.core.sampled_mean import (
     SampledMean,
     mean_and_levels,
     prompts_assured,
+    sampled_mean,
     takes_more_judges,
 )
 
@@ -94,3 +95,15 @@ def test_an_interval_is_cut_where_more_is_not_possible() -> None:
     assert (cut.low, cut.high, cut.value, cut.over) == (-0.5, 4.0, 3.0, "items")
     assert mean.as_a(Estimate, cut=(-9.0, 99.0)).ends == whole.ends
     assert cut.p == whole.p == pytest.approx(2 * stats.t.sf(3 / math.sqrt(7 / 3), 2))
+
+
+def test_judges_of_one_persona_or_model_move_a_mean_together() -> None:
+    """What they move adds up, by each factor; as they are, they move nothing."""
+    scores, influence = np.array([1.0, 2.0, 6.0, 4.0]), np.random.default_rng(0).normal(size=(4, 6))
+    factors = {"persona": "aabbcc", "model": "mnmnmn"}
+    by_persona = influence.reshape(4, 3, 2).sum(axis=2)
+    by_model = np.column_stack([influence[:, ::2].sum(axis=1), influence[:, 1::2].sum(axis=1)])
+    found = sampled_mean(scores, influence, factors, (0.0, 9.0))
+    assert found == mean_and_levels(scores, [by_persona, by_model], (0.0, 9.0))
+    assert [part.df for part in found.judges] == [2, 1] and len(found.errors) == 2
+    assert sampled_mean(scores) == mean_and_levels(scores)
