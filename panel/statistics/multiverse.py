@@ -31,8 +31,10 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.means import critical_t
 from persona_panel.statistics.core.ranking import (
+    Cells,
     competition_ranks,
     decisive_difference,
+    is_declining,
     ranks_and_differences,
     winner_among,
 )
@@ -192,9 +194,17 @@ def multiverse(
             return ranks_by_judge(of, of_prompt)
         return z_scores_by_judge(of) if aggregation == Z_SCORES else of
 
+    @cache
+    def kept(without: Exclusion) -> tuple[IntArray, IntArray, Cells, Mask]:
+        rows, judges = _kept(without, *shape[:2])
+        cells = Cells.of(system_of[rows].tolist(), prompt_of[rows].tolist())
+        counts = None if abstentions is None else abstentions[rows]
+        return rows, judges, cells, is_declining(cells.abstentions(counts))
+
     def compared(
-        choices: Choices, rows: IntArray, judges: IntArray
+        choices: Choices, without: Exclusion
     ) -> tuple[Mapping[str, int], Sequence[Difference]]:
+        rows, judges, cells, declining = kept(without)
         of = transformed(choices.aggregation, choices.dimension)[np.ix_(rows, judges)]
         sample = None
         if choices.aggregation in (MEDIAN, TRIMMED):
@@ -202,10 +212,7 @@ def multiverse(
         else:
             scores = mean_there(of, 1).mean(axis=1)
             sample = JudgeSample(of, {}) if np.isnan(of).any() else None
-        return ranks_and_differences(
-            system_of[rows].tolist(), prompt_of[rows].tolist(), scores, judges=sample,
-            abstentions=None if abstentions is None else abstentions[rows],
-        )  # fmt: skip
+        return ranks_and_differences(cells, scores, judges=sample, declining=declining)
 
     shape = next(iter(terms.values())).shape
     analyses: list[Specification] = []
@@ -218,9 +225,8 @@ def multiverse(
         for name, model in models.items()
     ]
     for choices, without in (*combinations, *further):
-        rows, judges = _kept(without, *shape[:2])
         if (model := models.get(choices.aggregation)) is None:
-            ranks, differences = compared(choices, rows, judges)
+            ranks, differences = compared(choices, without)
         else:
             ranks, differences = _ranks(model.values), model.differences
         if not analyses:
@@ -230,6 +236,7 @@ def multiverse(
         if leader not in ranks or len(ranks) < 2:
             n_undefined += 1
             continue
+        _, judges, cells, _ = kept(without)
         analyses.append(
             Specification(
                 choices,
@@ -238,7 +245,7 @@ def multiverse(
                 differences,
                 _lead([*ranks], differences, leader),
                 len(judges),
-                (model and model.n_prompts) or len(np.unique(of_prompt[rows])),
+                (model and model.n_prompts) or cells.n_prompts,
             )
         )
     return Multiverse(leader, tuple(analyses), n_undefined)

@@ -211,10 +211,9 @@ def has_two_ratings(ratings: Array) -> Mask:
 
 def divide(numerator: ArrayLike, denominator: ArrayLike) -> Array:
     """Return the quotient, NaN where the denominator is zero or either is NaN."""
-    top, bottom = np.broadcast_arrays(
-        np.asarray(numerator, dtype=np.float64), np.asarray(denominator, dtype=np.float64)
-    )
-    return np.divide(top, bottom, out=np.full(top.shape, np.nan), where=bottom != 0)
+    bottom = np.asarray(denominator, dtype=np.float64)
+    quotient = np.divide(numerator, np.where(bottom != 0, bottom, np.nan), order="C")
+    return np.asarray(quotient, dtype=np.float64)
 
 
 def scaled_to_unit(x: Array) -> Array:

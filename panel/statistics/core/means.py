@@ -377,6 +377,8 @@ def within_judges(paired: PairedScores, ratings: Array, shares: Array) -> Paired
     """
     least, most = np.nan_to_num(shares, nan=1.0).min(axis=1), np.nan_to_num(shares).max(axis=1)
     rows = np.flatnonzero(((least < most) | (most % 1 > 0)).any(axis=(1, 2)))
+    if not len(rows):
+        return paired
     by_term = np.moveaxis(ratings[rows], 3, 1)
     there = ~np.isnan(by_term)
     about = np.where(there, by_term - mean_there(by_term, 2, keepdims=True), 0.0)

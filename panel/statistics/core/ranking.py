@@ -179,23 +179,16 @@ class Leaderboard:
 
 
 def competition_ranks(values: Array) -> Array:
-    """Return ranks along the last axis, 1 for the largest; ties share the better rank; NaN stays
+    """Return the ranks of values `(n,)`, 1 for the largest; ties share the better rank; NaN stays
     NaN. Values equal to nine decimals tie.
 
     >>> competition_ranks(np.array([7.0, 9.0, np.nan, 7.0]))
     array([ 2.,  1., nan,  2.])
     """
-    missing = np.isnan(values)
-    rounded = np.where(missing, np.inf, -np.round(values, 9))
+    rounded = -np.round(values, 9)
     # What scipy.stats.rankdata does, without the second that every command would wait for it.
-    order = np.argsort(rounded, axis=-1)
-    rising = np.take_along_axis(rounded, order, axis=-1)
-    first = np.ones(rising.shape, dtype=bool)
-    first[..., 1:] = rising[..., 1:] != rising[..., :-1]
-    places = np.where(first, np.arange(1, rising.shape[-1] + 1), 0)
-    ranks = np.empty(rising.shape)
-    np.put_along_axis(ranks, order, np.maximum.accumulate(places, axis=-1), axis=-1)
-    return np.where(missing, np.nan, ranks)
+    ranks = np.searchsorted(np.sort(rounded), rounded) + 1.0
+    return np.where(np.isnan(values), np.nan, ranks)
 
 
 def rank_systems(
@@ -238,13 +231,13 @@ def rank_systems(
     >>> [(entry.system, entry.rank) for entry in board.systems]
     [('b', 1), ('a', 2)]
     """
-    cells = _Cells.of(systems, prompts)
+    cells = Cells.of(systems, prompts)
     table, influence = cells.means(composites), None
     if judges is not None:
         moved = influence_of(judges.terms)
         influence = cells.means(np.where(np.isnan(composites)[:, None], np.nan, moved))
     counts = cells.abstentions(abstentions)
-    declining = _declining(counts)
+    declining = is_declining(counts)
     factors = None if judges is None or random == "prompts" else judges.factors
     paired = PairedScores(table, None if factors is None else influence)
     ranks, differences = _ranked(
@@ -291,25 +284,24 @@ def rank_systems(
 
 
 def ranks_and_differences(
-    systems: Sequence[str],
-    prompts: Sequence[str],
+    cells: Cells,
     composites: Array,
     *,
     judges: JudgeSample | None = None,
-    abstentions: IntArray | None = None,
+    declining: Mask,
 ) -> tuple[dict[str, int], list[SystemDifference]]:
     """Return the ranks of `rank_systems`, best first, and its differences with prompts as the
-    sample, without the means and their intervals, which take most of its time.
+    sample, without the means and their intervals, which take most of its time. `declining`: which
+    systems are not ranked.
 
-    >>> ranks_and_differences(["a", "b"], ["p", "p"], np.array([3.0, 4.0]))[0]
+    >>> cells = Cells.of(["a", "b"], ["p", "p"])
+    >>> ranks_and_differences(cells, np.array([3.0, 4.0]), declining=np.zeros(2, bool))[0]
     {'b': 1, 'a': 2}
     """
-    cells = _Cells.of(systems, prompts)
-    declining = _declining(cells.abstentions(abstentions))
     return _ranked(cells, PairedScores(cells.means(composites)), judges, declining)
 
 
-class _Cells(NamedTuple):
+class Cells(NamedTuple):
     """The cell of each response in a table of prompts by systems."""
 
     systems: Sequence[str]
@@ -318,7 +310,7 @@ class _Cells(NamedTuple):
     column: IntArray
 
     @classmethod
-    def of(cls, systems: Sequence[str], prompts: Sequence[str]) -> _Cells:
+    def of(cls, systems: Sequence[str], prompts: Sequence[str]) -> Cells:
         of_system = {system: i for i, system in enumerate(dict.fromkeys(systems))}
         of_prompt = {prompt: i for i, prompt in enumerate(sorted(set(prompts)))}
         return cls(
@@ -332,6 +324,10 @@ class _Cells(NamedTuple):
         """Return the mean of values `(n, …)` in each cell `(prompts, systems, …)`."""
         return means_by_cell(values, self.row, self.column, (self.n_prompts, len(self.systems)))
 
+    def share_a_prompt(self, a: int, b: int) -> bool:
+        """Return whether two systems answered a prompt in common."""
+        return bool(np.isin(self.row[self.column == a], self.row[self.column == b]).any())
+
     def abstentions(self, counts: IntArray | None) -> IntArray:
         """Return the sums by system `(systems, 2)` of counts of abstentions."""
         sums = np.zeros((len(self.systems), 2), dtype=np.intp)
@@ -340,13 +336,14 @@ class _Cells(NamedTuple):
         return sums
 
 
-def _declining(counts: IntArray) -> Mask:
+def is_declining(counts: IntArray) -> Mask:
+    """Return of which systems most judgments are abstentions, from `Cells.abstentions`."""
     declining: Mask = counts[:, 0] > MOSTLY * counts[:, 1]
     return declining
 
 
 def _ranked(
-    cells: _Cells,
+    cells: Cells,
     paired: PairedScores,
     judges: JudgeSample | None,
     declining: Mask,
@@ -362,8 +359,6 @@ def _ranked(
     ranks = competition_ranks(np.where(declining, nan, mean_there(paired.scores, 0)))
     names = cells.systems
     order = sorted(np.flatnonzero(~np.isnan(ranks)).tolist(), key=lambda i: (ranks[i], names[i]))
-    answered = np.zeros(paired.scores.shape, dtype=np.bool_)
-    answered[cells.row, cells.column] = True
     width = limits[1] - limits[0]
     differences = pairs_adjusted(
         [
@@ -371,14 +366,14 @@ def _ranked(
                 SystemDifference, cut=(-width, width), over=OVER[random], a=names[a], b=names[b],
                 effect_size=nan if mean.reason or not sd else mean.mean / sd,
             )
-            for a, b, mean, sd in _pair_means(paired, order if compared else [], answered, factors)
+            for a, b, mean, sd in _pair_means(paired, order if compared else [], cells, factors)
         ]
     )  # fmt: skip
     return {names[i]: int(ranks[i]) for i in order}, differences
 
 
 def _pair_means(
-    paired: PairedScores, order: Sequence[int], answered: Mask, factors: Mapping[str, Labels] | None
+    paired: PairedScores, order: Sequence[int], cells: Cells, factors: Mapping[str, Labels] | None
 ) -> Iterator[tuple[int, int, SampledMean, float]]:
     """Yield each two systems of `order`, the mean of their differences by prompt, and its standard
     deviation."""
@@ -388,7 +383,7 @@ def _pair_means(
         rows = common if paired.apart is None else np.where(paired.apart[:, a, b], nan, common)
         moved = None if influence is None else influence[:, a] - influence[:, b]
         mean, there = sampled_mean(rows, moved, factors), rows[~np.isnan(rows)]
-        if not len(there) and answered[:, [a, b]].all(axis=1).any():
+        if not len(there) and cells.share_a_prompt(a, b):
             shared = np.isnan(common).all()
             why = Reason.NO_SHARED_RATINGS if shared else Reason.NO_SHARED_JUDGES
             mean = replace(mean, reason=why)

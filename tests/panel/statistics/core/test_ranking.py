@@ -111,9 +111,9 @@ def test_equal_means_tie_whatever_the_order_of_summing() -> None:
 
 
 def test_competition_ranks_leave_the_missing_out() -> None:
-    """NaN has no rank and takes none away from the others, row by row."""
-    ranks = competition_ranks(np.array([[7.0, 9.0, NAN, 7.0], [NAN, NAN, NAN, 1.0]]))
-    np.testing.assert_array_equal(ranks, [[2, 1, NAN, 2], [NAN, NAN, NAN, 1]])
+    """NaN has no rank and takes none away from the others."""
+    for values, ranks in (([7, 9, NAN, 7], [2, 1, NAN, 2]), ([NAN, NAN, NAN, 1], [NAN] * 3 + [1])):
+        np.testing.assert_array_equal(competition_ranks(np.array(values)), ranks)
 
 
 def test_a_system_without_a_composite_is_unranked_and_last() -> None:
