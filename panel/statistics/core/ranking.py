@@ -354,7 +354,7 @@ def _ranked(
 ) -> tuple[dict[str, int], list[SystemDifference]]:
     """Return the ranks of systems that have one, best first, and their adjusted differences."""
     if judges is not None and np.isnan(judges.terms).any():
-        shares = cells.means(1.0 - np.isnan(judges.terms))
+        shares = cells.means(np.isfinite(judges.terms).astype(np.float64))
         paired = within_judges(paired, cells.means(judges.terms), shares)
     ranks = competition_ranks(np.where(declining, nan, mean_there(paired.scores, 0)))
     names = cells.systems

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import re
+from base64 import b64encode
 from dataclasses import replace
+from hashlib import sha256
 from html import unescape
 from math import nan
 
@@ -11,7 +13,14 @@ import pytest
 from markupsafe import escape
 
 from persona_panel.results.definitions import DEFINITIONS
-from persona_panel.results.formats.html import gauge, section
+from persona_panel.results.formats.html import (
+    first_screen,
+    gauge,
+    page,
+    picture,
+    section,
+    shade,
+)
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics import Difference, Estimate
@@ -312,3 +321,67 @@ def test_what_all_rows_of_a_picture_share_is_not_in_it(dimensions: str, is_named
     picture = page.partition("<details>")[0]
     assert all(f"s{n}" in picture for n in range(len(dimensions))) or dimensions == "d"
     assert (">dimension d<" in picture) == is_named
+
+
+def test_the_key_names_what_is_drawn_and_no_more() -> None:
+    """Wider intervals, what stands beside, what stands for a value, marks of prompts."""
+    columns = (
+        Column("m", "estimate", "mean"), Column("both", "estimate", "both", ends_only=True),
+        Column("theirs", "estimate", "people"), Column("instead", "number"),
+    )  # fmt: skip
+    plain = {"system": "a", "m": Estimate(4.0, 3.0, 5.0, limits=(0, 8))}
+    more = {"both": Estimate(4.0, 2.0, 6.0), "theirs": Estimate(5.0), "marks": (3.0,)}
+    hollow = {"system": "b", "m": Estimate(nan, reason="few"), "instead": 2.0}
+    table = Table(
+        "m", (Key("system", "system"),), columns, [plain], "M", wide="both", beside="theirs",
+        hollow="instead",
+    )  # fmt: skip
+    for rows, key in (
+        ([plain], ""),
+        ([plain | more], "; line: both; ◇ people; marks: prompts"),
+        ([plain, hollow], "; hollow: not ranked"),
+    ):
+        picture_of = picture(Result("r", (), [replace(table, rows=rows)]))
+        found = re.findall(r'<p class="note">(.*?)</p>', picture_of)
+        assert unescape(found[0]).replace("\u00a0", " ") == f"● mean, band: 95 % interval{key}."
+
+
+def test_a_picture_is_of_the_first_table_that_can_be_drawn_or_of_one_by_its_name() -> None:
+    """With how it is computed and by what command; of none there is none, nor of words."""
+    words = Table("w", (Key("s", "s"),), (Column("x", "text", "x"),), [{"s": "a", "x": "y"}], "W")
+    other = replace(MEANS, name="other", title="Others")
+    result = Result("r", (), [words, MEANS, other])
+    assert "<caption>Means over prompts" in picture(result, command="do it")
+    assert "<code>do it</code>" in picture(result, command="do it")
+    assert "<caption>Others" in picture(result, "other")
+    assert picture(result, "w") == picture(result, "none") == picture(Result("r", (), [])) == ""
+
+
+def test_a_page_runs_the_script_that_it_is_given_alone() -> None:
+    """Which its policy allows by its digest; without one it runs nothing and has no data."""
+    script = "go()"
+    digest = b64encode(sha256(script.encode()).digest()).decode()
+    whole = page("A <b>", "<p>x</p>", script=script, data='{"a": 1}')
+    assert f"script-src 'sha256-{digest}'; " in whole and "<title>A &lt;b&gt;</title>" in whole
+    assert '<script type="application/json" id="data">{"a": 1}</script>' in whole
+    assert whole.count("<script") == 2 and '<div class="page"><p>x</p></div>' in whole
+    assert "script" not in page("A", "x", data="{}")
+
+
+def test_a_page_begins_with_what_was_read_and_the_answer() -> None:
+    """The judgments that there are, the first sentence with its figures, the others beside."""
+    text = " ".join(re.sub("<[^>]*>", " ", first_screen(SAMPLE, "T")).split())
+    text = text.replace("\u00a0", " ")
+    assert text.startswith("T 38 of 40 judgments (2 failed). people.csv: 3 items. Nothing is ")
+    assert text.endswith("More prompts would. Score 20 more prompts.")
+    assert "judgments" not in first_screen(replace(SAMPLE, coverage=None), "T")
+    assert "<h1>T</h1>" in first_screen(Result("r", (), []), "T")
+    assert "<title>persona-panel sample</title>" in SAMPLE.text("html")
+    assert "<h1>Sample: runs/a</h1>" in SAMPLE.text("html")
+
+
+def test_shades_are_eighths_of_a_scale() -> None:
+    """From the first to the eighth, whatever lies beyond; of no scale there is none."""
+    found = [shade(x, (0.0, 8.0)) for x in (-1.0, 0.0, 0.99, 1.0, 3.5, 7.99, 8.0, 9.0)]
+    assert found == ["s1", "s1", "s1", "s2", "s4", "s8", "s8", "s8"]
+    assert shade(1.0, (2.0, 2.0)) == shade(1.0, (3.0, 2.0)) == shade(nan, (0.0, 8.0)) == ""
