@@ -191,3 +191,19 @@ def test_long_names_take_what_room_there_is(columns: Any, row: int, title: int) 
         lines = text.split("\n")
         assert (len(lines), len(lines[0])) == (2, width)
     assert [len(line) for line in bar.get_ylabel().split("\n")] == [22, 22, 23]
+
+
+def test_the_bar_of_colours_is_narrow_and_near() -> None:
+    """At the right of the cells, thirty times as high as wide, with smaller letters than these; its
+    border is as thin as theirs."""
+    cells = [[HeatCell(1.0)] * 4] * 12
+    figure = heatmap(list("abcd"), [HeatPanel("", list("abcdefghijkl"), cells)], "P", columns=2)
+    figure.canvas.draw()
+    axis, bar = figure.axes
+    body, beside = axis.get_position(), bar.get_position()
+    assert 0 < beside.x0 - body.x1 < 0.04 and beside.width < 0.03
+    width, height = beside.width * figure.get_figwidth(), beside.height * figure.get_figheight()
+    assert height / width == pytest.approx(30, rel=0.01)
+    assert {label.get_fontsize() for label in bar.get_yticklabels()} == {6.5}
+    assert bar.yaxis.label.get_fontsize() == 7
+    assert bar.spines["outline"].get_linewidth() == 0.5
