@@ -196,8 +196,8 @@ def test_long_names_take_what_room_there_is(columns: Any, row: int, title: int) 
 def test_the_bar_of_colours_is_narrow_and_near() -> None:
     """At the right of the cells, thirty times as high as wide, with smaller letters than these; its
     border is as thin as theirs."""
-    cells = [[HeatCell(1.0)] * 4] * 12
-    figure = heatmap(list("abcd"), [HeatPanel("", list("abcdefghijkl"), cells)], "P", columns=2)
+    cells = [[HeatCell(1.0)]]
+    figure = heatmap(["a"], [HeatPanel("", ["one"], cells)], "P", columns=1)
     figure.canvas.draw()
     axis, bar = figure.axes
     body, beside = axis.get_position(), bar.get_position()

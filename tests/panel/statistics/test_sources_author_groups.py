@@ -60,3 +60,10 @@ def test_what_shares_no_prompt_is_not_compared() -> None:
     """Prompts with one kind alone, texts without a kind or a score: nothing to say."""
     assert author_shares([1, 2, 3, 4], ["x", "x", "y", None], list("aabb")) == []
     assert author_shares([1, nan], ["x", "y"], list("aa")) == []
+
+
+def test_the_smallest_p_value_is_one_of_ten_thousand() -> None:
+    """Of 16 prompts a is ahead on all: that 2 of 2^16 signs are as extreme is drawn 9,999 times."""
+    scores = [score for n in range(16) for score in (1.0, 0.0)]
+    [row, *_] = author_shares(scores, ["a", "b"] * 16, [n // 2 for n in range(32)])
+    assert (row.value, row.p) == (1.0, 1e-4)

@@ -127,3 +127,12 @@ def test_a_short_report_in_a_pipe_has_tables_of_eighty_columns(
     assert max(map(len, tables.splitlines())) <= 80
     assert max(map(len, sentence.splitlines())) > 120
     assert max(map(len, result.text(full=True).splitlines())) > 120
+
+
+def test_what_stands_behind_a_sentence_without_room_is_left_out_too() -> None:
+    """So that no sentence stands without the one before it; the first is always there."""
+    long = "A sentence is here. " * 90
+    text = Result("long", ("Done.", long, "Short."), [MEANS]).text()
+    assert "Done." in text and "A sentence" not in text and "Short." not in text
+    text = Result("long", ("Done.", "Short.", long), [MEANS]).text()
+    assert "Short." in text and "A sentence" not in text

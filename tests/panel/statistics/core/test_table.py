@@ -255,3 +255,13 @@ def test_a_row_is_an_estimate() -> None:
     few = replace(row, ci_reason=Reason.FEW_CLUSTERS)
     assert few.estimate().reason is Reason.FEW_CLUSTERS
     assert replace(few, reason=Reason.FEW_ITEMS).estimate().reason is Reason.FEW_ITEMS
+
+
+def test_ratings_by_some_raters_are_theirs_alone() -> None:
+    """Scores, groups, personas and controls; in their order, whatever the order of the names."""
+    of = replace(PANEL, personas=("x", "y", "z"), controls=frozenset(PANEL.raters[1:]))
+    found = of.by({PANEL.raters[2], PANEL.raters[0], "nobody"})
+    assert (found.raters, found.groups) == ((PANEL.raters[0], PANEL.raters[2]), ("m1", "m2"))
+    assert (found.personas, found.controls) == (("x", "z"), {PANEL.raters[2]})
+    np.testing.assert_array_equal(found.scores, PANEL.scores[:, [0, 2]])
+    assert of.without_controls().raters == PANEL.raters[:1] and of.panel_columns == [0]
