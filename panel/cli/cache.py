@@ -192,6 +192,10 @@ def _answers(kept: KeptReplies) -> str:
     return f"{end}, from {_day(kept.oldest)} to {_day(kept.newest)}."
 
 
+_MODELS = 16
+"""Of so many models a screen has room for the lines."""
+
+
 def _print_table(counts: CacheCounts) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
@@ -204,11 +208,14 @@ def _print_table(counts: CacheCounts) -> None:
         table.add_column("model", overflow="fold")
         for name in ("answers", "size", "oldest", "newest"):
             table.add_column(name, justify="right", no_wrap=True)
-        for model, kept in _by_size(counts):
+        models = _by_size(counts)
+        for model, kept in models[:_MODELS]:
             table.add_row(
                 Text(model or _NOT_NOTED), f"{kept.n:,}", _size(kept.n_bytes),
                 _day(kept.oldest), _day(kept.newest),
             )  # fmt: skip
+        if (n := len(models) - _MODELS) > 0:
+            table.add_row(f"{n:,} more: --json has all")
         output().print(table)
     if counts.unreadable:
         n = counts.unreadable

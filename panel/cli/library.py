@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import date
+from typing import NamedTuple
 
 import click
 from rich.box import SIMPLE_HEAD
-from rich.console import Console
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -14,9 +15,10 @@ import persona_panel.personas as persona_library
 import persona_panel.rubrics as rubric_library
 from persona_panel.cli.failures import NextStep, refusals_without_calls
 from persona_panel.cli.help import PanelCommand, PanelGroup
-from persona_panel.cli.options import full_option, json_option
+from persona_panel.cli.options import full_option, json_option, option
 from persona_panel.files.definitions import load_definition, resolve
 from persona_panel.files.secrets import standard_output
+from persona_panel.files.wording import some
 from persona_panel.models.local_servers import (
     availability_result,
     local_servers,
@@ -28,10 +30,13 @@ from persona_panel.planning.definitions import resolve_rubric
 from persona_panel.planning.languages import english_words, language_names, load_translation
 from persona_panel.planning.settings import split_variant
 from persona_panel.results.console import output
+from persona_panel.results.formats.terminal import COLUMNS, LINES
 from persona_panel.results.result import load_format
 from persona_panel.rubrics import ItemForm, Rubric
 from persona_panel.rubrics.instructions import ENGLISH_CODE
 from persona_panel.rubrics.wording import scale_words
+
+_all_option = option("--full", is_flag=True, help="Show all of NAME, not what fits on a screen.")
 
 
 @click.group(cls=PanelGroup, example="personas disciplinary")
@@ -41,10 +46,10 @@ def library() -> None:
 
 @library.command(example="disciplinary", short_help="List the persona sets, or show one.")
 @click.argument("name", required=False)
+@_all_option
 @refusals_without_calls
-def personas(name: str | None) -> None:
+def personas(name: str | None, *, full: bool) -> None:
     """List the persona sets, or show the set NAME (or a YAML file) with its descriptions."""
-    console = output()
     shipped = persona_library.shipped()
     if name is None:
         table = _names("label", "personas", "axes")
@@ -54,23 +59,24 @@ def personas(name: str | None) -> None:
             table.add_row(
                 key, Text(persona_set.label), str(len(persona_set.personas)), ", ".join(axes)
             )
-        console.print(table)
+        output().print(table)
         return
     persona_set = load_definition(resolve(name, shipped, "persona set"), PersonaSet)
-    console.print(Text(f"{persona_set.id}: {persona_set.label}", style="bold"))
-    for persona in persona_set.personas:
-        console.print()
-        console.print(Text.assemble((persona.id, "bold"), f"  {persona.label} ({persona.axis})"))
-        _say(console, persona.description)
+    heading = Text(f"{persona_set.id}: {persona_set.label}", style="bold")
+    parts = [
+        _LibraryPart(persona.id, f"{persona.label} ({persona.axis})", _lines(persona.description))
+        for persona in persona_set.personas
+    ]
+    _show([heading], parts, full=full)
 
 
 @library.command(example="scrub", short_help="List the rubrics, or show one.")
 @click.argument("name", required=False)
+@_all_option
 @refusals_without_calls
-def rubrics(name: str | None) -> None:
-    """List the rubrics, or show the rubric NAME (or a YAML file) in full, NAME:VARIANT in the words
-    of a variant."""
-    console = output()
+def rubrics(name: str | None, *, full: bool) -> None:
+    """List the rubrics, or show the rubric NAME (or a YAML file), NAME:VARIANT in the words of a
+    variant."""
     shipped = rubric_library.shipped()
     if name is None:
         table = _names("label", "dimensions", "abstention", "variants")
@@ -79,45 +85,49 @@ def rubrics(name: str | None) -> None:
             asked = "yes" if rubric.abstention else "no"
             names = ", ".join(rubric.variants)
             table.add_row(key, Text(rubric.label), str(len(rubric.dimensions)), asked, names)
-        console.print(table)
+        output().print(table)
         return
     own, _ = split_variant(name)
     variants = load_definition(resolve(own, shipped, "rubric"), Rubric).variants
     rubric = resolve_rubric(name)
     of = f", {variants[rubric.variant].label}" if rubric.variant else ""
-    console.print(Text(f"{rubric.id}: {rubric.label}{of}", style="bold"))
-    _say(console, rubric.question)
+    above = [Text(f"{rubric.id}: {rubric.label}{of}", style="bold"), *_lines(rubric.question)]
     if rubric.variant is None and variants:
         listed = "; ".join(f"{own}:{key} ({variant.label})" for key, variant in variants.items())
-        _say(console, f"Variants: {listed}")
-    if rubric.item != ItemForm():
-        item = rubric.item
-        _say(console, f"An item is put as {item.prompt}, {item.context} and {item.response}.")
-    if rubric.item.prompt_from:
-        _say(console, f"The {item.prompt} is the field {item.prompt_from}, where there is one.")
-    for dimension in rubric.dimensions:
-        console.print()
-        family = f" ({dimension.family})" if dimension.family else ""
-        console.print(Text.assemble((dimension.id, "bold"), f"  {dimension.label}{family}"))
-        _say(console, dimension.definition)
-        _say(console, dimension.guiding_question)
-        console.print(Text(scale_words(dimension), "dim"))
-    if rubric.abstention:
-        console.print()
-        console.print(Text("abstained", style="bold"))
-        _say(console, f"{rubric.abstention.definition} {rubric.abstention.guiding_question}")
+        above.append(Text(f"Variants: {listed}"))
+    if (item := rubric.item) != ItemForm():
+        above.append(Text(f"An item is put as {item.prompt}, {item.context} and {item.response}."))
+    if item.prompt_from:
+        above.append(
+            Text(f"The {item.prompt} is the field {item.prompt_from}, where there is one.")
+        )
+    parts = [
+        _LibraryPart(
+            dimension.id,
+            f"{dimension.label}{f' ({dimension.family})' if dimension.family else ''}",
+            [
+                *_lines(dimension.definition), *_lines(dimension.guiding_question),
+                Text(scale_words(dimension), "dim"),
+            ],
+        )
+        for dimension in rubric.dimensions
+    ]  # fmt: skip
+    if (asked := rubric.abstention) is not None:
+        text = _lines(f"{asked.definition} {asked.guiding_question}")
+        parts.append(_LibraryPart("abstained", "", text))
+    _show(above, parts, full=full)
 
 
 @library.command(example="scrub", short_help="List the framing sets of sweeps, or show one.")
 @click.argument("name", required=False)
+@_all_option
 @refusals_without_calls
-def framings(name: str | None) -> None:
+def framings(name: str | None, *, full: bool) -> None:
     """List the framing sets, or show the set NAME (or a YAML file) with its instructions."""
     # What sweeps need takes long to import.
     from persona_panel.experiments.sweep.plan import framings_of, shipped_framings
     from persona_panel.graphs.framing import Framings
 
-    console = output()
     if name is None:
         table = _names("label", "conditions", "placebo")
         for key, path in shipped_framings().items():
@@ -125,18 +135,17 @@ def framings(name: str | None) -> None:
             table.add_row(
                 key, Text(framings.label), ", ".join(framings.ids), framings.placebo or "none"
             )
-        console.print(table)
+        output().print(table)
         return
     framings = framings_of(name)
-    console.print(Text(f"{framings.id}: {framings.label}", style="bold"))
-    for condition in framings.conditions:
-        console.print()
-        console.print(Text.assemble((condition.id, "bold"), f"  {condition.label}"))
-        _say(console, condition.instruction)
+    parts = [
+        _LibraryPart(condition.id, condition.label, _lines(condition.instruction))
+        for condition in framings.conditions
+    ]
     for contrast in framings.contrasts:
-        console.print()
-        console.print(Text.assemble((contrast.id, "bold"), f"  {contrast.label}"))
-        console.print(Text(f"{', '.join(contrast.plus)} − {', '.join(contrast.minus)}"))
+        sides = Text(f"{', '.join(contrast.plus)} − {', '.join(contrast.minus)}")
+        parts.append(_LibraryPart(contrast.id, contrast.label, [sides]))
+    _show([Text(f"{framings.id}: {framings.label}", style="bold")], parts, full=full)
 
 
 @library.command(example="en", short_help="List the languages of judges, or print one.")
@@ -166,10 +175,40 @@ def _names(*heads: str) -> Table:
     return Table(Column("name", no_wrap=True), *heads, box=SIMPLE_HEAD, collapse_padding=True)
 
 
-def _say(console: Console, text: str) -> None:
-    """Print a text of several lines, or of one."""
-    for line in text.splitlines():
-        console.print(Text(line))
+def _lines(text: str) -> list[Text]:
+    return [Text(line) for line in text.splitlines()]
+
+
+class _LibraryPart(NamedTuple):
+    """A persona, a dimension, a condition: what is shown of it."""
+
+    id: str
+    label: str
+    texts: Sequence[Text]
+
+
+def _show(above: Sequence[Text], parts: Sequence[_LibraryPart], *, full: bool) -> None:
+    """Print what stands above, and the parts: in short the first that a screen has room for, and
+    which there are besides."""
+    console = output()
+    width = min(console.width, COLUMNS)
+    shown = list(above)
+    for n, part in enumerate(parts):
+        more = [Text(), Text.assemble((part.id, "bold"), f"  {part.label}".rstrip()), *part.texts]
+        rest = [each.id for each in parts[n + 1 :]]
+        lines = [*shown, *more, *_besides(rest)]
+        if n and not full and sum(len(text.wrap(console, width)) for text in lines) > LINES:
+            shown += _besides([part.id, *rest])
+            break
+        shown += more
+    for text in shown:
+        console.print(text)
+
+
+def _besides(ids: Sequence[str]) -> list[Text]:
+    if not ids:
+        return []
+    return [Text(), Text(f"Also {some(ids, 6, as_=str)}: --full shows all.", "dim")]
 
 
 @click.command(cls=PanelCommand, example="--local")

@@ -19,7 +19,7 @@ from persona_panel.statistics.core.display import counted
 
 LINES = 24
 """The largest number of lines of the short report, on a screen of 80 columns."""
-_COLUMNS = 80
+COLUMNS = 80
 _REST = "--full has the rest, --json every figure."
 _ROWS = 3
 """Of the first table so many rows are shown at least: answers are without what supports them
@@ -39,7 +39,7 @@ def render(result: Result, to: TextIO, *, full: bool, rest: str = _REST) -> None
     if not full:
         below = [*last, place] if result.page else last
         figures, sentences = _fitting(result, figures, sentences, below, console, rest)
-    _write(console, [*figures, *sentences, *last], 0 if full else _COLUMNS)
+    _write(console, [*figures, *sentences, *last], 0 if full else COLUMNS)
     if result.page:
         # A path that is longer than a line can be copied whole.
         console.print(Text(place), soft_wrap=True)
@@ -55,7 +55,7 @@ def _fitting(
 ) -> tuple[list[SmallPrint | ReportTable], list[str]]:
     """Return the parts that fit beside what stands last, and the sentence that there is more."""
     # What is not read on a terminal has the same content, however wide its lines are.
-    screen = _Screen(min(console.width, _COLUMNS) if console.is_terminal else _COLUMNS)
+    screen = _Screen(min(console.width, COLUMNS) if console.is_terminal else COLUMNS)
     rest: list[SmallPrint | ReportTable] = [SmallPrint(where)]
     table = next((part for part in figures if isinstance(part, ReportTable)), None)
     least = [] if table is None else _cut(table, 0, screen, _ROWS)

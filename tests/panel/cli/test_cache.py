@@ -90,6 +90,17 @@ def test_an_empty_cache_has_no_answers() -> None:
     assert run("stats").stdout.endswith(": 0 answers, 0 bytes.\n")
 
 
+def test_of_many_models_those_with_the_most_are_listed() -> None:
+    """Of 30 a screen, with how many more there are; all as JSON."""
+    with closing(opened()) as store:
+        for n in range(30):
+            store.put("a" * 64, key(n), ModelResponse("x" * (n + 1), model=f"openai:model-{n:02}"))
+    table = CliRunner(env={"COLUMNS": "80"}).invoke(command, ["cache", "stats"]).stdout
+    assert len(table.splitlines()) <= 24
+    assert "14 more: --json has all" in table
+    assert len(json.loads(run("stats", "--json").stdout)["by_model"]) == 30
+
+
 def test_a_damaged_entry_is_counted_apart_and_not_written(kept: None, tmp_path: Path) -> None:
     """What no version has written is in no figure of answers, and in no file."""
     with closing(opened()) as store:

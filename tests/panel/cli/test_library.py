@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from persona_panel import PersonaSet, Rubric, load_definition, personas, rubrics
+from persona_panel.experiments.sweep.plan import shipped_framings
 from persona_panel.models.providers import provider_names
 from tests.helpers.command import Command
 
@@ -34,7 +35,7 @@ def test_persona_sets_are_listed(command: Command) -> None:
 
 def test_a_persona_set_is_shown_in_full(command: Command) -> None:
     """Each persona comes with id, label, axis and its whole description."""
-    shown = command("library", "personas", "ideological")
+    shown = command("library", "personas", "ideological", "--full")
     assert shown.returncode == 0
     for persona in load_definition(personas.shipped()["ideological"], PersonaSet).personas:
         assert f"{persona.id} {persona.label} ({persona.axis})" in words(shown.stdout)
@@ -52,7 +53,7 @@ def test_rubrics_are_listed(command: Command) -> None:
 
 def test_a_rubric_is_shown_in_full(command: Command) -> None:
     """Question, and each dimension's definition, guiding question and scale, and the abstention."""
-    shown = command("library", "rubrics", "scrub")
+    shown = command("library", "rubrics", "scrub", "--full")
     assert shown.returncode == 0
     rubric = load_definition(rubrics.shipped()["scrub"], Rubric)
     text = words(shown.stdout)
@@ -63,6 +64,30 @@ def test_a_rubric_is_shown_in_full(command: Command) -> None:
     assert "1 (" in text
     assert rubric.abstention is not None
     assert words(rubric.abstention.guiding_question) in text
+
+
+def test_what_is_shown_fits_on_a_screen(command: Command) -> None:
+    """Of every set and rubric that ships a beginning of what --full shows, 24 lines at most, ends
+    with the names of some of the others; what fits is whole."""
+    names = [("personas", name) for name in personas.shipped()]
+    names += [("rubrics", name) for name in rubrics.shipped()]
+    names += [("framings", name) for name in shipped_framings()]
+    cut = set()
+    for kind, name in names:
+        short, full = (
+            command("library", kind, name, *more, COLUMNS="80").stdout.splitlines()
+            for more in ((), ("--full",))
+        )
+        assert len(short) <= 24
+        if short != full:
+            cut.add(name)
+            ends = next(n for n, line in enumerate(short) if line.startswith("Also "))
+            first = re.sub("Also |, .*|:.*", "", short[ends])
+            assert short[: ends - 1] == full[: ends - 1]
+            assert full[ends].startswith(f"{first}  ")
+            assert words("\n".join(short)).endswith("--full shows all.")
+    assert {"disciplinary", "argument-quality", "pressure"} <= cut
+    assert {"none", "political", "debate-speech"}.isdisjoint(cut)
 
 
 def test_a_file_of_ones_own_is_shown_as_it_is(command: Command, tmp_path: Path) -> None:

@@ -598,7 +598,7 @@ def test_framings_are_listed_and_shown(command: Command) -> None:
     listed = command("library", "framings")
     assert listed.returncode == 0
     assert "emotion_disagree" in listed.stdout
-    shown = " ".join(command("library", "framings", "pressure").stdout.split())
+    shown = " ".join(command("library", "framings", "pressure", "--full").stdout.split())
     for name in ("authority", "flattery", "urgency", "group", "placebo"):
         assert name in shown
     assert "doubting it is thought odd" in shown
