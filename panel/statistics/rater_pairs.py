@@ -21,7 +21,6 @@ from numpy.typing import ArrayLike, NDArray
 
 from persona_panel.statistics.core.arrays import (
     Array,
-    DistinctValues,
     EstimateKind,
     IntArray,
     Mask,
@@ -32,7 +31,6 @@ from persona_panel.statistics.core.arrays import (
     check_choice,
     count_by_item,
     divide,
-    has_several_values,
     has_two_ratings,
     lazily,
     mean_of,
@@ -161,16 +159,19 @@ def cohen_kappa(x: ArrayLike, y: ArrayLike, weights: KappaWeights = "quadratic")
     first, second = first[both], second[both]
     if not both.any():
         return Statistic.undefined(Reason.NO_SHARED_ITEMS, n_raters=2)
-    values_x, values_y = DistinctValues.of(first), DistinctValues.of(second)
+    values = [np.unique(side) for side in (first, second)]
+    has_x, has_y = (
+        count_by_item(side[:, None], own) for side, own in zip((first, second), values, strict=True)
+    )
     distance = _distance(first, second, weights)
-    apart = _distance(values_x.values[:, None], values_y.values[None, :], weights)
+    apart = _distance(values[0][:, None], values[1], weights)
 
     def statistic(drawn: Array) -> Array:
         drawn = drawn[:, both]
-        counts_x, counts_y = values_x.count(drawn), values_y.count(drawn)
+        counts_x, counts_y = drawn @ has_x, drawn @ has_y
         observed = (drawn @ distance) * drawn.sum(axis=1)
         expected = ((counts_x @ apart) * counts_y).sum(axis=1)
-        defined = has_several_values(counts_x) & has_several_values(counts_y)
+        defined = ((counts_x > 0).sum(axis=1) > 1) & ((counts_y > 0).sum(axis=1) > 1)
         return np.where(defined, 1 - divide(observed, expected), np.nan)
 
     kind: EstimateKind = "kappa" if weights == "none" else "number"

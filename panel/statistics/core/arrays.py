@@ -222,33 +222,13 @@ def scaled_to_unit(x: Array) -> Array:
     return np.ldexp(x, -exponent)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class DistinctValues:
-    """The distinct values of scores, made ready to be counted in many resamples.
-
-    `values` are in ascending order `(values,)`, `codes` is each item's place among them.
-    """
-
-    values: Array
-    codes: IntArray
-    order: IntArray
-    starts: IntArray
-
-    @classmethod
-    def of(cls, scores: Array) -> DistinctValues:
-        """Return the distinct values of scores without gaps; at least one score."""
-        values, codes = np.unique(scores, return_inverse=True)
-        order = np.argsort(codes, kind="stable")
-        return cls(values, codes, order, np.searchsorted(codes[order], np.arange(len(values))))
-
-    def count(self, weights: Array) -> Array:
-        """Return how often each value occurs in each resample `(resamples, values)`."""
-        return np.add.reduceat(weights[:, self.order], self.starts, axis=1)
-
-
-def has_several_values(counts: Array) -> Mask:
-    """Return whether a resample has more than one value, from their counts."""
-    return (counts > 0).sum(axis=1) > 1
+def copies(weights: Array) -> tuple[IntArray, Mask]:
+    """Return the copies of items that resamples draw, from whole weights `(resamples, items)`: the
+    item of each copy `(copies,)`, and which resample has which `(copies, resamples)`."""
+    most = weights.max(axis=0, initial=0).astype(np.intp)
+    items = np.repeat(np.arange(len(most)), most)
+    place = np.arange(len(items)) - (np.cumsum(most) - most)[items]
+    return items, weights.T[items] > place[:, None]
 
 
 def count_by_item(ratings: Array, values: Array) -> Array:

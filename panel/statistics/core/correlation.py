@@ -9,7 +9,7 @@ Research Workers*, §29 and §40 (correlation within classes).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import permutations
@@ -23,7 +23,6 @@ from numpy.typing import ArrayLike
 from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
-    DistinctValues,
     IntArray,
     Labels,
     Reason,
@@ -32,23 +31,20 @@ from persona_panel.statistics.core.arrays import (
     as_ratings,
     check_choice,
     check_confidence,
+    copies,
     divide,
     encode_labels,
     group_count,
-    has_several_values,
     items_by_label,
     mean_there,
+    means_by,
     paired_scores,
     scaled_to_unit,
-    undefined_everywhere,
 )
 from persona_panel.statistics.core.jackknife import Interval, too_few
 from persona_panel.statistics.core.means import PRIOR, OverPrompts, by_prompt
 
 CorrelationKind = Literal["tau_b", "tau_c", "spearman", "pearson"]
-
-ROWS_AT_ONCE = 256
-"""Rows of an item × item matrix held at a time."""
 
 
 def correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Statistic:
@@ -95,12 +91,14 @@ def correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Statistic:
 def resampled_correlation(x: Array, y: Array, kind: CorrelationKind) -> Resampled:
     """Return the `correlation` as a function of resampling weights alone; args as for it."""
     both = ~np.isnan(x + y)
-    first, second = x[both], y[both]
+    sides = [side[both] for side in (x, y)]
+    if kind == "pearson" and both.any():
+        sides = [_centred(side) for side in sides]
 
     def resampled(weights: Array) -> Array:
-        if not len(first):
-            return undefined_everywhere(weights)
-        return np.clip(_RESAMPLED[kind](first, second)(weights[:, both]), -1, 1)
+        items, drawn = copies(weights[:, both])
+        first, second = (np.where(drawn, side[items, None], nan) for side in sides)
+        return np.clip(correlations(first, second, kind), -1, 1)
 
     return resampled
 
@@ -130,79 +128,8 @@ def _why_undefined(x: Array, y: Array) -> Reason | None:
     return None
 
 
-def _agreement(x: Array, y: Array, weights: Array) -> Array:
-    """Return concordant less discordant ordered pairs, weighted `(resamples,)`; exact."""
-    total = np.zeros(len(weights))
-    for start in range(0, len(x), ROWS_AT_ONCE):
-        rows = slice(start, start + ROWS_AT_ONCE)
-        signs = np.sign(x[rows, None] - x[None, :]) * np.sign(y[rows, None] - y[None, :])
-        total += np.einsum("rj,rj->r", weights[:, rows] @ signs, weights)
-    return total
-
-
-def _tau_b(x: Array, y: Array) -> Resampled:
-    sides = (DistinctValues.of(x), DistinctValues.of(y))
-
-    def statistic(weights: Array) -> Array:
-        pairs = weights.sum(axis=1) ** 2
-        # Ordered pairs of different values, those of an item with itself never among them.
-        first, second = (pairs - (side.count(weights) ** 2).sum(axis=1) for side in sides)
-        return divide(_agreement(x, y, weights), np.sqrt(first) * np.sqrt(second))
-
-    return statistic
-
-
-def _tau_c(x: Array, y: Array) -> Resampled:
-    """Return τ_c; the sum over ordered pairs already holds its factor 2."""
-    sides = (DistinctValues.of(x), DistinctValues.of(y))
-
-    def statistic(weights: Array) -> Array:
-        smaller = np.minimum(*((side.count(weights) > 0).sum(axis=1) for side in sides))
-        return divide(_agreement(x, y, weights) * smaller, weights.sum(axis=1) ** 2 * (smaller - 1))
-
-    return statistic
-
-
-def _of_values(
-    x: Array, y: Array, values_of: Callable[[Array, DistinctValues], Array]
-) -> Resampled:
-    sides = (DistinctValues.of(x), DistinctValues.of(y))
-
-    def statistic(weights: Array) -> Array:
-        counts = [side.count(weights) for side in sides]
-        first, second = map(values_of, counts, sides)
-        defined = has_several_values(counts[0]) & has_several_values(counts[1])
-        return np.where(defined, _weighted_pearson(first, second, weights), np.nan)
-
-    return statistic
-
-
 def _centred(scores: Array) -> Array:
     return scaled_to_unit(scores - np.median(scores))
-
-
-def _weighted_pearson(x: Array, y: Array, weights: Array) -> Array:
-    """Return Pearson's r of each row of x and y `(resamples or 1, items)`, weighted."""
-    n = weights.sum(axis=1, keepdims=True)
-    x = x - divide((weights * x).sum(axis=1, keepdims=True), n)
-    y = y - divide((weights * y).sum(axis=1, keepdims=True), n)
-    covariance, variance_x, variance_y = (
-        (weights * product).sum(axis=1) for product in (x * y, x * x, y * y)
-    )
-    return divide(covariance, np.sqrt(variance_x) * np.sqrt(variance_y))
-
-
-_RESAMPLED: dict[CorrelationKind, Callable[[Array, Array], Resampled]] = {
-    "tau_b": _tau_b,
-    "tau_c": _tau_c,
-    # Mid-ranks up to a constant, which r does not see.
-    "spearman": lambda x, y: _of_values(
-        x, y, lambda count, side: (np.cumsum(count, axis=1) - count / 2)[:, side.codes]
-    ),
-    "pearson": lambda x, y: _of_values(
-        x, y, lambda _, side: _centred(side.values[side.codes])[None]
-    ),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,33 +290,24 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
     if not kept.any():
         reason = Reason.FEW_ITEMS if both.any() else Reason.NO_SHARED_ITEMS
         return Statistic.undefined(reason, n_items=0, n_raters=2)
-    function = _within(first[kept], second[kept], codes[kept])
-    return Statistic.of_weights(
-        lambda weights: function(weights[:, kept]), kept, 2, Reason.NO_VARIANCE, "correlation"
-    )
-
-
-def _within(x: Array, y: Array, codes: IntArray) -> Resampled:
-    member = (codes[:, None] == np.unique(codes)[None, :]).astype(np.float64)
-    _, first = np.unique(codes, return_index=True)
+    _, starts, inside = np.unique(codes[kept], return_index=True, return_inverse=True)
     # From the first of each group, so that what is the same throughout it is 0.
-    sides = [scaled_to_unit(side - member @ side[first]) for side in (x, y)]
+    sides = [scaled_to_unit(side[kept] - side[kept][starts][inside]) for side in (first, second)]
 
-    def statistic(weights: Array) -> Array:
-        sizes = weights @ member
-        sums = [(weights * side) @ member for side in sides]
+    def resampled(weights: Array) -> Array:
+        items, drawn = copies(weights[:, kept])
+        about, sizes = [], []
+        for side in sides:
+            columns = np.where(drawn, side[items, None], nan)
+            means = means_by(columns, inside[items])[inside[items]]
+            about.append(np.where(drawn, side[items, None] - means, 0.0))
+            squares, whole = (
+                (each**2).sum(axis=0) for each in (about[-1], drawn * side[items, None])
+            )
+            sizes.append(np.sqrt(np.where(squares > _INSIDE * whole, squares, 0.0)))
+        return np.clip(divide((about[0] * about[1]).sum(axis=0), sizes[0] * sizes[1]), -1, 1)
 
-        def inside(first: int, second: int) -> Array:
-            product = weights @ (sides[first] * sides[second])
-            return product - np.nansum(divide(sums[first] * sums[second], sizes), axis=1)
-
-        squares = [
-            np.where(own > _INSIDE * (weights @ side**2), own, 0.0)
-            for side, own in zip(sides, (inside(0, 0), inside(1, 1)), strict=True)
-        ]
-        return np.clip(divide(inside(0, 1), np.sqrt(squares[0]) * np.sqrt(squares[1])), -1, 1)
-
-    return statistic
+    return Statistic.of_weights(resampled, kept, 2, Reason.NO_VARIANCE, "correlation")
 
 
 def correlation_test(

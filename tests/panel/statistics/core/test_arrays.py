@@ -7,11 +7,11 @@ import pytest
 
 from persona_panel.statistics.core.arrays import (
     AnalysisOptions,
-    DistinctValues,
     Reason,
     Statistic,
     as_ratings,
     as_scores,
+    copies,
     count_by_item,
     count_raters,
     defined_mean,
@@ -21,7 +21,6 @@ from persona_panel.statistics.core.arrays import (
     encode_labels,
     group_count,
     has_ratings,
-    has_several_values,
     has_two_ratings,
     items_by_label,
     mean_of,
@@ -184,11 +183,13 @@ def test_ratings_are_counted() -> None:
     assert count_raters(RATED) == 2
     counted = count_by_item(RATED, np.array([1.0, 2.0, 4.0]))
     assert counted.tolist() == [[1, 0, 1], [0, 0, 0], [0, 2, 0]]
-    distinct = DistinctValues.of(np.array([3.0, 1.0, 3.0, 2.0]))
-    assert (distinct.values.tolist(), distinct.codes.tolist()) == ([1, 2, 3], [2, 0, 2, 1])
-    counts = distinct.count(np.array([[1.0, 1, 1, 1], [2, 0, 3, 0]]))
-    assert counts.tolist() == [[1, 1, 2], [0, 0, 5]]
-    assert has_several_values(counts).tolist() == [True, False]
+
+
+def test_copies_of_items_in_resamples() -> None:
+    """An item that resamples draw 1 and 2 times has two copies, the second in the latter alone."""
+    items, drawn = copies(np.array([[1.0, 0.0, 1.0], [2.0, 0.0, 0.0]]))
+    assert items.tolist() == [0, 0, 2]
+    assert drawn.tolist() == [[True, True], [False, True], [True, False]]
 
 
 def test_quotients_and_effective_numbers() -> None:
