@@ -39,9 +39,9 @@ from persona_panel.experiments.sweep.deltas import Names, measure
 from persona_panel.statistics import AnalysisOptions, correlate
 from persona_panel.statistics.agreement import AgreementBlock, agreement_statistics
 from persona_panel.statistics.comparison import comparison_statistics
-from persona_panel.statistics.core.arrays import Array, items_by_label, row_means
+from persona_panel.statistics.core.arrays import Array, items_by_label, resampled_mean, row_means
 from persona_panel.statistics.core.correlation import CorrelationKind, correlation_test
-from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
+from persona_panel.statistics.core.jackknife import jackknife
 from persona_panel.statistics.core.ranking import rank_systems
 from persona_panel.statistics.core.sampled_mean import JudgeSample
 from persona_panel.statistics.scores import pairwise_error

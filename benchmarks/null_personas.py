@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from persona_panel.statistics.core.arrays import Array, EstimateKind, Resampled
-from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
+from persona_panel.statistics.core.arrays import Array, EstimateKind, Resampled, resampled_mean
+from persona_panel.statistics.core.jackknife import jackknife
 from persona_panel.statistics.reliability import disagreement_by_item
 from persona_panel.statistics.votes import correlation_gain
 

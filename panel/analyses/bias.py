@@ -32,11 +32,11 @@ from persona_panel.statistics.core.arrays import (
     divide,
     mean_of,
     paired_scores,
+    resampled_mean,
     row_means,
 )
 from persona_panel.statistics.core.correlation import correlation_within
 from persona_panel.statistics.core.display import ALL
-from persona_panel.statistics.core.jackknife import resampled_mean
 from persona_panel.statistics.core.registry import rows_of
 from persona_panel.statistics.core.table import Ratings, Row
 from persona_panel.statistics.designs import ComponentName, variance_share

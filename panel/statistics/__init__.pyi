@@ -59,6 +59,7 @@ from persona_panel.statistics.core.arrays import Random as Random
 from persona_panel.statistics.core.arrays import Reason as Reason
 from persona_panel.statistics.core.arrays import Resampled as Resampled
 from persona_panel.statistics.core.arrays import Statistic as Statistic
+from persona_panel.statistics.core.arrays import resampled_mean as resampled_mean
 from persona_panel.statistics.core.arrays import row_means as row_means
 from persona_panel.statistics.core.correlation import CorrelationKind as CorrelationKind
 from persona_panel.statistics.core.correlation import Ranks as Ranks
@@ -76,7 +77,6 @@ from persona_panel.statistics.core.estimate import Difference as Difference
 from persona_panel.statistics.core.estimate import Estimate as Estimate
 from persona_panel.statistics.core.jackknife import Interval as Interval
 from persona_panel.statistics.core.jackknife import jackknife as jackknife
-from persona_panel.statistics.core.jackknife import resampled_mean as resampled_mean
 from persona_panel.statistics.core.means import OverPrompts as OverPrompts
 from persona_panel.statistics.core.means import by_prompt as by_prompt
 from persona_panel.statistics.core.means import over_prompts as over_prompts

@@ -39,6 +39,7 @@ from persona_panel.statistics.core.arrays import (
     encode_labels,
     group_count,
     means_by,
+    resampled_mean,
     row_means,
     rows_of,
     value_of,
@@ -47,7 +48,7 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.correlation import correlation
 from persona_panel.statistics.core.display import ALL, COMPOSITE
 from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
+from persona_panel.statistics.core.jackknife import jackknife
 from persona_panel.statistics.core.means import critical_t, two_sided_p
 from persona_panel.statistics.core.significance import holm
 from persona_panel.statistics.core.table import Ratings, on_composite

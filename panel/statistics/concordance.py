@@ -28,13 +28,13 @@ from persona_panel.statistics.core.arrays import (
     divide,
     encode_labels,
     items_by_label,
+    resampled_mean,
 )
 from persona_panel.statistics.core.correlation import (
     permutation_p_value,
     ranks_within,
     shuffled_sums,
 )
-from persona_panel.statistics.core.jackknife import resampled_mean
 from persona_panel.statistics.core.means import OverPrompts, over_prompts
 from persona_panel.statistics.rater_pairs import CELLS_AT_ONCE
 

@@ -26,8 +26,10 @@ from persona_panel.statistics.core.arrays import (
     divide,
     encode_labels,
     mean_there,
+    means_by,
     variance_there,
 )
+from persona_panel.statistics.core.correlation import correlations, ranks_within
 from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.means import critical_t
 from persona_panel.statistics.core.ranking import (
@@ -39,6 +41,7 @@ from persona_panel.statistics.core.ranking import (
     winner_among,
 )
 from persona_panel.statistics.core.sampled_mean import JudgeSample
+from persona_panel.statistics.human_raters import mean_of_others
 
 MEAN, MEDIAN, TRIMMED, RANKS, Z_SCORES = "mean", "median", "trimmed mean", "ranks", "z-scores"
 AGGREGATIONS: Mapping[str, int] = {MEAN: 1, MEDIAN: 3, TRIMMED: 5, RANKS: 1, Z_SCORES: 1}
@@ -261,14 +264,10 @@ def ranks_by_judge(terms: Array, prompts: IntArray) -> Array:
     """Return which share of the prompt's other responses each judge puts below each, ties counting
     half, `(responses, judges, terms)`: ranks from 0 (last) to 1. NaN where a judge has not rated,
     or no other response to the prompt."""
-    ranks = np.full(terms.shape, nan)
-    for prompt in np.unique(prompts):
-        rows = np.flatnonzero(prompts == prompt)
-        of = terms[rows]
-        below = np.array([(own > of).sum(axis=0) + ((own == of).sum(axis=0) - 1) / 2 for own in of])
-        others = (~np.isnan(of)).sum(axis=0) - 1.0
-        ranks[rows] = np.where(np.isnan(of), nan, divide(below, np.where(others > 0, others, nan)))
-    return ranks
+    columns = terms.reshape(len(terms), -1)
+    others = means_by(~np.isnan(columns), prompts) * np.bincount(prompts)[:, None] - 1
+    below = ranks_within(columns, prompts.tolist()).ranks - 1
+    return divide(below, others.round()[prompts]).reshape(terms.shape)
 
 
 def z_scores_by_judge(terms: Array) -> Array:
@@ -305,13 +304,8 @@ def least_correlated(scores: Array) -> int | None:
     mean of the others' (Pearson's r); None of fewer than three judges, or where none is defined."""
     if scores.shape[1] < 3:
         return None
-    correlations = []
-    for judge in range(scores.shape[1]):
-        others = mean_there(np.delete(scores, judge, axis=1), 1)
-        both = ~np.isnan(scores[:, judge]) & ~np.isnan(others)
-        x, y = (side[both] - mean_there(side[both], 0) for side in (scores[:, judge], others))
-        correlations.append(float(divide((x * y).sum(), sqrt((x * x).sum() * (y * y).sum()))))
-    return None if np.isnan(correlations).all() else int(np.nanargmin(correlations))
+    own = correlations(scores, mean_of_others(scores), "pearson")
+    return None if np.isnan(own).all() else int(np.nanargmin(own))
 
 
 def _aggregated(aggregation: str, terms: Array) -> Array:

@@ -7,9 +7,9 @@ same texts the jackknife's over prompts.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from math import inf, isnan, nan
+from math import inf, nan
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -29,7 +29,7 @@ from persona_panel.statistics.core.arrays import (
     means_by,
     without_rounding,
 )
-from persona_panel.statistics.core.correlation import correlation, correlations
+from persona_panel.statistics.core.correlation import correlation, correlation_by_prompt
 from persona_panel.statistics.core.estimate import OVER, Difference
 from persona_panel.statistics.core.means import critical_t, over_prompts, two_sided_p
 from persona_panel.statistics.core.ranking import competition_ranks
@@ -217,9 +217,7 @@ def order_alike(a: ArrayLike, b: ArrayLike, prompts: Labels) -> tuple[PairedFigu
         a, b: `(responses,)`, NaN where missing.
     """
     first, second = as_scores(a), as_scores(b)
-    rated = ~np.isnan(first + second)
-    names, taus = _within(first[:, None], second, prompts)
-    inside = over_prompts(_statistics(names, taus[:, 0], rated, prompts, n_raters=2))
+    inside = correlation_by_prompt(first, second, prompts, "tau_b")
     tau = replace(correlation(first, second, "tau_b"), p_value=nan)
     every = replace(tau, limits=_TAU_LIMITS)
     return paired_figure(mean_over_prompts(inside, prompts), prompts), paired_figure(every, prompts)
@@ -263,12 +261,14 @@ def nearer_to_people(
     # Some prompt has at least two items with a value.
     within = bool((np.bincount(encode_labels(prompts, len(missing))[1][~missing]) > 1).any())
     if within:
-        names, taus = _within(np.column_stack([first, second]), target, prompts)
-        gains = taus[:, 1] - taus[:, 0]
-        inside = over_prompts(_statistics(names, gains, ~missing, prompts, n_raters=3))
+        taus = [correlation_by_prompt(side, target, prompts, "tau_b") for side in (first, second)]
+        each = [*zip(taus[0].prompts, *(side.values for side in taus), strict=True)]
+        inside = over_prompts([(name, ours.less(theirs, 3)) for name, theirs, ours in each])
         result = mean_over_prompts(inside, prompts, kind="mean_difference", limits=_GAIN_LIMITS)
         # Over the prompts that enter their difference, so that it is theirs.
-        of_each = [defined_mean(np.where(np.isnan(gains), np.nan, own)) for own in taus.T]
+        both = [pair for _, *pair in each if not any(side.reason for side in pair)]
+        of_each = [float(np.mean([side.value for side in own])) for own in zip(*both, strict=True)]
+        of_each = of_each or [nan, nan]
     else:
         result = correlation_gain(second, first, target, "tau_b")
         of_each = [correlation(side, target, "tau_b").value for side in (first, second)]
@@ -286,32 +286,6 @@ def nearer_to_people(
             n_items=int(np.sum(~missing)),
         )  # fmt: skip
     return NearerToPeople(within, {"tau_b": tau, "distance": distance})
-
-
-def _within(sides: Array, target: Array, prompts: Labels) -> tuple[list[Hashable], Array]:
-    """Return the prompts, and inside each τ_b of each side with the target `(prompts, sides)`."""
-    taus_by_prompt = [
-        (name, correlations(sides[items], target[items, None], "tau_b"))
-        for name, items in items_by_label(prompts, len(target))
-    ]
-    # Rounding can pass the bounds by a hair.
-    return [name for name, _ in taus_by_prompt], np.clip(
-        [taus for _, taus in taus_by_prompt], -1, 1
-    )
-
-
-def _statistics(
-    names: Sequence[Hashable], values: Array, rated: Mask, prompts: Labels, *, n_raters: int
-) -> list[tuple[object, Statistic]]:
-    statistics: list[tuple[object, Statistic]] = []
-    counts = [int(rated[items].sum()) for _, items in items_by_label(prompts, len(rated))]
-    for name, value, n in zip(names, values.tolist(), counts, strict=True):
-        if isnan(value):
-            reason = Reason.CONSTANT_RATER if n > 1 else Reason.FEW_ITEMS
-            statistics.append((name, Statistic.undefined(reason, n_items=n)))
-        else:
-            statistics.append((name, Statistic(value, n, n_raters)))
-    return statistics
 
 
 def paired_figure(

@@ -36,6 +36,7 @@ from persona_panel.statistics.core.arrays import (
     mean_of,
     mean_there,
     paired_scores,
+    resampled_ratio,
     why_few,
 )
 from persona_panel.statistics.core.correlation import (
@@ -283,7 +284,7 @@ def agreement_on(labels: ArrayLike, category: float) -> Resampled:
     others = np.maximum(sizes - 1, 1)
     joined = np.where(sizes > 1, own * (own - 1) / others, 0.0)
     ratings_each = np.where(sizes > 1, own, 0).astype(np.float64)
-    return lambda weights: divide(weights @ joined, weights @ ratings_each)
+    return resampled_ratio(joined, ratings_each)
 
 
 def same_label(x: ArrayLike, y: ArrayLike) -> Array:

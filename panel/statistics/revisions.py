@@ -27,12 +27,13 @@ from persona_panel.statistics.core.arrays import (
     encode_labels,
     items_by_label,
     paired_scores,
+    resampled_mean,
     row_means,
     value_of,
 )
 from persona_panel.statistics.core.correlation import correlation, correlation_by_prompt
 from persona_panel.statistics.core.estimate import LEVEL, Difference
-from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
+from persona_panel.statistics.core.jackknife import jackknife
 from persona_panel.statistics.core.means import OverPrompts
 from persona_panel.statistics.core.ranking import rank_systems
 from persona_panel.statistics.core.significance import holm, sign_flip_p_values

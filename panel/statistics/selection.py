@@ -40,6 +40,7 @@ from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.core.table import Ratings
+from persona_panel.statistics.reliability import disagreement_by_item
 
 _SAME = 1e-12
 
@@ -163,18 +164,14 @@ def scored_items(panel: Ratings) -> Mask:
 
 
 def _variances(panel: Ratings) -> Array:
-    judges = panel.panel_columns
-    variances = []
-    for place, dimension in enumerate(panel.dimensions):
-        scores = panel.scores[:, judges, place]
-        counts = (~np.isnan(scores)).sum(axis=1)
-        if dimension in panel.categories:
-            codes = range(len(panel.categories[dimension]))
-            same = sum(((scores == code).sum(axis=1) ** 2 for code in codes), np.zeros(len(scores)))
-            squares = counts - divide(same, counts)
-        else:
-            squares = np.nansum((scores - mean_there(scores, 1, keepdims=True)) ** 2, axis=1)
-        variances.append(np.where(counts > 1, divide(squares, counts - 1), np.nan))
+    scores = panel.scores[:, panel.panel_columns]
+    # Of categories the share of pairs of judges who differ.
+    variances = [
+        disagreement_by_item(
+            scores[:, :, place], "nominal" if name in panel.categories else "interval"
+        )
+        for place, name in enumerate(panel.dimensions)
+    ]
     return mean_there(np.stack(variances), 0)
 
 

@@ -35,12 +35,14 @@ from persona_panel.statistics.core.arrays import (
     encode_labels,
     items_by_label,
     paired_scores,
+    resampled_mean,
+    resampled_ratio,
     row_means,
 )
 from persona_panel.statistics.core.correlation import correlation
 from persona_panel.statistics.core.estimate import Difference, Estimate
-from persona_panel.statistics.core.jackknife import jackknife, resampled_mean
-from persona_panel.statistics.core.means import scaled_interval, weights_of_prompts
+from persona_panel.statistics.core.jackknife import jackknife
+from persona_panel.statistics.core.means import scaled_interval
 from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.core.significance import (
     binomial_interval,
@@ -56,8 +58,7 @@ class Preferences:
 
     `win_rate` is over comparisons with other sources, `n_comparisons` of them; `first_place` is the
     share of the `n_rankings` in which the source took part that it came first in. `resampled` has,
-    by these two names, each source's figure as a function of resampling weights; prompts are drawn
-    whole.
+    by these two names, each source's figure as a function of resampling weights.
     """
 
     sources: tuple[Hashable, ...]
@@ -107,16 +108,9 @@ def preferences(ratings: ArrayLike, sources: Labels, prompts: Labels | None = No
                 np.add.at(firsts, source[best], 1 / len(best))
                 rankings[present] += 1
 
-    def ratio(won: Array, of: Array) -> Resampled:
-        def statistic(weights: Array) -> Array:
-            drawn = weights_of_prompts(weights, prompt_codes)
-            return divide(drawn @ won, drawn @ of)
-
-        return statistic
-
+    by_item = (tallies / np.bincount(prompt_codes)[:, None])[:, prompt_codes]
     win_rates, first_places = (
-        tuple(ratio(won, of) for won, of in zip(tallies[at].T, tallies[at + 1].T, strict=True))
-        for at in (0, 2)
+        tuple(map(resampled_ratio, by_item[at].T, by_item[at + 1].T)) for at in (0, 2)
     )
     wins, comparisons, firsts, rankings = tallies.sum(axis=1)
     return Preferences(

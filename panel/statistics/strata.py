@@ -302,7 +302,11 @@ def _figure(statistic: Statistic, clusters: Labels, block: Block) -> StratumFigu
     without = statistic.resampled(left_out_weights(codes, len(names))).tolist()
     value = value_of(statistic.resampled, len(clusters))
     # A prompt without which a mean of prompts is what it was has no part in it.
-    entering = {name: left for name, left in zip(names, without, strict=True) if left != value}
+    entering = {
+        name: left
+        for name, left in zip(names, without, strict=True)
+        if not abs(left - value) <= _NONE * max(1.0, abs(value))
+    }
     return StratumFigure(value, entering)
 
 

@@ -275,6 +275,17 @@ def difference_of(first: Resampled, second: Resampled) -> Resampled:
     return lambda weights: first(weights) - second(weights)
 
 
+def resampled_ratio(parts: Array, wholes: Array) -> Resampled:
+    """Return the sum over items of `parts` by that of `wholes`, both `(items,)`, which no resample
+    changes: an item counts as often as it is drawn."""
+    return lambda weights: divide(weights @ parts, weights @ wholes)
+
+
+def resampled_mean(values: Array) -> Resampled:
+    """Return the mean over items of values `(items,)` that no resample changes, NaN left out."""
+    return resampled_ratio(np.nan_to_num(values), 1.0 - np.isnan(values))
+
+
 def unit_weights(n_items: int) -> Array:
     """Return the weights of the data themselves: one resample that holds every item once."""
     return np.ones((1, n_items))

@@ -32,23 +32,11 @@ from persona_panel.statistics.core.arrays import (
     Resampled,
     check_choice,
     check_confidence,
-    divide,
     encode_labels,
     group_count,
     unit_weights,
 )
 from persona_panel.statistics.core.means import reach_of, scaled_interval
-
-
-def resampled_mean(values: Array) -> Resampled:
-    """Return the mean over items of values `(items,)` that no resample changes, NaN left out."""
-    defined = ~np.isnan(values)
-
-    def statistic(weights: Array) -> Array:
-        kept = weights[:, defined]
-        return divide(kept @ values[defined], kept.sum(axis=1))
-
-    return statistic
 
 
 def left_out_weights(codes: IntArray, n_clusters: int) -> Array:

@@ -28,10 +28,10 @@ from persona_panel.statistics.core.arrays import (
     Reason,
     Resampled,
     Statistic,
-    divide,
     encode_labels,
     items_by_label,
     mean_there,
+    resampled_ratio,
 )
 from persona_panel.statistics.core.estimate import MOST, POWER
 from persona_panel.statistics.core.significance import binomial_interval
@@ -457,34 +457,13 @@ def by_prompt(
 
 
 def resampled_over_prompts(result: OverPrompts, prompts: Labels) -> Resampled:
-    """Return the mean over prompts as a function of resampling weights: a prompt is drawn whole, so
-    that only how often it counts changes. `prompts`: those that `result` was made with, a label an
-    item.
-
-    Raises:
-        ValueError: from the returned function, when weights differ inside a prompt.
-    """
+    """Return the mean over prompts as a function of resampling weights, in which a prompt counts as
+    its items do on average. `prompts`: those that `result` was made with, a label an item."""
     names, codes = encode_labels(prompts, len(prompts))
     values = dict(zip(result.prompts, (e.value for e in result.values), strict=True))
-    by_prompt = np.array([values[name] for name in names])
-    defined = ~np.isnan(by_prompt)
-
-    def statistic(weights: Array) -> Array:
-        kept = weights_of_prompts(weights, codes)[:, defined]
-        return divide(kept @ by_prompt[defined], kept.sum(axis=1))
-
-    return statistic
-
-
-def weights_of_prompts(weights: Array, codes: IntArray) -> Array:
-    """Return how often each prompt was drawn, `(resamples, prompts)`, from how often its items were
-    drawn `(resamples, items)`; `codes` is each item's prompt. Raises ValueError where items of a
-    prompt were not drawn equally often."""
-    _, first = np.unique(codes, return_index=True)
-    drawn = weights[:, first]
-    if (drawn[:, codes] != weights).any():
-        raise ValueError("a statistic within prompts is resampled by whole prompts")
-    return drawn
+    by_item = np.array([values[name] for name in names])[codes]
+    shares = np.where(np.isnan(by_item), 0.0, 1 / np.bincount(codes)[codes])
+    return resampled_ratio(shares * np.nan_to_num(by_item), shares)
 
 
 def items_needed(level: float) -> int:

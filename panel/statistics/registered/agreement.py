@@ -29,9 +29,9 @@ from persona_panel.statistics.core.arrays import (
     Statistic,
     count_raters,
     has_two_ratings,
+    resampled_mean,
 )
 from persona_panel.statistics.core.display import number, percent, signed
-from persona_panel.statistics.core.jackknife import resampled_mean
 from persona_panel.statistics.core.means import OverPrompts, by_prompt
 from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, StatisticTable, interval_of
 from persona_panel.statistics.core.table import kept_without, with_several_levels

@@ -21,6 +21,7 @@ from persona_panel.statistics.core.arrays import (
     count_raters,
     difference_of,
     has_two_ratings,
+    resampled_mean,
     row_means,
 )
 from persona_panel.statistics.core.correlation import (
@@ -30,7 +31,6 @@ from persona_panel.statistics.core.correlation import (
     ranks_within,
 )
 from persona_panel.statistics.core.display import number, percent
-from persona_panel.statistics.core.jackknife import resampled_mean
 from persona_panel.statistics.core.means import by_prompt, resampled_over_prompts
 from persona_panel.statistics.core.registry import OF_SCORES, StatisticTable, mean_over_prompts
 from persona_panel.statistics.human_raters import (

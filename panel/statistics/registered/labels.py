@@ -20,9 +20,9 @@ from persona_panel.statistics.core.arrays import (
     has_ratings,
     has_two_ratings,
     mean_of,
+    resampled_mean,
     value_of,
 )
-from persona_panel.statistics.core.jackknife import resampled_mean
 from persona_panel.statistics.core.registry import ANY_LEVEL, StatisticTable
 from persona_panel.statistics.rater_pairs import (
     agreement_on,

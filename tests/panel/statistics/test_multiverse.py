@@ -179,7 +179,8 @@ def test_a_judge_who_hardly_varies_has_no_z_scores() -> None:
 
 def test_the_judge_against_the_others_correlates_least() -> None:
     """The third rates the other way round; of two judges there is none."""
-    rated = np.array([[1.0, 2, 9], [2, 3, 5], [3, 5, 1]])
+    # r with the mean of the others: −0.954, −0.944 and −12 / √(32 · 14/3) = −0.982.
+    rated = np.array([[1.0, 2, 9], [2, 3, 5], [4, 5, 1]])
     assert least_correlated(rated) == 2
     assert least_correlated(rated[:, :2]) is None
 

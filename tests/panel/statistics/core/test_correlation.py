@@ -161,8 +161,9 @@ def test_within_prompts_is_a_mean_of_prompts() -> None:
         np.array([[2, 2, 2, 1, 1, 0, 0], [0, 0, 0, 0, 0, 3, 3]], dtype=float)
     )
     assert drawn == pytest.approx([1 / 3, nan], nan_ok=True)
-    with pytest.raises(ValueError, match="by whole prompts"):
-        resampled_over_prompts(result, prompts)(np.arange(7.0)[None])
+    # Of prompt a two of three items, of prompt b one of two: 2/3 · 1 + 1/2 · (−1) over 2/3 + 1/2.
+    partly = resampled_over_prompts(result, prompts)(np.array([[1.0, 1, 0, 1, 0, 1, 1]]))
+    assert partly == pytest.approx([1 / 7])
 
 
 def test_over_prompts_keeps_a_shared_reason() -> None:

@@ -20,12 +20,11 @@ from persona_panel.statistics import (
 )
 from persona_panel.statistics.agreement import agree
 from persona_panel.statistics.comparison import correlate
-from persona_panel.statistics.core.arrays import AnalysisOptions, Mask
+from persona_panel.statistics.core.arrays import AnalysisOptions, Mask, resampled_mean
 from persona_panel.statistics.core.jackknife import (
     MOST_GROUPS,
     jackknife_variance,
     left_out_weights,
-    resampled_mean,
     standard_errors,
 )
 from persona_panel.statistics.core.table import Ratings
