@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf, isnan
+from math import inf, isnan, nan
 
 import numpy as np
 import pytest
 
-from persona_panel.statistics import Ratings, calibrate, corrected_mean, row_means
+from persona_panel.statistics import Estimate, Ratings, Reason, calibrate, corrected_mean, row_means
+from persona_panel.statistics.calibration import Calibration, CorrectedMean
 from persona_panel.statistics.core.significance import holm
 
 
@@ -205,3 +206,20 @@ def test_the_unit_of_the_scale_does_not_matter() -> None:
     assert points.tuning == pytest.approx(shares.tuning)
     assert points.corrected.value == pytest.approx(100 * shares.corrected.value)
     assert points.corrected.ends == pytest.approx([100 * end for end in shares.corrected.ends])
+
+
+def test_what_a_calibration_has_is_said_of_its_parts() -> None:
+    """It is complete where people rated all of each system, and corrects where any mean or
+    difference is corrected; its dimensions may have labels."""
+    there = CorrectedMean(1.0, Estimate(1.0), Estimate(1.0), 1.0, 4, 4, dimension="d")
+    none = replace(there, corrected=Estimate(nan, reason=Reason.NO_SPREAD), n_human=3)
+    for systems, pairs, complete, corrects in (
+        ((there, none), (), False, True), ((none,), (there,), False, True),
+        ((none,), (none,), False, False), ((there,), (), True, True), ((), (), True, False),
+    ):  # fmt: skip
+        found = Calibration(systems, pairs, labels={"d": "Depth"})
+        assert (found.complete, found.corrects) == (complete, corrects)
+        named = found.labelled({"d": "Depth"}.__getitem__)
+        assert {one.dimension for one in (*named.systems, *named.pairs)} <= {"Depth"}
+        assert (len(named.systems), len(named.pairs)) == (len(systems), len(pairs))
+        assert named.labels == {}

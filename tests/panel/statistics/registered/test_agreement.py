@@ -191,6 +191,7 @@ def test_incomplete_rankings_have_their_test_in_a_note() -> None:
         HUMANS.scores[:, :, 0], HUMANS.prompts, n_permutations=39, seed=QUICK.seed
     )
     assert row.value == found.over_prompts.mean.value
+    assert 0 <= row.ci_low < row.value < row.ci_high <= 1
     assert row.note == (
         f"Skillings-Mack T {found.statistic:.1f}; at random T {found.statistic_by_chance:.1f} and "
         f"W {found.by_chance:.3f}; mean of 6 prompts"
