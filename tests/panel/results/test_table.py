@@ -108,3 +108,14 @@ def test_choices_are_by_kind_and_the_commonest_first() -> None:
     rows = [[("level", "x"), ("who", "a")], [("level", "y"), ("who", "a")], [("level", "y")]]
     assert choices_by_kind(rows) == [("level", "y"), ("level", "x"), ("who", "a")]
     assert one_line("a\nb  c") == "a b c"
+
+
+def test_a_table_is_for_programs_unless_it_says_otherwise() -> None:
+    """And of numbers to two digits without signs, in both reports, neither a heat map nor of
+    sides."""
+    table = Table("t", (Key("who"),), (Column("x", "number"),), [])
+    assert table.programs and table.when == "always"
+    assert (table.heat, table.scale, table.sides, table.charted()) == (None,) * 4
+    [column] = table.columns
+    assert column.digits == 2 and not (column.small or column.signed or column.ends_only)
+    assert not column.full and not table.keys[0].optional
