@@ -136,39 +136,10 @@ def test_what_judges_all_but_one_reach_is_said_where_no_subset_is_enough() -> No
         scores[:, :, None], tuple(f"i{n}" for n in range(80)), tuple("abcdef"), ("depth",),
         ("all",) * 6, prompts=prompts,
     )  # fmt: skip
-    [row] = [row for row in panel_quality(ratings, QUICK) if row.statistic == "smallest_subset"]
+    [row] = panel_quality(ratings, QUICK, only=["smallest_subset"])
     found = smallest_subset(scores, prompts, seed=QUICK.seed)
     assert row.reason is found.reason is Reason.NOT_REACHED
     assert row.note == f"τ_b of all judges but one: at least {found.low[4]:.3f}"
-
-
-def test_a_panel_without_each_judge_and_its_smallest_subset() -> None:
-    """α without each, with how much that changes it; the judges of the subset in the order in which
-    they were chosen, from 1 on; neither has an interval."""
-    rng = np.random.default_rng(1)
-    scores = rng.normal(size=(60, 1)) + 0.1 * rng.normal(size=(60, 4))
-    prompts, names = tuple(f"p{n // 3}" for n in range(60)), tuple("abcd")
-    items = tuple(f"i{n}" for n in range(60))
-    ratings = Ratings(scores[..., None], items, names, ("d",), ("all",) * 4, prompts=prompts)
-    rows = panel_quality(ratings, QUICK)
-    whole = krippendorff_alpha(scores).value
-    left_out = {row.by_value: row for row in rows if row.by == "judge left out"}
-    assert list(left_out) == [None, *names]
-    assert left_out[None].value == pytest.approx(whole)
-    for place, name in enumerate(names):
-        alpha = krippendorff_alpha(np.delete(scores, place, axis=1)).value
-        row = left_out[name]
-        assert row.value == pytest.approx(alpha) and isnan(row.ci_low)
-        assert (row.n_items, row.n_raters) == (60, 3)
-        change = f"{alpha - whole:+.4f}".replace("-", "−")
-        assert row.note == f"ordinal, changed by {change}"
-    subset = smallest_subset(scores, prompts, seed=QUICK.seed)
-    number, *chosen = (row for row in rows if row.statistic == "smallest_subset")
-    assert (number.value, number.by) == (len(subset.judges), None)
-    assert [(row.by, row.by_value, row.value) for row in chosen] == [
-        ("judge", names[judge], place) for place, judge in enumerate(subset.judges, start=1)
-    ]
-    assert f"{100 * subset.cost_saved:.0f} % of the cost saved" in number.note
 
 
 def test_two_raters_are_a_pair_from_two_shared_items_on() -> None:
