@@ -382,6 +382,20 @@ class PanelPlan:
         return frozenset(model.id for model in self.models if model.one_call_per_dimension)
 
     @property
+    def notice(self) -> list[str]:
+        """Return what is to be known of ratings in another language; nothing of English."""
+        notice, ours = self.rubric.asked_in.notice, "persona_panel."
+        names = {
+            model.elicitation
+            for model in self.models
+            if not getattr(load_elicitation(model.elicitation), "__name__", "").startswith(ours)
+        }
+        if notice and names:
+            theirs = " and ".join(sorted(names))
+            notice.append(f"Words of the elicitation {theirs}, of another package, may be English.")
+        return notice
+
+    @property
     def prices(self) -> dict[str, Price | None]:
         """Return each model's price, None where it is not known, and the prices of batches where
         known."""
@@ -395,7 +409,7 @@ def manifest_of(plan: PanelPlan) -> dict[str, Any]:
         "personas": [persona.model_dump() for persona in plan.personas],
         "rubric": rubric.model_dump(mode="json"),
         # Nothing where judges are asked in English.
-        **({"notice": " ".join(notice)} if (notice := rubric.asked_in.notice) else {}),
+        **({"notice": " ".join(notice)} if (notice := plan.notice) else {}),
         # Null where ratings come as the rubric says.
         "output_rubric": None if output_rubric == rubric else output_rubric.model_dump(mode="json"),
         "models": [

@@ -228,7 +228,7 @@ class PanelJob(Job[J]):
         self.heading = f"{texts} × {counted_judges(plan.judges)} ({names})"
         self.shares = Counter(judge.model for judge in plan.judges)
         self.models = {model.id: model for model in plan.models} | dict(more or {})
-        self.probed, self.notices = plan.models, plan.rubric.asked_in.notice
+        self.probed, self.notices = plan.models, plan.notice
         self.concurrency, self.patience_s = plan.settings.concurrency, plan.settings.patience
 
     @property

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
 from pathlib import Path
 from string import Formatter
 
@@ -30,8 +32,11 @@ from persona_panel.planning.languages import (
 from persona_panel.rubrics import CategoryScale, elicitation_names, load_elicitation
 from persona_panel.rubrics.instructions import ENGLISH
 from persona_panel.rubrics.replies import FAULTS
+from tests.helpers import forked
 from tests.helpers.all_requests import all_requests, words_of
+from tests.helpers.distributions import installed
 
+ROOT = Path(__file__).parents[3]
 OTHERS = language_names()[1:]
 RUBRICS = [
     ":".join(filter(None, (name, variant)))
@@ -302,3 +307,37 @@ def test_the_cache_knows_languages_apart() -> None:
 
     digests = [manifest_of(panel(name).plan)["prompts"]["openai:stub"] for name in language_names()]
     assert len(set(digests)) == len(language_names())
+
+
+def test_words_of_another_packages_elicitation_are_said_to_be_untranslated(tmp_path: Path) -> None:
+    """In a dry run and in run.json; not of our own elicitations, nor in English."""
+    source = (ROOT / "examples/extensions/grade.py").read_text("utf-8")
+    installed(tmp_path, "elicitations", "grade = others_grade", "others_grade", source)
+    code = (
+        "from persona_panel import Panel\n"
+        "from persona_panel.planning.panel_plan import manifest_of\n"
+        "from persona_panel.testing import ScriptedModel\n"
+        "for language in (None, 'de'):\n"
+        "    for name in ('grade', 'holistic'):\n"
+        "        plan = Panel(personas='disciplinary', rubric='scrub', language=language,\n"
+        "                     models=[ScriptedModel('A')], elicitation=name).plan\n"
+        "        print(manifest_of(plan).get('notice'))\n"
+    )
+    path = os.pathsep.join([str(tmp_path), *sys.path])
+    done = forked.run([sys.executable, "-c", code], tmp_path, os.environ | {"PYTHONPATH": path})
+    assert done.returncode == 0, done.stderr
+    german = load_translation("de").notice[0]
+    theirs = " Words of the elicitation grade, of another package, may be English."
+    assert done.stdout.splitlines() == ["None", "None", german + theirs, german]
+
+
+@pytest.mark.parametrize("language", OTHERS)
+def test_a_language_without_an_elicitations_words_is_refused(language: str, tmp_path: Path) -> None:
+    """Judges are never asked half in English by an elicitation of this project: the field that a
+    language lacks is named."""
+    path = tmp_path / f"{language}.yaml"
+    words = yaml.safe_load((ROOT / f"rubrics/languages/{language}.yaml").read_text("utf-8"))
+    del words["instructions"]["again_order"]
+    path.write_text(yaml.safe_dump(words, allow_unicode=True), "utf-8")
+    with pytest.raises(InputError, match="again_order"):
+        load_translation(str(path))
