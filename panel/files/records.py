@@ -324,7 +324,7 @@ def _column_layout(fields: Fields, present: tuple[str, ...]) -> ColumnLayout:
                 expected = f"{_either(accepted)}; or use {option}"
                 faults.append((accepted[0], f"no such field, but {shown(similar)}", expected))
         elif field_ not in fields.optional:
-            faults.append((accepted[0], _absent(present), _wanted(fields, accepted, present)))
+            faults.append((accepted[0], _absent(present), _wanted(fields, field_, present)))
     return ColumnLayout(names, tuple(faults), is_wide)
 
 
@@ -373,14 +373,14 @@ def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, name)).lower()
 
 
-def _wanted(fields: Fields, accepted: tuple[str, ...], present: tuple[str, ...]) -> str:
+def _wanted(fields: Fields, field_: str, present: tuple[str, ...]) -> str:
+    accepted = dict(fields.names)[field_]
     if any(f"{name}{_DIGEST}" in present for name in accepted):
         # As a run's own responses.jsonl is without its texts.
         return "texts, which a run made with --no-texts does not hold: give the file that it scored"
     taken = fields.columns
     free = [name for name in present if name not in taken and not name.endswith(_DIGEST)]
     by_lower = {name.lower(): name for name in reversed(free)}
-    field_ = next((name for name, names in fields.names if names == accepted), "")
     likely = (by_lower.get(name) for name in dict(fields.likely).get(field_, ()))
     near = (nearest(name, free) for name in accepted)
     guess = next(filter(None, (*likely, *near)), None)
