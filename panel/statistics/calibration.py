@@ -31,14 +31,13 @@ from persona_panel.statistics.core.arrays import (
     Mask,
     Reason,
     as_scores,
-    check_confidence,
     divide,
     encode_labels,
     row_means,
     rows_of,
 )
 from persona_panel.statistics.core.display import ALL, COMPOSITE
-from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
 from persona_panel.statistics.core.jackknife import jackknife_variance
 from persona_panel.statistics.core.means import (
     Assurance,
@@ -220,7 +219,6 @@ def corrected_mean(
     *,
     inclusion: ArrayLike | None = None,
     limits: Limits = UNLIMITED,
-    confidence: float = 0.95,
 ) -> CorrectedMean:
     """Estimate the mean over prompts of people's ratings of everything, from their ratings of a
     part and a panel's scores of everything.
@@ -245,7 +243,7 @@ def corrected_mean(
     [3.625, 3.706, 0.325]
     """
     sample = RatedPart.of(panel, human, prompts, inclusion)
-    return _estimated([sample], limits, confidence, "items" if prompts is None else "prompts")
+    return _estimated([sample], limits, "items" if prompts is None else "prompts")
 
 
 def corrected_difference(
@@ -254,7 +252,6 @@ def corrected_difference(
     *,
     inclusion: tuple[ArrayLike, ArrayLike] | None = None,
     limits: Limits = UNLIMITED,
-    confidence: float = 0.95,
 ) -> CorrectedMean:
     """Return the first mean less the second, over prompts that the two may share: what a prompt
     brings to both cancels.
@@ -275,14 +272,11 @@ def corrected_difference(
     """
     chances = inclusion or (None, None)
     sides = [RatedPart.of(*side, of) for side, of in zip((first, second), chances, strict=True)]
-    return _estimated(sides, limits, confidence, "prompts")
+    return _estimated(sides, limits, "prompts")
 
 
-def _estimated(
-    sides: Sequence[RatedPart], limits: Limits, confidence: float, over: str
-) -> CorrectedMean:
+def _estimated(sides: Sequence[RatedPart], limits: Limits, over: str) -> CorrectedMean:
     """Return the mean of one side, or that of the first less that of the second."""
-    check_confidence(confidence)
     low, high = limits
     for side in sides:
         rated_by_people = side.human[side.rated]
@@ -296,7 +290,7 @@ def _estimated(
         is_rated[[place[name] for name in compress(side.names, side.rated)]] = True
     n, least = int(is_rated.sum()), min(int(side.rated.sum()) for side in sides)
     cut = limits if is_mean else (low - high, high - low)
-    none = kind(nan, level=confidence, over=over, n=n, limits=cut)
+    none = kind(nan, over=over, n=n, limits=cut)
     panels = [float(side.scores.mean()) if len(side.scores) else nan for side in sides]
     n_items, n_human = sum(side.n_items for side in sides), sum(side.n_human for side in sides)
 
@@ -329,7 +323,7 @@ def _estimated(
     # Where people rated everything the panel adds nothing.
     everything = all(side.unrated <= SAME for side in sides)
     too_few = not everything and any(side.few_exceptions for side in sides)
-    if too_few or everything or result.reach(confidence) > WIDEST * alone.reach(confidence):
+    if too_few or everything or result.reach > WIDEST * alone.reach:
         result, tuning = replace(alone, value=human.value), 0.0
     if result.why_none is not None:
         return undefined(human, result.why_none)
@@ -342,12 +336,10 @@ def _estimated(
         tuning if is_mean else nan,
         n_items,
         n_human,
-        result.to_halve(n, n_human, len(place), confidence),
+        result.to_halve(n, n_human, len(place)),
         (Reason.FEW_EXCEPTIONS,) * too_few + (Reason.SHARES_DIFFER,) * differ,
-        result.reach(confidence) / alone.reach(confidence),
-        assured(alone.value, alone.error * math.sqrt(n), n, 0.0, 1 - confidence)
-        if everything
-        else None,
+        result.reach / alone.reach,
+        assured(alone.value, alone.error * math.sqrt(n), n, 0.0, LEVEL) if everything else None,
     )
 
 
@@ -392,8 +384,9 @@ class _Reached:
         same = self.error <= SAME * max(1.0, abs(self.value))
         return Reason.NO_SPREAD if same else None
 
-    def reach(self, confidence: float) -> float:
-        return self.error * critical_t(self.df, confidence)
+    @property
+    def reach(self) -> float:
+        return self.error * critical_t(self.df)
 
     def as_estimate(self, about: Estimate, is_mean: bool) -> Estimate:
         """Return the value within limits; a difference's interval is Student's, cut there."""
@@ -403,12 +396,12 @@ class _Reached:
         ends = scaled_interval(value, [(self.error, self.df)], scale, about.level)
         return replace(about, value=value, low=max(ends[0], low), high=min(ends[1], high))
 
-    def to_halve(self, n: int, n_human: int, n_prompts: int, confidence: float) -> int | None:
+    def to_halve(self, n: int, n_human: int, n_prompts: int) -> int | None:
         by_panel = self.by_others * n_prompts / max(n_prompts - n, 1)
         by_people = max(self.error**2 - by_panel, 0.0) * n
         for more in range(n + 1, n_prompts + 1):
             error = math.sqrt(by_people / more + by_panel)
-            if error * critical_t(max(more - 2.0, 1.0), confidence) <= self.reach(confidence) / 2:
+            if error * critical_t(max(more - 2.0, 1.0)) <= self.reach / 2:
                 return math.ceil(more * n_human / n)
         return None
 
@@ -456,7 +449,6 @@ def calibrate(
     humans: Ratings,
     *,
     inclusion: Mapping[str, float] | None = None,
-    confidence: float = 0.95,
 ) -> Calibration:
     """Estimate each system's mean by people, from a panel's scores of everything and people's
     ratings of a part, and the differences between systems.
@@ -501,10 +493,10 @@ def calibrate(
             for name, of in of_system.items()
         }
         for name, side in sides.items():
-            mean = _estimated([side], limits, confidence, over)
+            mean = _estimated([side], limits, over)
             systems.append(replace(mean, system=name, dimension=dimension))
         for a, b in combinations(sides, 2):
-            mean = _estimated([sides[a], sides[b]], limits, confidence, over)
+            mean = _estimated([sides[a], sides[b]], limits, over)
             named = replace(mean.difference, a=a, b=b)
             pairs.append(replace(mean, corrected=named, dimension=dimension))
     primary = [pair.dimension == COMPOSITE for pair in pairs]

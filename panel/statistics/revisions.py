@@ -30,6 +30,7 @@ from persona_panel.statistics.core.arrays import (
     resampled_mean,
     row_means,
     value_of,
+    variance_there,
 )
 from persona_panel.statistics.core.correlation import correlation, correlation_by_prompt
 from persona_panel.statistics.core.estimate import LEVEL, Difference
@@ -206,10 +207,10 @@ def spreads(before: Array, after: Array, deliberated: Mask) -> tuple[Array, Arra
     `(responses,)`; NaN where it was not deliberated or fewer than two judges rated it both
     times."""
     both = ~np.isnan(before + after)
-    used = deliberated & (both.sum(axis=1) >= 2)
-    first, last = np.full(len(both), nan), np.full(len(both), nan)
-    for deviations, scores in ((first, before), (last, after)):
-        deviations[used] = np.nanstd(np.where(both, scores, nan)[used], axis=1, ddof=1)
+    kept = both & deliberated[:, None]
+    first, last = (
+        np.sqrt(variance_there(np.where(kept, side, nan), 1)) for side in (before, after)
+    )
     return first, last
 
 

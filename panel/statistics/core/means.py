@@ -158,24 +158,8 @@ def detectable_effect(n: int, level: float) -> float:
     detects in its own direction with a probability of `POWER`; ValueError with fewer than two."""
     if n < 2:
         raise ValueError(f"a spread takes two values, found {n}")
-    low, high = 0.0, 1.0
-    while _power(high, n, level) < POWER:
-        low, high = high, 2 * high
-    while high - low > _PRECISION * high:
-        middle = (low + high) / 2
-        low, high = (middle, high) if _power(middle, n, level) < POWER else (low, middle)
-    return high
-
-
-def _power(effect: float, n: int, level: float) -> float:
-    if math.isinf(effect):
-        return 1.0
-    shift = effect * math.sqrt(n)
-    critical = float(special.stdtrit(n - 1, 1 - level / 2))
-    # Far out the noncentral t loses its digits, and nothing is in doubt there.
-    if shift - critical > 30:
-        return 1.0
-    return 1 - float(special.nctdtr(n - 1, shift, critical))
+    critical = special.stdtrit(n - 1, 1 - level / 2)
+    return float(special.nctdtrinc(n - 1, 1 - POWER, critical)) / math.sqrt(n)
 
 
 def spread_of_interval(
