@@ -126,7 +126,7 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[RunAnswer, ...]:
         ]
         return RunAnswer("best", nothing, why), *others, _after_missing(run, settle, "")
     ranked = ranking_of(run, people)
-    reversed_pairs = reversed_pairs_of(run, ranked)
+    reversed_pairs = reversed_pairs_of(run.leaderboard(), ranked)
     rest = (
         can_be_trusted(run, reversed_pairs, people_lead=bool(ranked.basis)),
         do_personas_add(run, people),
@@ -171,7 +171,11 @@ def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
         sentence = " ".join([best_sentence(ranked, run), *undone, *not_ranked(run)])
         why = "the first system is not tested against every other"
         if ranked.winner is not None or not is_ahead(decisive):
-            estimate, measure, why = decisive, "difference", ""
+            n = [] if decisive.n is None else [counted(decisive.n, "prompt")]
+            whose = "by people's ratings" if ranked.basis else ""
+            sides = " ".join(filter(None, [f"{decisive.a} − {decisive.b}", whose]))
+            estimate = replace(decisive, detail=", ".join([sides, *n]))
+            measure, why = "difference", ""
     if why:
         estimate = Estimate(nan, reason=why)
     stopped = [*stopped_sentences(run, significant=decisive is not None and is_ahead(decisive))]
@@ -186,7 +190,7 @@ def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
 
 def can_be_trusted(
     run: Run,
-    reversed_pairs: Sequence[str] = (),
+    reversed_pairs: Sequence[tuple[str, str]] = (),
     *,
     people_lead: bool = False,
     systems: bool = True,
@@ -365,7 +369,7 @@ def _more(estimate: Estimate, sign: int, what: str) -> str:
 
 
 def may_stand_in(
-    run: Run, people: RunWithPeople | None, reversed_pairs: Sequence[str] = ()
+    run: Run, people: RunWithPeople | None, reversed_pairs: Sequence[tuple[str, str]] = ()
 ) -> RunAnswer:
     """Return whether the panel may stand in for people here, against people's own disagreement.
 

@@ -157,12 +157,12 @@ def _whose(calibrated: Calibration) -> str:
     return "1 person" if calibrated.n_people == 1 else f"{calibrated.n_people:,} people"
 
 
-def reversed_by(panel: Ranked, people: Ranked) -> list[str]:
+def reversed_by(panel: Ranked, people: Ranked) -> list[tuple[str, str]]:
     """Return the pairs of systems that the panel puts significantly in one order, and people's
-    ratings in the other."""
+    ratings in the other: theirs."""
     signs = {(each.a, each.b): each.sign for each in panel.differences if each.shown}
     return [
-        f"{each.a} and {each.b}"
+        (each.from_above.a, each.from_above.b)
         for each in people.differences
         if each.shown
         and each.sign * (signs.get((each.a, each.b), 0) - signs.get((each.b, each.a), 0)) < 0
@@ -187,16 +187,17 @@ def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:
     return alone if reversed_by(by_judges, alone) else by_judges._replace(note=alone.note)
 
 
-def reversed_pairs_of(run: Run, ranked: Ranked) -> list[str]:
-    """Return the pairs of systems whose order by the panel the ranking reverses, which is by
+def reversed_pairs_of(board: Leaderboard, ranked: Ranked) -> list[tuple[str, str]]:
+    """Return the pairs of systems whose order on a leaderboard the ranking reverses, which is by
     people's ratings; none where it is the panel's own."""
-    return reversed_by(by_panel(run.leaderboard()), ranked) if ranked.basis else []
+    return reversed_by(by_panel(board), ranked) if ranked.basis else []
 
 
-def reversal_sentence(pairs: Sequence[str]) -> str:
+def reversal_sentence(pairs: Sequence[tuple[str, str]]) -> str:
     """Return which pairs people's ratings order otherwise than the panel."""
     more = f", and of {counted(len(pairs) - 1, 'more pair')}" if len(pairs) > 1 else ""
-    return f"People's ratings significantly reverse the panel's order of {pairs[0]}{more}."
+    names = " and ".join(sorted(pairs[0]))
+    return f"People's ratings significantly reverse the panel's order of {names}{more}."
 
 
 def untested(ranked: Ranked) -> str:

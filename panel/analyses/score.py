@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from itertools import combinations
+from itertools import chain, combinations
 from math import isnan, nan
 from typing import Any
 
@@ -14,6 +14,7 @@ from persona_panel.analyses.contested import Contested, contested_result, headli
 from persona_panel.analyses.judge_groups import labels_of_personas
 from persona_panel.analyses.methods import alike_remark, methods_of
 from persona_panel.analyses.ranked_systems import (
+    Ranked,
     ranking_of,
     reversal_sentence,
     reversed_pairs_of,
@@ -29,6 +30,7 @@ from persona_panel.results.conclusions.score import missing_table, on_coverage, 
 from persona_panel.results.conclusions.wording import SAMPLES, origin_sentences
 from persona_panel.results.definitions import STRENGTH
 from persona_panel.results.required_figures import Figure, result_figures
+from persona_panel.results.requirement import written
 from persona_panel.results.result import Result, answers_table
 from persona_panel.results.table import Column, Key, Table, row_of
 from persona_panel.rubrics import Usage, is_comparative
@@ -49,6 +51,7 @@ from persona_panel.statistics.core.display import number as number_text
 from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
 from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference, SystemRank
 from persona_panel.statistics.core.strengths import Strengths
+from persona_panel.statistics.core.table import Ratings
 
 CORRECTED = "corrected_"
 """The beginning of the names of tables that are corrected by people's ratings."""
@@ -60,6 +63,7 @@ _DIFFERENCES_SHOWN = 6
 _CONTESTED = 10
 _CONTESTED_SHOWN = 3
 _NAMED = 3
+_OF_PANEL = "This figure is the panel's; people's ratings decide which system is best."
 _NO_COMPOSITE = "no response of this system has a composite"
 _NO_MEAN = "no judge rated it"
 _NO_STRENGTH = "no strengths fit the comparisons"
@@ -105,12 +109,10 @@ def score_result(
     """
     people = beside_people(run) if people is None else people
     board, controls, report = run.leaderboard(), run.control_leaderboard(), run.deliberation()
-    tables = [*board_tables(run, board), *_strengths(run)]
+    tables = _beside(ranking_of(run, people), board, board_tables(run, board), _strengths(run))
     if controls is not None:
-        tables += board_tables(run, controls, "control_", ", by judges without a persona")
-    if pairs := reversed_pairs_of(run, ranking_of(run, people)):
-        # A requirement on the panel's figures may be met by a system that people rate lower.
-        tables = [replace(table, caution=reversal_sentence(pairs)) for table in tables]
+        own = board_tables(run, controls, "control_", ", by judges without a persona")
+        tables += _beside(ranking_of(run, people), controls, own)
     tables = [*_corrected(people), *tables, *_responses(run)]
     conclusion = conclusion_of(run, people)
     if run.coverage.scored:
@@ -164,9 +166,37 @@ def _corrected(people: RunWithPeople | None) -> Iterator[Table]:
         yield replace(table, name=f"{CORRECTED}{table.name}")
 
 
-def planned_score(plan: PanelPlan, batch: Batch) -> list[Figure]:
-    """Return the figures that a run of a plan on a batch will have, all undefined: their names."""
-    return result_figures(score_result(Run.of(plan, batch)))
+def _beside(ranked: Ranked, board: Leaderboard, *tables: Iterable[Table]) -> list[Table]:
+    """Return the tables of a leaderboard; where people's ratings lead, requirements on its figures
+    say whose they are, and are not met of systems whose order people's ratings reverse."""
+    if not ranked.basis:
+        return [*chain(*tables)]
+    pairs = reversed_pairs_of(board, ranked)
+
+    def row_beside(table: Table, row: Mapping[str, Any]) -> Mapping[str, Any]:
+        of = {row[key.name] for key in table.keys if key.name in ("a", "b", "system")}
+        contradicting = [pair for pair in pairs if of <= {*pair}]
+        if not (of and contradicting):
+            return row
+        a, b = contradicting[0]
+        instead = [written("human_only", (a,)), written("answer", ("best",))]
+        if ranked.corrected:
+            instead = [written("corrected_difference", (a, b)), written("corrected", (a,))]
+        why = f"{reversal_sentence([(a, b)])} Require {' or '.join(instead)}."
+        return {**row, "contradicted": f"{why[0].lower()}{why[1:]}"}
+
+    return [
+        replace(table, caution=_OF_PANEL, rows=[row_beside(table, row) for row in table.rows])
+        for table in chain(*tables)
+    ]
+
+
+def planned_score(plan: PanelPlan, batch: Batch, humans: Ratings | None = None) -> list[Figure]:
+    """Return the figures that a run of a plan on a batch will have beside people's ratings, all
+    undefined: their names."""
+    run = Run.of(plan, batch)
+    run.humans = humans
+    return result_figures(score_result(run))
 
 
 def _labels(run: Run) -> dict[str, str]:

@@ -192,7 +192,7 @@ def score(
     def planned() -> list[Figure]:
         from persona_panel.analyses.score import planned_score
 
-        return planned_score(job.plan, job.batch)
+        return planned_score(job.plan, job.batch, humans)
 
     at = engine.opened(dry_run=options.dry_run)
     try:

@@ -45,12 +45,13 @@ from persona_panel.statistics.core.sampled_mean import (
 )
 
 Why = Literal[
-    "value", "interval", "estimate", "beyond", "open", "contrary", "no interval", "undefined"
-]
+    "value", "interval", "estimate", "beyond", "open", "contrary", "no interval", "undefined",
+    "contradicted",
+]  # fmt: skip
 """The basis of a decision: the value of a figure that is known without error, the interval, or the
 estimate, as `by_point` asks for. Not met: the interval lies wholly `beyond` the bound, the estimate
 is on the right side and the interval is `open`, or the estimate is `contrary`; there is no
-interval, or no figure."""
+interval, or no figure; it is `contradicted` by better ones."""
 _MOST_DIGITS = 9
 _WRONG = {">=": "below", ">": "at or below", "<=": "above", "<": "at or above"}
 _REACHES = {">=": "below {}", ">": "to {} or below", "<=": "above {}", "<": "to {} or above"}
@@ -93,6 +94,8 @@ def decide(requirement: Requirement, figure: Figure, *, by_point: bool = False) 
     if isnan(figure.value):
         return Decision(requirement, figure, False, "undefined")
     figure = figure.at(requirement.level)
+    if figure.contradicted:
+        return Decision(requirement, figure, False, "contradicted")
     right = requirement.holds_for(figure.value)
     if figure.is_exact:
         return Decision(requirement, figure, right, "value")
@@ -230,7 +233,8 @@ def sentence(decision: Decision) -> str:
 def _in_words(decision: Decision) -> str:
     """Return the figure in words, why it is not met, and what is said beside it."""
     words = f"{figure_in_words(decision)}{remark(decision)}"
-    return " ".join(filter(None, [words, decision.figure.caution]))
+    caution = "" if decision.why == "contradicted" else decision.figure.caution
+    return " ".join(filter(None, [words, caution]))
 
 
 def figure_in_words(decision: Decision) -> str:
@@ -257,6 +261,8 @@ def remark(decision: Decision) -> str:
     comparison = decision.requirement.comparison
     wrong = f"{_WRONG[comparison]} {bound}"
     match decision.why:
+        case "contradicted":
+            return f"; {figure.contradicted}"
         case "no interval":
             return (
                 f"; it has no interval, which decides ({figure.reason}). The estimate decides "

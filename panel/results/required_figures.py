@@ -24,11 +24,17 @@ from persona_panel.statistics.core.means import critical_t
 from persona_panel.statistics.core.sampled_mean import SampledMean
 
 _NAMES_SHOWN = 6
-_ANNOTATOR_TEST = ("omega", "rho", "alt_test_winning_rate", "alt_test_advantage")
-_WHERE_IT_IS = (
-    "--epsilon, with which `people correlate` has the alternative annotator test (`report` has "
-    "it with --human), or "
-)
+_WHERE_IT_IS = {
+    **dict.fromkeys(
+        ("omega", "rho", "alt_test_winning_rate", "alt_test_advantage"),
+        "--epsilon, with which `people correlate` has the alternative annotator test (`report` has "
+        "it with --human), or ",
+    ),
+    **dict.fromkeys(
+        ("corrected", "corrected_difference", "corrected_p", "human_only"),
+        "`people calibrate`, or `score` or `report` with --human, which have it, or ",
+    ),
+}
 _COMPARED = 300
 """Of more names those are compared letter by letter that have the most letters in common."""
 
@@ -82,6 +88,7 @@ class Figure:
         word, words: of a figure that is a word, such as a verdict: which, and which there are.
         level: the confidence of the interval.
         caution: what is said beside a requirement on it.
+        contradicted: why no requirement on it is met; empty where its value decides.
     """
 
     name: str
@@ -104,6 +111,7 @@ class Figure:
     words: tuple[str, ...] = ()
     level: float = 0.95
     caution: str = ""
+    contradicted: str = ""
 
     @property
     def has_interval(self) -> bool:
@@ -186,8 +194,7 @@ def _called(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
         called = [figure for figure in figures if figure.label and same_name(figure.label) == name]
     if not called:
         known = dict.fromkeys(figure.name for figure in figures)
-        where = _WHERE_IT_IS if name in _ANNOTATOR_TEST else ""
-        expected = f"{where}{_nearest(name, list(known))}"
+        expected = f"{_WHERE_IT_IS.get(name, '')}{_nearest(name, list(known))}"
         raise WrongRequirement(f"the figure {requirement.name!r}", expected)
     fitting = [figure for figure in called if _fits(requirement.keys, figure.keys) is not None]
     asked = written(requirement.name, requirement.keys)
@@ -310,7 +317,7 @@ def _of_cell(table: Table, column: Column, row: Mapping[str, Any]) -> Iterator[F
         detail = "" if isnan(cell.p_adjusted) else "adjusted"
         why = str(cell.reason or NOT_COMPUTED)
         p = exact(about.name, cell.least_p, detail, about.keys, reason=why)
-        yield replace(p, caution=about.caution, limits=(0.0, 1.0))
+        yield replace(p, caution=about.caution, contradicted=about.contradicted, limits=(0.0, 1.0))
 
 
 def _about(table: Table, name: str, row: Mapping[str, Any]) -> Figure:
@@ -326,6 +333,7 @@ def _about(table: Table, name: str, row: Mapping[str, Any]) -> Figure:
         ),
         next((key.labels.get(row[key.name], "") for key in inside), ""),
         caution=table.caution,
+        contradicted=row.get("contradicted") or "",
     )  # fmt: skip
 
 

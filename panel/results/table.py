@@ -152,7 +152,8 @@ class Table:
             stand as marks below it, each with its kind; `main` in a row says that it is the main
             analysis.
         remarks: what is said below it.
-        caution: what is said beside each requirement on a figure of it.
+        caution: what is said beside each requirement on a figure of it; `contradicted` in a row
+            says why none on a figure of that row is met.
         programs: whether it is in the formats for programs, and its figures may be required; not
             one that shows people anew what stands in another table.
     """

@@ -28,6 +28,7 @@ from persona_panel.analyses.answers import personas_beside_people
 from persona_panel.personas import NO_PERSONA
 from persona_panel.reports.page.report import report_of
 from persona_panel.results.conclusions.wording import as_many
+from persona_panel.results.decision import junit, markdown
 from persona_panel.results.result import QUESTIONS
 from persona_panel.statistics import Row
 from persona_panel.statistics.core.means import assured
@@ -128,6 +129,35 @@ def test_people_lead_where_the_panel_is_biased(runs: dict[str, Answered]) -> Non
     assert said["people"].startswith(
         "No: for 0 of 4 people, the panel is as close to the other people as that person is ("
     )
+
+
+def test_no_requirement_on_what_people_reverse_is_met(runs: dict[str, Answered]) -> None:
+    """Of ash and birch, whose order people reverse, every figure of the panel fails in each form,
+    with the corrected ones to require; others are the panel's, and say so; the answer's figure and
+    the corrected ones are people's."""
+    run, run.humans = runs["biased"]
+    contradicted = (
+        "difference[birch, ash] > 0", "effect_size[birch, ash] > 0", "p[birch, ash] < 0.05",
+        "rank[birch] <= 1", "composite[birch] >= 1", "composite[ash] >= 1",
+        "conceptual_clarity[birch] >= 1",
+    )  # fmt: skip
+    gate = check(run, *contradicted)
+    assert {decision.why for decision in gate.decisions} == {"contradicted"}
+    instead = (
+        "; people's ratings significantly reverse the panel's order of ash and birch. Require "
+        "corrected_difference[ash, birch] or corrected[ash]."
+    )
+    assert all(each.endswith(instead) for each in gate.sentences())
+    assert junit(gate, "score").count('type="requirement: contradicted"') == len(contradicted)
+    assert markdown(gate, []).count("**not met**") == len(contradicted)
+    others = check(run, "difference[birch, cedar] > 0", "rank[cedar] >= 3", "composite[cedar] > 1")
+    assert others.met
+    whose = " This figure is the panel's; people's ratings decide which system is best."
+    assert all(each.endswith(whose) for each in others.sentences())
+    by_people = check(run, "answer[best] > 0", "corrected_difference[ash, birch] > 0")
+    assert by_people.met and "ash − birch by people's ratings, 24 prompts" in str(by_people)
+    run.humans = None
+    assert check(run, "difference[birch, ash] > 0", "rank[birch] <= 1").met
 
 
 def test_the_winner_is_one_wherever_it_stands(tmp_path: Path) -> None:
@@ -566,8 +596,8 @@ def _few_rated(of_people: dict[str, list[float]]) -> tuple[Run, Ratings]:
 
 def test_people_who_rated_too_little_for_a_correction_lead_where_they_reverse() -> None:
     """One person's differences are 4, 5 and 6: mean 5, standard error 1/√3, t 8.66 on 2 degrees of
-    freedom, p 0.013, ± 4.303/√3; they stand before the panel's order, which is not settled, and
-    beside each requirement on the panel's figures."""
+    freedom, p 0.013, ± 4.303/√3; they stand before the panel's order, which is not settled, and no
+    requirement on the panel's figures of these systems is met, also not by the estimate."""
     run, people = _few_rated({"ash": [6, 7, 8], "birch": [2, 2, 2]})
     run.humans = people
     said = sentences(run, people)
@@ -582,8 +612,11 @@ def test_people_who_rated_too_little_for_a_correction_lead_where_they_reverse() 
     assert said["settle"].startswith(
         "People's ratings of at least 8 prompts of every system would correct the panel's scores."
     )
-    gate = check(run, "difference[birch, ash] > 0")
-    assert gate.met and str(gate).endswith(f"P{reversal}")
+    instead = "Require human_only[ash] or answer[best]."
+    for requirement in ("difference[birch, ash] > 0", "rank[birch] <= 1", "p[ash, birch] < 0.9"):
+        for gate in (check(run, requirement), check(run, requirement, by_point=True)):
+            assert not gate.met and str(gate).endswith(f"; p{reversal} {instead}")
+    assert check(run, "answer[best] > 2.5", "human_only[ash] >= 4").met
     result = score_result(run)
     assert json.loads(result.text("json"))["tables"]["run"][0]["winner"] == "ash"
     assert "orrected by" not in result.text(full=True)

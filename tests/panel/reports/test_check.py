@@ -37,6 +37,10 @@ PERSONAS = [
     for name in ("closely", "fast", "twice")
 ]
 WITH_CONTROL = [*PERSONAS, NO_PERSONA]
+PEOPLE = Ratings(
+    np.array([4.0, 6, 5, 7])[:, None, None], ("p0/a0", "p0/b0", "p1/a1", "p1/b1"), ("ada",),
+    ("clarity",), ("all",),
+)  # fmt: skip
 SYSTEMS = ("new", "old, [v1]", "日本")
 RUN = run_of(SCORES, SYSTEMS)
 
@@ -137,23 +141,27 @@ def test_a_dimension_with_the_name_of_a_figure() -> None:
         ({"elicitation": "ranking"}, "strength"),
         ({"elicitation": "dimensions", "deliberation": Deliberation(rounds=1)}, "spread_change"),
         ({"elicitation": "dimensions", "personas": WITH_CONTROL}, "control_composite"),
+        ({"elicitation": "dimensions", "humans": PEOPLE}, "corrected_difference"),
     ],
 )
 def test_names_are_known_before_a_run(options: Any, name: str) -> None:
     """The figures that are named before any call are those that there are after the run, of panels
-    that rate, rank, deliberate, or have judges without a persona."""
+    that rate, rank, deliberate, have judges without a persona, or stand beside people."""
     batch = [
         Response(id=f"{s}{p}", prompt_id=f"p{p}", prompt=f"{p}?", text=f"{s} {p}", system=s)
         for p in range(2)
         for s in ("a", "b")
     ]
+    people = {name: options.pop(name) for name in ("humans",) if name in options}
     panel = Panel(**{"personas": PERSONAS, "models": ScriptedModel(), "rubric": PLAIN, **options})
-    before, after = planned_score(panel.plan, Batch(batch)), figures_of(panel.score(batch))
+    before = planned_score(panel.plan, Batch(batch), **people)
+    after = figures_of(panel.score(batch, **people))
     names = [[str(replace(one, keys=tuple(replace(key, may_be_left_out=False) for key in one.keys)))
               for one in those] for those in (before, after)]  # fmt: skip
     assert sorted(names[0]) == sorted(names[1])
     assert name in {one.name for one in after}
-    assert all(isnan(one.value) for one in before if not one.is_exact)
+    not_known = (one.value for one in before if not one.is_exact and one.name != "human_only")
+    assert all(map(isnan, not_known))
 
 
 def framed() -> list[FramedResponse]:

@@ -65,6 +65,8 @@ def test_names_and_labels(expression: str, place: int) -> None:
         ("omega", "the figure 'omega'",
          "--epsilon, with which `people correlate` has the alternative annotator test (`report` "
          "has it with --human), or one of "),
+        ("corrected_difference[my-model, José]", "the figure 'corrected_difference'",
+         "`people calibrate`, or `score` or `report` with --human, which have it, or one of "),
         ("missing[refused]", "missing[refused]", "one of missing[failed]; missing"),
         ("difference[my-model]", "difference[my-model], which is the name of 2 figures",
          "one of difference["),
