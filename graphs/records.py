@@ -308,10 +308,13 @@ def judges_of(
     replicates: int,
     *,
     plain_judge: bool,
+    deterministic: bool = False,
 ) -> tuple[Judge, ...]:
     """Return the judges of a plan, by the ids of its personas and of its models with their
-    elicitations; see `PanelPlan.judges`."""
-    of_plain = replicates * (len(personas) - 1) if plain_judge else replicates
+    elicitations; see `PanelPlan.judges`. A plain judge is asked as often as all personas together,
+    where another answer can differ: not where models are `deterministic`."""
+    several = plain_judge and not deterministic
+    of_plain = replicates * (len(personas) - 1) if several else replicates
     return tuple(
         Judge(persona, model, elicitation, replicate)
         for model, elicitation in models
@@ -331,4 +334,5 @@ def judges_in(document: Mapping[str, Any]) -> tuple[Judge, ...]:
         [(model["id"], model["elicitation"]) for model in document["models"]],
         document["replicates"],
         plain_judge=document["plain_judge"],
+        deterministic=document.get("deterministic", False),
     )

@@ -305,14 +305,18 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
     if lacks := lacking_judges(run, ratings):
         own = "" if run.folder is None else command_with(run.folder, "--plain-judge")
         return _personas_unknown(lacks, own or "persona-panel score RESPONSES --plain-judge")
-    if people is not None:
-        row = _row(people.rows, "persona_gain_tau_b", people.group)
-        if not isnan(row.value):
-            return personas_beside_people(row, command_on(run, "people correlate", people=True))
-    try:
-        return personas_in_votes(votes_of(run, ratings), command)
-    except InputError as error:
-        return _personas_unknown(error.faults[0].actual, command)
+    row = None if people is None else _row(people.rows, "persona_gain_tau_b", people.group)
+    if row is not None and not isnan(row.value):
+        answer = personas_beside_people(row, command_on(run, "people correlate", people=True))
+    else:
+        try:
+            answer = personas_in_votes(votes_of(run, ratings), command)
+        except InputError as error:
+            answer = _personas_unknown(error.faults[0].actual, command)
+    if run.deterministic and answer.is_known:
+        once = "The plain judge was asked once, as its model gives the same answer every time."
+        answer = replace(answer, sentence=f"{answer.sentence} {once}", shorter=answer.text)
+    return answer
 
 
 def _personas_unknown(why: str, command: str) -> RunAnswer:
@@ -341,8 +345,7 @@ def personas_in_votes(report: VotesReport, command: str = "") -> RunAnswer:
     why = "no model spoke for two personas, and for two replicates without a persona"
     if pair is not None:
         why = str(pair.reason or "there is no interval of the effective number of votes")
-        plain = next(each for each in report.main.sources if each.source == REPLICATES)
-        if plain.votes.reason is Reason.IDENTICAL_JUDGES:
+        if pair.reason is Reason.IDENTICAL_JUDGES:
             why = str(Reason.IDENTICAL_REPLICATES)
     if pair is None or not pair.has_interval:
         return _personas_unknown(why, command)

@@ -254,12 +254,18 @@ def demo() -> None:
     from persona_panel.cli.score import score
 
     words = [batch, *(word for pair in options.items() for word in pair)]
-    with score.make_context("score", words, parent=click.get_current_context()) as context:
-        score.invoke(context)
+    # The run's folder keeps the command that makes it, to which answers add an option.
+    typed, sys.argv = sys.argv, ["persona-panel", "score", *words]
+    try:
+        with score.make_context("score", words, parent=click.get_current_context()) as context:
+            score.invoke(context)
+    finally:
+        sys.argv = typed
     NextStep(
         "score the larger example, of 32 responses; put a file of your own in its place, and add "
         "--model PROVIDER:NAME for a model of your own",
-        command_line("score", [_example("responses.jsonl")], {"--personas": "disciplinary"}),
+        command_line("score", [_example("responses.jsonl")], {"--personas": "disciplinary"})
+        + " --plain-judge",
     ).say()
 
 

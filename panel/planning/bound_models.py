@@ -236,6 +236,13 @@ class BoundModel:
         return self.capabilities.deterministic_text
 
     @property
+    def is_deterministic(self) -> bool:
+        """Return whether another answer would differ too little to count as one: of a model that
+        repeats itself, at temperature 0, or of the probabilities of its answer."""
+        reads_probabilities = load_elicitation(self.elicitation).NEEDS_LOGPROBS
+        return self.repeats or self.temperature == 0 or reads_probabilities
+
+    @property
     def temperature(self) -> float | None:
         """Return the temperature that is set; None where the provider's default holds."""
         if self.user_model is not None:

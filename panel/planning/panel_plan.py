@@ -122,24 +122,17 @@ def refuse_repeats(models: Sequence[BoundModel], replicates: int) -> None:
             )
 
 
-def refuse_plain_repeats(
-    models: Sequence[BoundModel], otherwise: str = "leave the plain judge out (--no-plain-judge)"
-) -> None:
-    """Refuse replicates of a judge without a persona that cannot differ as much as any two answers
-    of the model do: they are compared with personas. `otherwise`: what would do besides. Raises
-    ConfigurationError: a model would give nearly the same ratings each time."""
-    for bound in models:
-        if bound.repeats or bound.temperature == 0:
-            why = f"{bound.id} at temperature 0 gives the same answer"
-        elif load_elicitation(bound.elicitation).NEEDS_LOGPROBS:
-            why = f"{bound.id} by {bound.elicitation!r} reads the same probabilities"
-        else:
-            continue
+def refuse_mixed_repeats(models: Sequence[BoundModel]) -> None:
+    """Refuse a plain judge by models of which some give the same answer each time, and others do
+    not: it would be asked once by some and several times by others, whose ratings would then be of
+    more weight. Raises ConfigurationError: there are such models."""
+    if len({bound.is_deterministic for bound in models}) > 1:
+        once = next(bound for bound in models if bound.is_deterministic)
         raise ConfigurationError(
-            f"a plain judge is asked as often as there are personas, and {why} every time, so that "
-            "personas would be compared with one judgment counted several times; set a temperature "
-            "above 0 for the model in a panel file and use an elicitation that reads its text, "
-            f"such as 'dimensions', or {otherwise}"
+            f"{once.id} by {once.elicitation!r} gives the same answer every time and other models "
+            "do not, so that a plain judge would be asked once by one and several times by others; "
+            "set a temperature above 0 for it in a panel file and use an elicitation that reads "
+            "its text, such as 'dimensions', or score by one of them at a time"
         )
 
 
@@ -273,7 +266,7 @@ class PanelPlan:
         if settings.one_dimension_per_call:
             refuse_undivided(self.models, self.rubric)
         if settings.plain_judge:
-            refuse_plain_repeats(self.models)
+            refuse_mixed_repeats(self.models)
         refuse_missing_rationales(self.models, deliberation)
         refuse_broken_rule(deliberation)
         if deliberation is not None:
@@ -349,7 +342,13 @@ class PanelPlan:
             [(model.id, model.elicitation) for model in self.models],
             self.settings.replicates,
             plain_judge=self.settings.plain_judge,
+            deterministic=self.is_deterministic,
         )
+
+    @property
+    def is_deterministic(self) -> bool:
+        """Return whether all models give the same answer however often they are asked."""
+        return all(model.is_deterministic for model in self.models)
 
     @cached_property
     def output_rubric(self) -> Rubric:
@@ -418,6 +417,7 @@ def manifest_of(plan: PanelPlan) -> dict[str, Any]:
             for model in plan.models
         ],
         **plan.settings.model_dump(mode="json"),
+        "deterministic": plan.is_deterministic,
         # Null where responses are judged by the usual graph.
         "graph": None if plan.graph is None else {"nodes": sorted(plan.graph.nodes)},
         "prompts": {model.id: _wording_of(model, plan) for model in plan.models},

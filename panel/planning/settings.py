@@ -104,8 +104,9 @@ class PanelSettings(BaseModel):
     plain_judge: bool = Field(
         default=False,
         description="Score with a judge without a persona, too. It is asked as often as all "
-        "personas together: `agree` and `people correlate` then report what personas add at equal "
-        "cost. It enters neither verdicts nor rankings. Needs a temperature above 0.",
+        "personas together, or once where models give the same answer every time: `agree` and "
+        "`people correlate` then report what personas add. It enters neither verdicts nor "
+        "rankings.",
     )
     one_dimension_per_call: Annotated[bool, CommandOption(hidden=True)] = Field(
         default=False,

@@ -96,13 +96,12 @@ def _with_guidelines(value: str, base: PanelPlan, arguments: Arguments) -> Argum
 def _with_personas(value: str, base: PanelPlan, _: Arguments) -> Arguments:
     if value != "none":
         return {"personas": value}
-    from persona_panel.planning.panel_plan import refuse_plain_repeats
+    from persona_panel.planning.panel_plan import refuse_mixed_repeats
 
-    # One judgment beside several would be compared for their number.
+    refuse_mixed_repeats(base.models)
+    # One judgment beside several would be compared for their number, unless another is the same.
     judges = len(base.judges) - len(controls_among(base.judges))
-    replicates = judges // len(base.models)
-    if replicates > 1:
-        refuse_plain_repeats(base.models, "leave out --vary personas=none")
+    replicates = 1 if base.is_deterministic else judges // len(base.models)
     return {"personas": value, "plain_judge": False, "replicates": replicates}
 
 

@@ -211,8 +211,8 @@ class _KeptStart(_Part):
 class KeptManifest(_Part):
     """The parts of run.json that commands which read a run take from it.
 
-    `random` is absent in sweeps and in runs of earlier versions, which may lack fields that are not
-    listed here, too.
+    `random` is absent in sweeps, and it and `deterministic` in runs of earlier versions, which may
+    lack fields that are not listed here, too.
     """
 
     personas: list[_KeptPersona] = Field(min_length=1)
@@ -230,6 +230,7 @@ class KeptManifest(_Part):
     texts: _KeptTexts
     starts: list[_KeptStart] = Field(min_length=1)
     random: Random = DEFAULT_OPTIONS.random
+    deterministic: bool = False
     sweep: _KeptSweep | None = None
 
 

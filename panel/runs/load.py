@@ -73,7 +73,7 @@ def load_run(folder: str | Path) -> Run:
         seed=kept.seed,
         deliberating=kept.deliberation is not None,
     )
-    run.random = kept.random
+    run.random, run.deterministic = kept.random, kept.deterministic
     run.personas = tuple(Persona.model_construct(**item) for item in document["personas"])
     _fill(run, judgments, path / "verdicts.csv")
     run.is_edited = is_edited(path, document)

@@ -316,6 +316,7 @@ class Run(CollectedRatings):
             terminal, the summary and the page; emptied by every judgment and verdict.
         random: what differences between systems and the ranges of ranks take as a sample; it
             may be set.
+        deterministic: whether its models give the same answer however often they are asked.
     """
 
     def __init__(
@@ -340,6 +341,7 @@ class Run(CollectedRatings):
         self.elapsed_s = 0.0
         self.humans: Ratings | None = None
         self.random: Random = "prompts"
+        self.deterministic = False
         self.computed: dict[Hashable, Any] = {}
         self._report: tuple[Ratings | None, DeliberationReport] | None = None
         self._verdicts: list[Verdict | None] = [None] * len(self.items)
@@ -359,6 +361,7 @@ class Run(CollectedRatings):
             deliberating=plan.settings.deliberation is not None,
         )
         run.personas = tuple(plan.personas)
+        run.deterministic = plan.is_deterministic
         return run
 
     to_frame = FrameMethod(judgment_columns)

@@ -19,6 +19,7 @@ from persona_panel.runs.scale_limits import SHARE, are_preferences, mean_limits,
 from persona_panel.statistics.core.arrays import Array, row_means, rows_of
 from persona_panel.statistics.core.display import ALL, COMPOSITE
 from persona_panel.statistics.core.estimate import Difference
+from persona_panel.statistics.core.jackknife import FOR_A_CORRELATION
 from persona_panel.statistics.core.sampled_mean import Limits
 from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin
 from persona_panel.statistics.human_raters import mean_reliability
@@ -84,6 +85,10 @@ def votes_of(
         raise InputError(
             [Fault(names[0], "a single judge", "two personas, models or replicates at least")]
         )
+    if run.deterministic:
+        # What a model that repeats itself would say again need not be asked.
+        k = max(map(len, sources[PERSONAS]), default=1)
+        sources[REPLICATES] = [of * k if len(of) == 1 else of for of in sources[REPLICATES]]
     people: Ratings | None = None
     lacks = lacking_judges(run, ratings)
     scores = _scores(ratings, judge_composites(run, ratings))
@@ -120,7 +125,11 @@ def lacking_judges(run: Run, ratings: Ratings) -> str:
     """Return what a run lacks to compare personas with a plain judge; empty where nothing."""
     if not any(judge.has_persona for judge in run.judges):
         return "no judge with a persona"
-    return "" if ratings.controls else "needs --plain-judge"
+    if ratings.controls:
+        return ""
+    n, needed = len({item.prompt_id for item in run.items}), FOR_A_CORRELATION.clusters
+    more = f" and {needed} prompts (now {n})" if n < needed else ""
+    return f"needs --plain-judge{more}"
 
 
 def _of_dimension(

@@ -373,9 +373,6 @@ RUN: dict[str, Check] = {
         and {found["a"], found["b"]} <= {row["system"] for row in beside.ranked}
         and int(found["x"]) > int(found["y"])
     ),
-    rf"{_PERSONAS}Not known: needs --plain-judge\.": (
-        lambda found, beside: beside.estimate("personas")["reason"] == "needs --plain-judge"
-    ),
     rf"{_PERSONAS}Not known: (?P<why>.+)\.": (
         lambda found, beside: beside.estimate("personas")["reason"] == found["why"]
     ),
@@ -384,6 +381,9 @@ RUN: dict[str, Check] = {
     ),
     rf"{_PERSONAS}Personas do (?P<how>not) significantly change {_VOTES}: "
     rf"(?P<d>[+−]?{NUMBER}) \({CI}\)\.": _personas,
+    r"The plain judge was asked once, as its model gives the same answer every time\.": (
+        lambda found, beside: beside.estimate("personas")["value"] is not None
+    ),
     rf"{_PERSONAS}Personas add next to (?P<how>nothing): at most (?P<most>{NUMBER}) effective "
     rf"votes \(independent judges\) over as many calls to a plain judge \({CI}\)\.": _personas,
     r"May the panel stand in for people\? Not known: no people's ratings \(--human\)\.": (

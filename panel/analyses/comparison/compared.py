@@ -305,15 +305,16 @@ def _on_personas(
     if run.dimensions != plain.dimensions:
         return None
     numbers = [Counter(judge.model for judge in judges) for judges in (panel, plain.judges)]
-    if numbers[0] != numbers[1]:
-        # The mean of more judges has less noise, whoever they are.
+    is_same = numbers[0].keys() == numbers[1].keys() if plain.deterministic else None
+    if not (numbers[0] == numbers[1] or is_same):
+        # The mean of more judges has less noise, whoever they are, unless answers have none.
         why = "the runs have other models, or other numbers of judges"
         return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why))
     items = [run.items[own] for own, _ in rows]
     both = Run(
         items, run.titles, [*panel, *plain.judges], run.rubric, prices=run.prices, seed=run.seed
     )
-    both.random = run.random
+    both.random, both.deterministic = run.random, plain.deterministic
     for source, places in zip((run, plain), zip(*rows, strict=True), strict=True):
         both.take(source, places)
     people = None

@@ -66,15 +66,15 @@ class _Needs(NamedTuple):
 
 
 _FOR_A_NUMBER = _Needs(5, 20, Reason.FEW_FOR_A_NUMBER)
-_FOR_A_CORRELATION = _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION)
+FOR_A_CORRELATION = _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION)
 _NEEDS: dict[EstimateKind, _Needs] = {
     "mean": _Needs(2, 2, Reason.FEW_CLUSTERS),
     "share": _FOR_A_NUMBER,
-    "mean_correlation": _FOR_A_CORRELATION,
-    "correlation": _FOR_A_CORRELATION,
-    "difference": _FOR_A_CORRELATION,
-    "mean_difference": _FOR_A_CORRELATION,
-    "skewed_difference": _FOR_A_CORRELATION,
+    "mean_correlation": FOR_A_CORRELATION,
+    "correlation": FOR_A_CORRELATION,
+    "difference": FOR_A_CORRELATION,
+    "mean_difference": FOR_A_CORRELATION,
+    "skewed_difference": FOR_A_CORRELATION,
     "kappa": _FOR_A_NUMBER,
     "entropy": _FOR_A_NUMBER,
     "number": _FOR_A_NUMBER,

@@ -297,7 +297,8 @@ def of_all_raters(block: ComparisonBlock, result: Statistic) -> Statistic:
     n_judges, n_replicates, n_humans = map(
         count_raters, (block.judges, block.controls, block.humans)
     )
-    note = f"{n_judges} judges with a persona, {n_replicates} replicates without"
+    plural = "s" * (n_replicates != 1)
+    note = f"{n_judges} judges with a persona, {n_replicates} replicate{plural} without"
     if n_judges != n_replicates:
         note += ", so not at equal cost: more judges agree better by their number alone"
     n_raters = result.n_raters if result.reason else n_judges + n_replicates + n_humans

@@ -7,6 +7,7 @@ import json
 import re
 import shutil
 from dataclasses import replace
+from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -25,6 +26,7 @@ from persona_panel import (
     score_result,
 )
 from persona_panel.analyses.answers import personas_beside_people
+from persona_panel.models.client import Capabilities
 from persona_panel.personas import NO_PERSONA
 from persona_panel.reports.page.report import report_of
 from persona_panel.results.conclusions.wording import as_many
@@ -521,6 +523,37 @@ def test_a_run_of_plain_judges_answers_whether_personas_add(
     (row,) = compare(folders[0], few)["answers"].rows
     assert row["sentence"] == ("Not known: the runs have other models, or other numbers of judges.")
     assert not any(table.name == "answers" for table in compare(runs["tie"][0], folders[0]).tables)
+
+
+def test_a_plain_judge_that_repeats_itself_is_one_vote(tmp_path: Path) -> None:
+    """Where a model gives the same answer every time, its plain judge is asked once and is one
+    vote: personas add k / (1 + (k − 1) r̄) − 1, with r̄ the mean of Pearson's r over pairs of
+    judges; beside it, and from a run of its own, which a folder keeps."""
+    case = Case({"ash": 7.0, "birch": 5.4})
+    responses = responses_of(case)
+
+    def scored(name: str, personas: str, *, plain_judge: bool = False) -> Run:
+        model = model_of(case)
+        model.capabilities = Capabilities(deterministic_text=True)
+        panel = Panel(personas, model, plain_judge=plain_judge)
+        return panel.score(responses, out=tmp_path / name)
+
+    run = scored("both", "disciplinary", plain_judge=True)
+    assert len(run.judges) == 5 + 1
+    scores = run.ratings[:, :5].mean(axis=2)
+    mean = np.mean(
+        [np.corrcoef(scores[:, a], scores[:, b])[0, 1] for a, b in combinations(range(5), 2)]
+    )
+    answer = answers_of(run)[2]
+    assert answer.estimate.value == pytest.approx(5 / (1 + 4 * mean) - 1)
+    assert answer.estimate.low > 0
+    assert answer.sentence.endswith(
+        " The plain judge was asked once, as its model gives the same answer every time."
+    )
+    scored("panel", "disciplinary")
+    scored("plain", "none")
+    (row,) = compare(tmp_path / "panel", tmp_path / "plain")["answers"].rows
+    assert row["sentence"] == answers_of(load_run(tmp_path / "both"))[2].sentence == answer.sentence
 
 
 def test_a_system_without_a_score_is_named(tmp_path: Path) -> None:

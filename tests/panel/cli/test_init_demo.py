@@ -58,6 +58,11 @@ def test_it_is_score_with_arguments(
     assert done.stderr.endswith(f"  {more}\n")
     larger = parse(more).params
     assert len(load_responses(larger["responses"])) == 32
+    assert "--plain-judge" in shlex.split(more)
+    answer = json.loads((Path(run_of(done.stdout)) / "summary.json").read_text())["answers"][2]
+    with_plain = invoked(*shlex.split(answer["command"])[1:], COLUMNS="200")
+    assert with_plain.returncode == 0, with_plain.stderr
+    assert len(judgments_in(run_of(with_plain.stdout))) == 8 * (5 + 1)
     again = invoked(*shlex.split(score)[1:], COLUMNS="80")
     assert again.returncode == 0, again.stderr
     first, second = run_of(done.stdout), run_of(again.stdout)

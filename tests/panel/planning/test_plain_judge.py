@@ -142,8 +142,10 @@ def test_beside_personas_it_is_a_control(tmp_path: Path, monkeypatch: pytest.Mon
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"models": ModelConfig(model="openai:stub", temperature=0)}, "temperature 0"),
-        ({"elicitation": "expected"}, "the same probabilities"),
+        (
+            {"models": [ModelConfig(model="openai:stub", temperature=0), "openai:other"]},
+            "once by one and several times by others",
+        ),
         ({"personas": "none"}, "this panel has none"),
         ({"deliberation": Deliberation(rounds=1)}, "deliberation is of one panel"),
     ],
@@ -151,12 +153,28 @@ def test_beside_personas_it_is_a_control(tmp_path: Path, monkeypatch: pytest.Mon
 def test_what_a_plain_judge_does_not_go_with(
     changes: dict[str, object], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Where its replicates would be one judgment, or it has nothing to be compared with, a plain
-    judge is refused before any call."""
+    """Where it would be asked once by one model and several times by another, or it has nothing to
+    be compared with, a plain judge is refused before any call."""
     monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
     given: dict[str, object] = {"personas": TWO, "models": "openai:stub", "plain_judge": True}
     with pytest.raises(ConfigurationError, match=message):
         Panel(**(given | changes))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("temperature", "elicitation", "replicates"), [(0, "dimensions", 1), (1, "expected", 1),
+                                                   (1, "dimensions", 2)]
+)  # fmt: skip
+def test_a_model_that_repeats_itself_is_asked_once(
+    temperature: float, elicitation: str, replicates: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A plain judge at temperature 0, or by probabilities, is asked once, and else as often as both
+    personas together."""
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9")
+    model = ModelConfig(model="openai:stub", temperature=temperature, elicitation=elicitation)
+    panel = Panel(TWO, model, plain_judge=True)
+    plain = [judge.replicate for judge in panel.judges if not judge.has_persona]
+    assert plain == [*range(1, replicates + 1)]
 
 
 def test_sweeps_take_one_panel(monkeypatch: pytest.MonkeyPatch) -> None:

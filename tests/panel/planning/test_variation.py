@@ -62,14 +62,16 @@ def test_without_personas_a_judge_is_asked_as_often_as_all() -> None:
 
 
 def test_one_judgment_is_not_counted_several_times() -> None:
-    """At temperature 0 the plain judge says the same each time: it is refused beside several
-    personas, and compared with one."""
-    cold = [model(temperature=0.0)]
-    with pytest.raises(ConfigurationError, match="leave out --vary personas=none"):
-        varied("personas", models=cold)
+    """At temperature 0 the plain judge says the same each time: it is asked once, beside however
+    many personas; it is refused beside models of which only some repeat themselves."""
+    cold = model(temperature=0.0)
     one = resolve_personas("political")[:1]
-    [plan] = varied("personas", models=cold, personas=one).values()
-    assert [judge.persona for judge in plan.judges] == ["none"]
+    for given in ({"models": [cold]}, {"models": [cold], "personas": one}):
+        [plan] = varied("personas", **given).values()
+        assert [judge.id for judge in plan.judges] == ["none|openai:one|dimensions|1"]
+    warm = model("other", temperature=1.0)
+    with pytest.raises(ConfigurationError, match="asked once by one and several times by others"):
+        varied("personas", models=[cold, warm])
 
 
 def test_none_leaves_out_what_need_not_be_set() -> None:
