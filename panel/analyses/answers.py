@@ -65,7 +65,7 @@ from persona_panel.statistics.core.estimate import (
 from persona_panel.statistics.core.means import MOSTLY_AT_AN_END, Assurance
 from persona_panel.statistics.core.ranking import is_ahead
 from persona_panel.statistics.core.sampled_mean import prompts_assured, takes_more_judges
-from persona_panel.statistics.core.table import Row
+from persona_panel.statistics.core.table import RatingsOrigin, Row
 
 if TYPE_CHECKING:
     from persona_panel.analyses.analysis import RunWithPeople
@@ -133,7 +133,7 @@ def _answers(run: Run, people: RunWithPeople | None) -> tuple[RunAnswer, ...]:
         may_stand_in(run, people, reversed_pairs),
     )
     settle = _with_open(what_would_settle(run, ranked), *rest)
-    return which_is_best(run, ranked), *rest, settle
+    return which_is_best(run, ranked, people), *rest, settle
 
 
 _ALPHA = "Krippendorff's α"
@@ -151,13 +151,13 @@ def _with_open(settle: RunAnswer, trust: RunAnswer, *others: RunAnswer) -> RunAn
     return replace(settle, limits=[*settle.limits, *still])
 
 
-def which_is_best(run: Run, ranked: Ranked) -> RunAnswer:
+def which_is_best(run: Run, ranked: Ranked, people: RunWithPeople | None = None) -> RunAnswer:
     """Return which system is best, and which are tied with it.
 
     The figure is the difference between the first system and the one from which it is the hardest
     to tell, with the p-value that decides (`persona_panel.statistics.core.ranking.winner_among`).
     """
-    command = command_on(run, "report", people=bool(ranked.basis))
+    command = command_on(run, "report", people=people if ranked.basis else None)
     estimate, measure, decisive = Estimate(nan), "", ranked.decisive
     if not ranked.systems:
         why = f"systems cannot be ranked: {ranked.unranked}"
@@ -306,8 +306,8 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
         own = "" if run.folder is None else command_with(run.folder, "--plain-judge")
         return _personas_unknown(lacks, own or "persona-panel score RESPONSES --plain-judge")
     row = None if people is None else _row(people.rows, "persona_gain_tau_b", people.group)
-    if row is not None and not isnan(row.value):
-        answer = personas_beside_people(row, command_on(run, "people correlate", people=True))
+    if people is not None and row is not None and not isnan(row.value):
+        answer = personas_beside_people(row, command_on(run, "people correlate", people=people))
     else:
         try:
             answer = personas_in_votes(votes_of(run, ratings), command)
@@ -388,7 +388,7 @@ def may_stand_in(
             return replace(answer, limits=[f"{takes} (now {n_prompts})."])
         n = min(30, len(run.items))
         return replace(answer, command=command_on(run, "select", {"--n": n, "--out": "items.csv"}))
-    command = command_on(run, "people correlate", people=True)
+    command = command_on(run, "people correlate", people=people)
     rate = _row(people.rows, "alt_test_winning_rate", people.group)
     row = _first(people, "pearson_within_prompts", "pearson")
     where = " within prompts" if row.statistic == "pearson_within_prompts" else ""
@@ -595,11 +595,15 @@ def _figure(estimate: Estimate) -> str:
 
 
 def command_on(
-    run: Run, name: str, options: Mapping[str, str | int] | None = None, *, people: bool = False
+    run: Run,
+    name: str,
+    options: Mapping[str, str | int] | None = None,
+    people: RunWithPeople | None = None,
 ) -> str:
-    """Return a command on a run's folder, `RUN` where it has none; with people's ratings."""
-    more = {"--human": "RATINGS"} if people else {}
-    return command_line(name, [folder_named(run)], {**(options or {}), **more})
+    """Return a command on a run's folder, `RUN` where it has none; with people's ratings, `RATINGS`
+    where they are of no file."""
+    more = () if people is None else (people.humans.origin or RatingsOrigin("", "")).options
+    return command_line(name, [folder_named(run)], options, more)
 
 
 def folder_named(run: Run) -> str:

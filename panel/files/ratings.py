@@ -27,6 +27,7 @@ from persona_panel.files.records import (
     name_of,
     read_records,
 )
+from persona_panel.files.secrets import SECRETS
 from persona_panel.files.selections import PROBABILITY
 from persona_panel.files.tabulation import (
     RATING_FIELDS,
@@ -271,9 +272,29 @@ def load_ratings(
     else:
         ratings = _of_file(source, min_raters, mapping, decimal or DECIMAL.get())
     if ratings.origin is not None:
-        origin = replace(ratings.origin, allow_unmatched=allow_unmatched)
+        options = ratings.origin.options
+        if isinstance(source, str | Path) and not ratings.origin.from_stream:
+            options = _as_options(source, mapping, scale, allow_unmatched=allow_unmatched)
+        origin = replace(ratings.origin, allow_unmatched=allow_unmatched, options=options)
         ratings = replace(ratings, origin=origin)
     return ratings if scale is None else with_scales(ratings, scale, name_of(source), scale_option)
+
+
+def _as_options(
+    source: str | Path,
+    mapping: ColumnMapping | None,
+    scale: GivenScale | None,
+    *,
+    allow_unmatched: bool,
+) -> tuple[str, ...]:
+    """Return the words of a command that has people's ratings from this file, read alike."""
+    words = ["--human", SECRETS.scrub(str(source))]
+    for field, column in (mapping or {}).items():
+        words += ["--map-human", f"{field}={column}"]
+    scales = scale if isinstance(scale, Mapping) else {"": scale} if scale else {}
+    for dimension, (low, high) in scales.items():
+        words += ["--human-scale", f"{dimension}{'=' * bool(dimension)}{low:.15g}-{high:.15g}"]
+    return *words, *(["--allow-unmatched"] if allow_unmatched else [])
 
 
 def _of_run(folder: Path, min_raters: int, mapping: ColumnMapping | None) -> Ratings:

@@ -171,6 +171,7 @@ def command_line(
     command: str,
     places: Sequence[str | Path] = (),
     options: Mapping[str, str | int | Path] | None = None,
+    more: Sequence[str] = (),
 ) -> str:
     """Return a command as a reader can paste it into a shell.
 
@@ -179,6 +180,7 @@ def command_line(
         places: its arguments, files and folders. One that begins with a hyphen would be taken for
             an option.
         options: the value of each, by its name.
+        more: further words.
 
     >>> command_line("report", ["-my run"], {"--human": "people's.csv"})
     'persona-panel report \\'./-my run\\' --human \\'people\\'"\\'"\\'s.csv\\''
@@ -187,4 +189,4 @@ def command_line(
     words += [f"./{place}" if str(place).startswith("-") else str(place) for place in places]
     for name, value in (options or {}).items():
         words += [name, str(value)]
-    return shlex.join(words)
+    return shlex.join([*words, *more])

@@ -127,9 +127,8 @@ def lacking_judges(run: Run, ratings: Ratings) -> str:
         return "no judge with a persona"
     if ratings.controls:
         return ""
-    n, needed = len({item.prompt_id for item in run.items}), FOR_A_CORRELATION.clusters
-    more = f" and {needed} prompts (now {n})" if n < needed else ""
-    return f"needs --plain-judge{more}"
+    few = len({item.prompt_id for item in run.items}) < FOR_A_CORRELATION.clusters
+    return f"needs --plain-judge{' and at least five prompts' if few else ''}"
 
 
 def _of_dimension(

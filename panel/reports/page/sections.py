@@ -97,7 +97,7 @@ def sections_of(
         beside: what there is to say of people beside the panel.
         titles: the beginnings of prompts, by their ids.
     """
-    shown = command_on(run, "report")
+    shown = command_on(run, "report", people=people)
     means = [table for table in systems.tables if table.name == "systems"]
     ranked = [row["system"] for table in means for row in table.rows]
     differs = who_differs_result(run, ranked, titles)
@@ -150,9 +150,7 @@ def sections_of(
     for each in beside:
         if each.analysis not in _EVIDENCE:
             title = ANALYSES[each.analysis].title
-            yield PageSection(
-                each.analysis.capitalize(), title, each, command_on(run, each.analysis)
-            )
+            yield PageSection(each.analysis.capitalize(), title, each, shown)
     if "best" in of:
         title = "Differences between judges"
         yield PageSection("Differences", title, replace(differs, tables=others), shown)

@@ -65,6 +65,7 @@ class RatingsOrigin:
         match: how many of its items a panel has; None where it was compared with none.
         from_stream: it was a stream, which cannot be read a second time.
         has_inclusion: of a stream, whether it has the column `inclusion_probability`.
+        options: the words of a command with which people's ratings in it are read the same.
     """
 
     file: str
@@ -75,6 +76,7 @@ class RatingsOrigin:
     match: ItemMatch | None = None
     from_stream: bool = False
     has_inclusion: bool = False
+    options: tuple[str, ...] = ("--human", "RATINGS")
 
 
 @dataclass(frozen=True, slots=True)

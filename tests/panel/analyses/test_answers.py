@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
+import shlex
 import shutil
 from dataclasses import replace
 from itertools import combinations
@@ -22,6 +23,7 @@ from persona_panel import (
     answers_of,
     check,
     compare,
+    load_ratings,
     load_run,
     score_result,
 )
@@ -43,6 +45,7 @@ from tests.helpers.answered_runs import (
     scored_case,
 )
 from tests.helpers.gate_runs import run_of
+from tests.helpers.invoked import invoked
 
 Answered = tuple[Run, Ratings | None]
 
@@ -282,6 +285,30 @@ def test_personas_that_add_nothing(runs: dict[str, Answered]) -> None:
         "Personas add next to nothing: at most"
     )
     assert sentences(runs["winner"][0])["personas"] == "Not known: needs --plain-judge."
+
+
+def test_commands_beside_people_read_the_same_ratings(
+    runs: dict[str, Answered], tmp_path: Path
+) -> None:
+    """Printed commands name people's file, quoted for a shell, and how it was read: they run as
+    they are printed, and read the same ratings; those of no file are a placeholder."""
+    run, people = runs["biased"]
+    assert people is not None and people.origin is not None
+    assert run.folder is not None
+    path = tmp_path / "it's; people.csv"
+    path.write_text(Path(people.origin.file).read_text().replace("score", "value", 1))
+    read = load_ratings(path, mapping={"score": "value"}, scale=(1, 10), allow_unmatched=True)
+    answers = answers_of(run, RunWithPeople.of(run, read))
+    best, stand_in = answers[0].command, answers[3].command
+    more = ["--human", str(path), "--map-human", "score=value", "--human-scale", "1-10"]
+    assert shlex.split(best)[1:3] == ["report", str(run.folder)]
+    assert shlex.split(best)[3:] == [*more, "--allow-unmatched"]
+    done = invoked(*shlex.split(stand_in)[1:], "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.startswith(f"{path}: 72 items, 4 raters")
+    of_none = replace(people, origin=None)
+    command = answers_of(run, RunWithPeople.of(run, of_none))[3].command
+    assert command.endswith(f"{run.folder} --human RATINGS")
 
 
 def test_few_prompts(runs: dict[str, Answered]) -> None:
