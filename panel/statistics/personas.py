@@ -36,7 +36,7 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.estimate import LEVEL, OVER, Difference, Estimate
 from persona_panel.statistics.core.means import critical_t
-from persona_panel.statistics.core.sampled_mean import mean_and_levels, sampled_mean
+from persona_panel.statistics.core.sampled_mean import influence_of, mean_and_levels, sampled_mean
 from persona_panel.statistics.core.significance import holm, holm_adjusted
 
 
@@ -448,7 +448,7 @@ def axis_pair(values: Array, a: str, b: str, axes: Sequence[str]) -> PairedRespo
         counts = there.sum(axis=1, keepdims=True)
         share = np.where(there, divide(side - mean[:, None], counts), 0.0).sum(axis=2)
         moved.append(sign * np.nan_to_num(divide(share, n_columns)))
-    moved.append(_share(by_column, difference))
+    moved.append(influence_of(by_column[..., None]))
     return PairedResponses(a, b, difference, tuple(moved))
 
 
@@ -457,7 +457,7 @@ def model_pair(values: Array, a: str, b: str, models: Sequence[str]) -> PairedRe
     of each column."""
     by_persona = values[:, :, models.index(a)] - values[:, :, models.index(b)]
     difference = mean_there(by_persona, 1)
-    return PairedResponses(a, b, difference, (_share(by_persona, difference),))
+    return PairedResponses(a, b, difference, (influence_of(by_persona[..., None]),))
 
 
 def pairwise_differences(
@@ -501,12 +501,6 @@ def pairwise_differences(
                 )
             )  # fmt: skip
     return holm_adjusted(differences)
-
-
-def _share(parts: Array, mean: Array) -> Array:
-    """Return how far each part `(responses, parts)` moves the mean over parts with a value."""
-    counts = (~np.isnan(parts)).sum(axis=1, keepdims=True)
-    return np.nan_to_num(divide(parts - mean[:, None], counts))
 
 
 def _prompt_weights(there: Array, system: int | None, interaction: bool) -> Array:

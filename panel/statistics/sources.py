@@ -34,6 +34,7 @@ from persona_panel.statistics.core.arrays import (
     divide,
     encode_labels,
     items_by_label,
+    means_by,
     paired_scores,
     resampled_mean,
     resampled_ratio,
@@ -49,7 +50,6 @@ from persona_panel.statistics.core.significance import (
     holm_adjusted,
     sign_flip_p_values,
 )
-from persona_panel.statistics.paired import mean_over_prompts_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -352,11 +352,12 @@ def share_differences(
     names, codes = encode_labels(groups, len(table))
     if not table.shape[1]:
         return []
+    of_prompt = encode_labels(prompts, len(table))[1]
     # Of shape (prompts, features), a group's means by prompt, NaN where it has no text.
-    means: list[Array] = []
-    for place in range(len(names)):
-        own = np.where((codes == place)[:, None], table, nan)
-        means.append(np.stack([mean_over_prompts_of(column, prompts) for column in own.T], axis=1))
+    means = [
+        means_by(np.where((codes == place)[:, None], table, nan), of_prompt)
+        for place in range(len(names))
+    ]
     compared = []
     for a, b in combinations(range(len(names)), 2):
         for feature, differences in enumerate((means[a] - means[b]).T):
