@@ -170,7 +170,9 @@ def which_is_best(run: Run, ranked: Ranked, people: RunWithPeople | None = None)
         undone = () if ranked.basis else beyond_bounds(run.missing_ratings(), run.leaderboard())
         sentence = " ".join([best_sentence(ranked, run), *undone, *not_ranked(run)])
         why = "the first system is not tested against every other"
-        if ranked.winner is not None or not is_ahead(decisive):
+        if ranked.unrated:
+            why = f"people did not rate {listed(ranked.unrated, 'systems')}"
+        if ranked.winner is not None or not (is_ahead(decisive) or ranked.unrated):
             n = [] if decisive.n is None else [counted(decisive.n, "prompt")]
             whose = "by people's ratings" if ranked.basis else ""
             sides = " ".join(filter(None, [f"{decisive.a} − {decisive.b}", whose]))

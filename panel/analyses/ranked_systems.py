@@ -50,6 +50,7 @@ class Ranked(NamedTuple):
         uncorrected: the same reason alone, where people's ratings lead without a correction.
         corrected: by the two systems of a difference, what it is corrected from; of a correction by
             people's ratings alone.
+        unrated: the systems that the ranking leaves out, as people rated nothing of them.
     """
 
     systems: Sequence[tuple[str, float]]
@@ -59,6 +60,7 @@ class Ranked(NamedTuple):
     note: str = ""
     uncorrected: str = ""
     corrected: Mapping[frozenset[str], CorrectedMean] = MappingProxyType({})
+    unrated: Sequence[str] = ()
 
     @property
     def first(self) -> str:
@@ -72,7 +74,13 @@ class Ranked(NamedTuple):
 
     @property
     def winner(self) -> Winner | None:
-        """Return the system that is significantly better than every other; None where none is."""
+        """Return the system that is significantly better than every other; None where none is, or
+        another is not ranked."""
+        return None if self.unrated else self.ahead
+
+    @property
+    def ahead(self) -> Winner | None:
+        """Return the system that is significantly better than every other that is ranked."""
         return winner_among(self._names, self.differences)
 
     @property
@@ -145,12 +153,15 @@ def by_people_alone(calibrated: Calibration, why: str) -> Ranked | None:
         if pair.dimension == of_it[0].dimension and not isnan(pair.human_only.value)
     ]
     n = max(each.human_only.n or 0 for each in of_it)
-    note = f"People's ratings do not correct the panel: {why}."
-    note += f" Means by people: {', '.join(f'{name} {number(mean)}' for name, mean in rated)}."
+    basis, lacks = f"By the ratings of {_whose(calibrated)} on {counted(n, 'prompt')}", why
     if unrated := [name for name in means if isnan(means[name])]:
+        lacks = f"they are of {len(rated):,} of {len(means):,} systems"
+        basis += f", of {len(rated):,} of {len(means):,} systems"
+    note = f"People's ratings do not correct the panel: {lacks}."
+    note += f" Means by people: {', '.join(f'{name} {number(mean)}' for name, mean in rated)}."
+    if unrated:
         note += f" Not rated by people: {listed(unrated, 'systems')}."
-    basis = f"By the ratings of {_whose(calibrated)} on {counted(n, 'prompt')}"
-    return Ranked(rated, holm_adjusted(pairs), basis, note=note, uncorrected=why)
+    return Ranked(rated, holm_adjusted(pairs), basis, note=note, uncorrected=why, unrated=unrated)
 
 
 def _whose(calibrated: Calibration) -> str:
@@ -243,7 +254,7 @@ def best_sentence(ranked: Ranked, run: Run | None, *, unit: str = " points") -> 
 def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
     """Return whether the first system is significantly ahead, by its decisive difference."""
     several = len(ranked.systems) > 2
-    if ranked.winner is not None:
+    if ranked.ahead is not None:
         which = decisive.b
         if several:
             is_next = which == ranked.systems[1][0]

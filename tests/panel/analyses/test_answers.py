@@ -28,6 +28,7 @@ from persona_panel import (
     score_result,
 )
 from persona_panel.analyses.answers import personas_beside_people
+from persona_panel.analyses.run_summary import run_summary
 from persona_panel.models.client import Capabilities
 from persona_panel.personas import NO_PERSONA
 from persona_panel.reports.page.report import report_of
@@ -681,6 +682,27 @@ def test_people_who_rated_too_little_for_a_correction_lead_where_they_reverse() 
     assert json.loads(result.text("json"))["tables"]["run"][0]["winner"] == "ash"
     assert "orrected by" not in result.text(full=True)
     assert "Angelopoulos" not in result.text(full=True)
+
+
+def test_people_who_rated_some_systems_name_no_winner_of_all() -> None:
+    """Where people reverse the panel on two of three systems, these are ordered by their ratings
+    (the figures are those of the two alone), and no winner or difference of the best is given:
+    cedar, which nobody rated, may be better."""
+    scores = [[[3, 3], [5, 5], [4, 9]], [[3, 3], [5, 6], [9, 4]], [[3, 3], [5, 4], [6, 6]]]
+    run = run_of(scores, ["ash", "birch", "cedar"])
+    _, people = _few_rated({"ash": [6, 7, 8], "birch": [2, 2, 2]})
+    run.humans = people
+    best = answers_of(run, RunWithPeople.of(run, people))[0]
+    assert best.sentence == (
+        "By the ratings of 1 person on 3 prompts, of 2 of 3 systems: ash is significantly ahead: "
+        "5.00 points above birch (95 % interval 2.52 to 7.48, p 0.013, 3 prompts rated by people). "
+        "By the panel alone, cedar is first. People's ratings do not correct the panel: they are "
+        "of 2 of 3 systems. Means by people: ash 7.00, birch 2.00. Not rated by people: cedar."
+    )
+    assert best.estimate.reason == "people did not rate cedar"
+    assert run_summary(run)["winner"] is None
+    assert json.loads(score_result(run).text("json"))["tables"]["run"][0]["winner"] is None
+    assert not check(run, "answer[best] > 0", by_point=True).met
 
 
 def test_people_who_reverse_nothing_stand_beside_the_panel() -> None:
