@@ -4,10 +4,19 @@ from __future__ import annotations
 
 import io
 from dataclasses import replace
+from math import nan
 
 import pytest
 
-from persona_panel.results.result import Result, format_names, load_format
+from persona_panel.results.result import (
+    QUESTIONS,
+    Result,
+    RunAnswer,
+    answers_table,
+    format_names,
+    load_format,
+)
+from persona_panel.statistics import Estimate
 from tests.helpers.results import DIFFERENCES, MEANS, SAMPLE
 
 OURS = ("csv", "html", "json", "latex", "markdown", "terminal")
@@ -65,3 +74,18 @@ def test_the_full_report_has_more() -> None:
     assert replace(whole, tables=(replace(MEANS, short={}),)).has_more
     assert str(SAMPLE) == SAMPLE.text("terminal") != SAMPLE.text("terminal", full=True)
     assert SAMPLE["differences"] is DIFFERENCES
+
+
+def test_an_answer_is_known_where_it_has_a_figure() -> None:
+    """Its text is the question and the sentence, or the shorter one; for programs it is a row."""
+    known = RunAnswer("best", "alder: by 1.00 (p 0.01).", Estimate(1.0), "do it", shorter="alder.")
+    assert known.is_known and known.verdict == "alder"
+    assert known.text == f"{QUESTIONS['best']} alder: by 1.00 (p 0.01)."
+    assert known.text.shorter == f"{QUESTIONS['best']} alder."
+    open_ = RunAnswer("trust", "Not known", Estimate(nan, reason="few"))
+    assert not open_.is_known and open_.verdict == "Not known"
+    assert open_.text.shorter == open_.text == f"{QUESTIONS['trust']} Not known"
+    table = answers_table([known, open_])
+    assert [row["question"] for row in table.rows] == ["best", "trust"]
+    assert [row["estimate"] for row in table.rows] == [known.estimate, open_.estimate]
+    assert known.document()["command"] == "do it"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from math import inf, isnan, nan
 
 import numpy as np
 import pytest
+from scipy import stats
 
 from persona_panel.statistics import Estimate, Ratings, Reason, calibrate, corrected_mean, row_means
-from persona_panel.statistics.calibration import Calibration, CorrectedMean
+from persona_panel.statistics.calibration import Calibration, CorrectedMean, _Reached
 from persona_panel.statistics.core.significance import holm
 
 
@@ -223,3 +225,16 @@ def test_what_a_calibration_has_is_said_of_its_parts() -> None:
         assert {one.dimension for one in (*named.systems, *named.pairs)} <= {"Depth"}
         assert (len(named.systems), len(named.pairs)) == (len(systems), len(pairs))
         assert named.labels == {}
+
+
+def test_how_many_ratings_halve_an_interval_by_hand() -> None:
+    """Of 100 prompts people rated 10, two items each. What the panel adds, 0.09 · 100 / 90 = 0.1,
+    stays; the rest of 4 + 0.09 falls as 10 by their number; Student's t has two degrees fewer."""
+    reached = _Reached(1.0, 4.0, 0.09, 8.0)
+    half = math.sqrt(4.09) * stats.t.ppf(0.975, 8) / 2
+    needed = next(
+        m for m in range(11, 101)
+        if math.sqrt(3.99 * 10 / m + 0.1) * stats.t.ppf(0.975, m - 2) <= half
+    )  # fmt: skip
+    assert reached.to_halve(10, 20, 100, 0.95) == 2 * needed
+    assert reached.to_halve(10, 20, needed - 1, 0.95) is None
