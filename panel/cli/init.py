@@ -105,10 +105,22 @@ def init(
     ratings = [
         column
         for column in columns
-        if column not in mapping.values() and any(word in column.lower() for word in _OF_PEOPLE)
+        if column not in mapping.values()
+        and any(word in column.lower() for word in _OF_PEOPLE)
+        # A line of the file would end in it.
+        and column.isprintable()
     ]
+    id_ = next((each for each in (mapping.get("id"), "id", "response_id") if each in columns), "ID")
+    beside = {"--human": responses, "--map-human": f"item={id_},raters={','.join(ratings)}"}
+    compared = command_line("score", [responses], {**options, **beside})
     text = _panel_file(
-        what, score, ratings, models, {k: _beside(v, out) for k, v in settings.items()}, mapping
+        what,
+        score,
+        ratings,
+        compared,
+        models,
+        {k: _beside(v, out) for k, v in settings.items()},
+        mapping,
     )
     # A file of the user's own, who says who may read it (umask).
     replace_file(Path(out), text.encode(), permissions=0o666)
@@ -188,6 +200,7 @@ def _panel_file(
     what: str,
     score: str,
     ratings: Sequence[str],
+    compared: str,
     models: Sequence[str],
     settings: Mapping[str, str],
     mapping: Mapping[str, str],
@@ -198,9 +211,9 @@ def _panel_file(
         columns = f"\n# What the columns of the responses are called.\ncolumns:\n{columns}"
     people = (
         f"""
-# {", ".join(ratings)}: if these are people's ratings, the panel can be compared with them. Put
-# them into a file with the columns item, rater and score, and after the run:
-# persona-panel people correlate RUN --human FILE
+# {", ".join(ratings)}: if these are people's ratings, a column for each person, the panel is
+# compared with them by the ids of texts (where the file has none, add a column ID) by
+# {compared}
 """
         if ratings
         else ""

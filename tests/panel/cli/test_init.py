@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pty
+import re
 import shlex
 import subprocess
 from pathlib import Path
@@ -77,6 +78,21 @@ def test_columns_that_may_be_ratings_are_named() -> None:
     column has no word on it."""
     invoked("init", written("prompt,response,system,human_score"))
     assert "# human_score: if these are people's ratings, " in Path("panel.yaml").read_text()
+    rows = ["id,prompt,response,system,human_score,rater two"]
+    rows += [f"{n},Why {n % 2}?,Text {n}.,{'ab'[n // 2]},{n + 1},3" for n in range(4)]
+    Path("rated.csv").write_text("\n".join(rows) + "\n")
+    invoked("init", "rated.csv", "--model", "local:smollm2-135m", "--force")
+    (compared,) = re.findall(
+        "^# (persona-panel .* --human .*)$", Path("panel.yaml").read_text(), re.M
+    )
+    words = shlex.split(compared)
+    assert words[-1] == "item=id,raters=human_score,rater two"
+    done = invoked(*words[1:], "--dry-run")
+    assert done.returncode == 0, done.stderr
+    without_id = [row.partition(",")[2] for row in rows]
+    Path("rated.csv").write_text("\n".join(without_id) + "\n")
+    refused = invoked(*words[1:], "--dry-run")
+    assert "mapping item=id: found no such field" in refused.stderr
     invoked("init", written("prompt,response,system,year"), "--out", "other.yaml")
     assert "ratings" not in Path("other.yaml").read_text()
 
