@@ -216,6 +216,8 @@ def test_statistics_in_resamples() -> None:
 
 def test_a_statistic_has_a_value_or_a_reason() -> None:
     """Also one of weights, and the difference of two."""
+    none = Statistic.undefined(Reason.FEW_ITEMS)
+    assert np.isnan(none.value) and (none.n_items, none.n_raters) == (0, 0)
     of = Statistic.of_weights(
         lambda weights: weights @ np.array([1.0, 2.0, 3.0]), np.array([True, False, True]), 4,
         Reason.NO_RATINGS,
