@@ -236,5 +236,5 @@ def test_how_many_ratings_halve_an_interval_by_hand() -> None:
         m for m in range(11, 101)
         if math.sqrt(3.99 * 10 / m + 0.1) * stats.t.ppf(0.975, m - 2) <= half
     )  # fmt: skip
-    assert reached.to_halve(10, 20, 100, 0.95) == 2 * needed
-    assert reached.to_halve(10, 20, needed - 1, 0.95) is None
+    assert reached.to_halve(10, 20, 100) == 2 * needed
+    assert reached.to_halve(10, 20, needed - 1) is None
