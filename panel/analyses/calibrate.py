@@ -17,6 +17,7 @@ from persona_panel.results.conclusions.wording import (
     dimension_called,
     grouped,
     listed,
+    on_scales,
 )
 from persona_panel.results.definitions import PPI
 from persona_panel.results.result import Result
@@ -174,9 +175,11 @@ def calibrate_result(
     dimension = Key(
         "dimension", "dimension", dimensions if len(dimensions) == 1 else (ALL, COMPOSITE), labels
     )
-    panel, people = Column("panel", "number", "panel"), Column("human_only", "estimate", "people")
+    ours, theirs = on_scales(calibrated)
+    panel = Column("panel", "number", f"panel{ours}")
+    people = Column("human_only", "estimate", f"people{theirs}")
     # Without a correction these have no heading: they are for programs alone.
-    heading = "corrected" if calibrated.corrects else ""
+    heading = f"corrected{theirs}" if calibrated.corrects else ""
     corrected = Column("corrected", "estimate", heading)
     chart = "corrected" if calibrated.corrects else "human_only"
     of_means = (

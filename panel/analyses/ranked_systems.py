@@ -124,6 +124,8 @@ def by_people(calibrated: Calibration) -> Ranked | None:
         basis = f"Corrected by {whose}'s ratings of {counted(n, 'response')}"
         if not any(each.tuning for each in of_it):
             basis = f"By the ratings of {whose}, which the panel's do not improve"
+    if calibrated.scales is not None:
+        basis += " (on a scale from {:g} to {:g})".format(*calibrated.scales[1])
     return Ranked(
         sorted(means, key=lambda each: -each[1]),
         [pair.difference for pair in pairs],

@@ -416,6 +416,7 @@ class Calibration:
         n_people: how many people rated something that the panel scored.
         labels: of dimensions, what people read in place of their names, as far as the panel's
             ratings have them.
+        scales: the panel's and people's, where these differ; None where they do not.
     """
 
     systems: tuple[CorrectedMean, ...]
@@ -423,6 +424,7 @@ class Calibration:
     weighted: bool = False
     n_people: int = 0
     labels: Mapping[str, str] = field(default_factory=dict)
+    scales: tuple[Limits, Limits] | None = None
 
     @property
     def complete(self) -> bool:
@@ -507,7 +509,17 @@ def calibrate(
         weighted=inclusion is not None,
         n_people=humans.n_raters_of(panel),
         labels=_labels(panel),
+        scales=_scales(*(on_composite(panel, humans) or (panel, humans))),
     )
+
+
+def _scales(panel: Ratings, humans: Ratings) -> tuple[Limits, Limits] | None:
+    both = [
+        (panel.scales[name], humans.scales[name])
+        for name in panel.dimensions
+        if name in panel.scales and name in humans.scales
+    ]
+    return next(((ours, theirs) for ours, theirs in both if ours != theirs), None)
 
 
 def _labels(panel: Ratings) -> dict[str, str]:

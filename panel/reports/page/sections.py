@@ -29,6 +29,7 @@ from persona_panel.results.conclusions.wording import (
     SAMPLES,
     counted,
     judged,
+    on_scales,
     origin_sentences,
     spent,
 )
@@ -383,6 +384,8 @@ def _with_marks(
     # On the first dimension.
     theirs = [each for each in calibrated if each.dimension == calibrated[0].dimension]
     corrects = all(each.corrected.reason is None for each in theirs)
+    calibration = None if people is None else people.calibrated
+    our_scale, their_scale = ("", "") if calibration is None else on_scales(calibration)
     by = {
         each.system: replace(each.corrected, p=nan) if corrects else each.human_only
         for each in theirs
@@ -399,12 +402,14 @@ def _with_marks(
     rank, composite, *columns = (
         entry for entry in table.columns if entry.name not in ("n_abstained", "n_judged")
     )
+    their_head = "corrected\nby people" if corrects else "people"
     by_people = [
-        Column("people", "estimate", "corrected\nby people" if corrects else "people"),
+        Column("people", "estimate", f"{their_head}{their_scale}"),
         replace(rank, name="place", head="rank", figure=""),
     ]
     if by:
-        composite, rank = replace(composite, head="panel"), replace(rank, head="rank by panel")
+        composite = replace(composite, head=f"panel{our_scale}")
+        rank = replace(rank, head="rank by panel")
     return replace(
         table,
         columns=(
@@ -415,7 +420,9 @@ def _with_marks(
             Column("n_abstained", "whole", "abstentions", of="n_judged"),
             Column("n_missing", "whole", "missing", of="n_asked"),
         ),
-        rows=rows, wide="with_judges", hollow="declining_mean", beside="people",
+        rows=rows, wide="with_judges", hollow="declining_mean",
+        # The axis is of the panel's scale.
+        beside="" if their_scale else "people",
     )  # fmt: skip
 
 

@@ -11,6 +11,7 @@ from persona_panel.statistics.core.display import counted as counted
 from persona_panel.statistics.core.estimate import MOST, POWER
 
 if TYPE_CHECKING:
+    from persona_panel.statistics.calibration import Calibration
     from persona_panel.statistics.core.arrays import Random
     from persona_panel.statistics.core.means import Assurance
     from persona_panel.statistics.core.table import Coverage, ItemMatch, Ratings, RatingsOrigin
@@ -240,6 +241,15 @@ def origin_sentences(origin: RatingsOrigin) -> list[str]:
     if origin.match is not None and origin.match.unmatched:
         sentences.append(match_sentence(origin.match))
     return [*sentences, *(f"Warning: {remark}" for remark in origin.remarks)]
+
+
+def on_scales(calibrated: Calibration) -> tuple[str, str]:
+    """Return what stands behind the names of the panel's figures and of people's: their scales,
+    where these differ."""
+    if calibrated.scales is None:
+        return "", ""
+    ours, theirs = (f"\n({low:g} to {high:g})" for low, high in calibrated.scales)
+    return ours, theirs
 
 
 def rescaling_of(ratings: Ratings) -> Iterator[str]:

@@ -28,10 +28,12 @@ from persona_panel import (
     score_result,
 )
 from persona_panel.analyses.answers import personas_beside_people
+from persona_panel.analyses.calibrate import calibrate_result
 from persona_panel.analyses.run_summary import run_summary
 from persona_panel.models.client import Capabilities
 from persona_panel.personas import NO_PERSONA
 from persona_panel.reports.page.report import report_of
+from persona_panel.reports.page.sections import systems_result
 from persona_panel.results.conclusions.wording import as_many
 from persona_panel.results.decision import junit, markdown
 from persona_panel.results.result import QUESTIONS
@@ -164,6 +166,29 @@ def test_no_requirement_on_what_people_reverse_is_met(runs: dict[str, Answered])
     assert by_people.met and "ash − birch by people's ratings, 24 prompts" in str(by_people)
     run.humans = None
     assert check(run, "difference[birch, ash] > 0", "rank[birch] <= 1").met
+
+
+def test_people_on_another_scale_have_no_mark_on_the_axis_of_the_panel(
+    runs: dict[str, Answered],
+) -> None:
+    """Ratings of ten times the size from 1 to 100: heads, the answer and the table of corrected
+    means name both scales, and the panel's axis has no mark of people's; on one scale it has."""
+    run, people = runs["biased"]
+    assert people is not None
+    larger = replace(
+        people, scores=people.scores * 10, scales=dict.fromkeys(people.dimensions, (1.0, 100.0))
+    )
+    for humans, theirs, ours in ((larger, "\n(1 to 100)", "\n(1 to 10)"), (people, "", "")):
+        beside = RunWithPeople.of(run, humans)
+        systems = systems_result(run, run.leaderboard(), beside)["systems"]
+        heads = [column.head for column in systems.columns]
+        assert heads[:2] == [f"panel{ours}", f"corrected\nby people{theirs}"]
+        assert systems.beside == ("" if theirs else "people")
+        assert beside.calibrated is not None
+        heads = [column.head for column in calibrate_result(beside.calibrated)["rows"].columns]
+        assert heads[:3] == [f"panel{ours}", f"people{theirs}", f"corrected{theirs}"]
+        said = answers_of(run, beside)[0].sentence
+        assert ("(on a scale from 1 to 100): ash is " in said) == bool(theirs)
 
 
 def test_the_winner_is_one_wherever_it_stands(tmp_path: Path) -> None:
