@@ -11,7 +11,7 @@ import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
-from typing import NamedTuple, get_args
+from typing import TYPE_CHECKING, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -39,8 +39,9 @@ from persona_panel.statistics.core.correlation import correlation_within
 from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.registry import rows_of
 from persona_panel.statistics.core.table import Ratings, Row
-from persona_panel.statistics.designs import ComponentName, variance_share
-from persona_panel.statistics.scores import mode_share, score_entropy
+
+if TYPE_CHECKING:
+    from persona_panel.statistics.designs import ComponentName
 
 HUMAN = "human"
 """The family of people: no model belongs to it, and it is known to be none of theirs."""
@@ -372,6 +373,8 @@ def _of_compression(
     scores: Sequence[Array], scales: Sequence[ScaleRange], ratings: Ratings
 ) -> Iterator[_Figure]:
     """Yield the scores' entropy and the commonest one's share, of all judges and of each."""
+    from persona_panel.statistics.scores import mode_share, score_entropy
+
     if len(set(scales)) > 1:
         return
     values = np.stack([scales[0].values(each) for each in scores], axis=2)
@@ -391,6 +394,8 @@ def _of_compression(
 
 def _of_personas(scores: Array, ratings: Ratings) -> Iterator[_Figure]:
     """Yield each model's shares of variance: the persona's, and that of interaction and error."""
+    from persona_panel.statistics.designs import variance_share
+
     wanted: Mapping[str, ComponentName] = {"persona_share": "rater", "residual_share": "residual"}
     for model in dict.fromkeys(ratings.groups):
         columns = [place for place, group in enumerate(ratings.groups) if group == model]

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import chain, combinations
 from math import isnan, nan
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from persona_panel.analyses.analysis import RunWithPeople, beside_people
 from persona_panel.analyses.answers import answers_of, conclusion_of
@@ -19,7 +19,6 @@ from persona_panel.analyses.ranked_systems import (
     reversal_sentence,
     reversed_pairs_of,
 )
-from persona_panel.analyses.strata import SystemsBy, systems_by_result
 from persona_panel.analyses.who_differs import who_differs
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.outputs import version_of
@@ -29,7 +28,6 @@ from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.results.conclusions.score import missing_table, on_coverage, on_missing
 from persona_panel.results.conclusions.wording import SAMPLES, origin_sentences
 from persona_panel.results.definitions import STRENGTH
-from persona_panel.results.required_figures import Figure, result_figures
 from persona_panel.results.requirement import written
 from persona_panel.results.result import Result, answers_table
 from persona_panel.results.table import Column, Key, Table, row_of
@@ -50,8 +48,12 @@ from persona_panel.statistics.core.display import NONE, general, signed
 from persona_panel.statistics.core.display import number as number_text
 from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
 from persona_panel.statistics.core.ranking import Leaderboard, SystemDifference, SystemRank
-from persona_panel.statistics.core.strengths import Strengths
-from persona_panel.statistics.core.table import Ratings
+
+if TYPE_CHECKING:
+    from persona_panel.analyses.strata import SystemsBy
+    from persona_panel.results.required_figures import Figure
+    from persona_panel.statistics.core.strengths import Strengths
+    from persona_panel.statistics.core.table import Ratings
 
 CORRECTED = "corrected_"
 """The beginning of the names of tables that are corrected by people's ratings."""
@@ -126,6 +128,8 @@ def score_result(
         tables += deliberation_tables(report, _labels(run))
     remarks = list(_on_what_is_there(run, people))
     if strata is not None:
+        from persona_panel.analyses.strata import systems_by_result
+
         within = systems_by_result(strata, run)
         conclusion += within.conclusion
         tables += [replace(table, name=f"strata_{table.name}") for table in within.tables]
@@ -194,6 +198,8 @@ def _beside(ranked: Ranked, board: Leaderboard, *tables: Iterable[Table]) -> lis
 def planned_score(plan: PanelPlan, batch: Batch, humans: Ratings | None = None) -> list[Figure]:
     """Return the figures that a run of a plan on a batch will have beside people's ratings, all
     undefined: their names."""
+    from persona_panel.results.required_figures import result_figures
+
     run = Run.of(plan, batch)
     run.humans = humans
     return result_figures(score_result(run))

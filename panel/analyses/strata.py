@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from math import inf, nan
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -45,8 +46,10 @@ from persona_panel.statistics.personas import (
     GroupDifference,
     departures_by_system,
 )
-from persona_panel.statistics.sources import AuthorShare, author_shares
 from persona_panel.statistics.strata import StratumFigure, stratum_differences
+
+if TYPE_CHECKING:
+    from persona_panel.statistics.sources import AuthorShare
 
 BY_JUDGES = ("persona", "axis", "model")
 BY = (*BY_JUDGES, "prompt", "dimension")
@@ -126,6 +129,8 @@ def systems_by(run: Run, by: str, column: Sequence[str | None] | None = None) ->
         }
         between = _contrasts(run, [(ALL_SYSTEMS, strata)])
         interactions = _by_system(run, strata)
+        from persona_panel.statistics.sources import author_shares
+
         authors = author_shares(scores, labels, prompts)
     pairs = [(stratum, pair) for stratum, board in boards for pair in board.differences]
     adjusted = holm_adjusted([pair for _, pair in pairs])

@@ -48,7 +48,7 @@ from persona_panel.calls.batch_records import (
 )
 from persona_panel.files.errors import RunFolderError, RunStopped
 from persona_panel.files.limits import content_of
-from persona_panel.files.outputs import open_private
+from persona_panel.files.outputs import journal_of, open_private
 from persona_panel.files.secrets import SECRETS
 from persona_panel.models.batches import BatchApi, BatchStatus, NotToldYet, UploadingBatchApi
 from persona_panel.models.client import NOTHING, CallError
@@ -62,20 +62,9 @@ try:
 except ImportError:  # Windows has none: there two runs must be kept apart by hand
     fcntl = None  # type: ignore[assignment]
 
-BATCHES = "batches.jsonl"
-_TEXTS = ".jsonl"
-
 
 class InUse(RunFolderError):
     """Another process takes the answers of a run's batches."""
-
-
-def journal_of(run: Path) -> Path:
-    """Return the path of a run's journal: in its folder; for a run that is a file of texts,
-    NAME.jsonl, NAME.batches.jsonl beside it."""
-    if run.suffix == _TEXTS and not run.is_dir():
-        return run.with_name(f"{run.stem}.{BATCHES}")
-    return run / BATCHES
 
 
 class BatchJournal:

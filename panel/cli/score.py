@@ -216,9 +216,12 @@ def score(
         return
     # Not before the run, whose calls need nothing of it.
     from persona_panel.analyses.score import score_result
-    from persona_panel.analyses.strata import systems_by
 
-    strata = None if by is None else systems_by(run, by, column)
+    strata = None
+    if by is not None:
+        from persona_panel.analyses.strata import systems_by
+
+        strata = systems_by(run, by, column)
     page = place_of(run)
     if report:
         kept = column is None or options.out.texts

@@ -35,6 +35,8 @@ from persona_panel.files.secrets import SECRETS
 from persona_panel.files.wording import unreadable
 from persona_panel.rubrics.replies import well_formed
 
+BATCHES = "batches.jsonl"
+"""The journal of a run's batches."""
 _MOST = 2**63
 _LEVELS = 200
 
@@ -264,6 +266,14 @@ def make_private_folder(path: Path) -> None:
     OSError: it cannot be made."""
     # Where a link leads to nothing, the folder that it names is made.
     Path(os.path.realpath(path)).mkdir(mode=_PRIVATE_FOLDER, parents=True, exist_ok=True)
+
+
+def journal_of(run: Path) -> Path:
+    """Return the path of the journal of a run's batches: in its folder; for a run that is a file of
+    texts, NAME.jsonl, NAME.batches.jsonl beside it."""
+    if run.suffix == ".jsonl" and not run.is_dir():
+        return run.with_name(f"{run.stem}.{BATCHES}")
+    return run / BATCHES
 
 
 def open_private(

@@ -503,3 +503,21 @@ class Paced(Generic[T]):
                 wait_s = min(before, self._used) / _SHARE
                 self._due = time.monotonic() + min(max(LEAST_S, wait_s), MOST_S)
             return self._value
+
+
+def judge_composites(run: RatingsSoFar, ratings: Ratings) -> Array | None:
+    """Return each judge's composite `(items, raters)`, in the order of the ratings; None where the
+    rubric has none."""
+    terms = composite_terms(run.ratings, run.rubric, run.dimensions, run.categories)
+    if terms is None:
+        return None
+    row = _places(f"{item.prompt_id}/{item.id}" for item in run.items)
+    column = _places(judge.id for judge in run.judges)
+    composites: Array = terms.mean(axis=2)[
+        np.ix_([row[name] for name in ratings.items], [column[name] for name in ratings.raters])
+    ]
+    return composites
+
+
+def _places(names: Iterable[str]) -> Mapping[str, int]:
+    return {name: place for place, name in enumerate(names)}

@@ -3,7 +3,6 @@ and cost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Literal
@@ -15,11 +14,11 @@ from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.ratings import GivenScale, load_ratings
 from persona_panel.files.records import ColumnMapping
 from persona_panel.models.config import total_cost
+from persona_panel.runs.collected import judge_composites
 from persona_panel.runs.load import load_run
 from persona_panel.runs.run import Run
-from persona_panel.runs.scale_limits import composite_limits, composite_terms, in_points
+from persona_panel.runs.scale_limits import composite_limits, in_points
 from persona_panel.statistics.calibration import LEAST_PROMPTS
-from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.sampled_mean import UNLIMITED
 from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin
 from persona_panel.statistics.designs import (
@@ -241,24 +240,6 @@ def _of_the_same_systems(people: Ratings, ours: Ratings) -> Ratings:
         prompts=None if ours.prompts is None else tuple(ours.prompts[i] for i in of_ours),
         sources=None if ours.sources is None else tuple(ours.sources[i] for i in of_ours),
     )
-
-
-def judge_composites(run: Run, ratings: Ratings) -> Array | None:
-    """Return each judge's composite `(items, raters)`, in the order of the ratings; None where the
-    rubric has none."""
-    terms = composite_terms(run.ratings, run.rubric, run.dimensions, run.categories)
-    if terms is None:
-        return None
-    row = _places(f"{item.prompt_id}/{item.id}" for item in run.items)
-    column = _places(judge.id for judge in run.judges)
-    composites: Array = terms.mean(axis=2)[
-        np.ix_([row[name] for name in ratings.items], [column[name] for name in ratings.raters])
-    ]
-    return composites
-
-
-def _places(names: Iterable[str]) -> Mapping[str, int]:
-    return {name: place for place, name in enumerate(names)}
 
 
 def judgment_cost(run: Run) -> JudgmentCost | None:

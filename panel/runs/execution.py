@@ -29,13 +29,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 from uuid import uuid4
 
-from persona_panel.calls.batch_rounds import batches_of, journal_of
 from persona_panel.calls.budget import Caps
 from persona_panel.calls.caller import Caller, CallerFactory
 from persona_panel.calls.rate_limiter import CallsState
 from persona_panel.files.errors import InputError, RunFolderError
 from persona_panel.files.named_files import files_of
-from persona_panel.files.outputs import version_of
+from persona_panel.files.outputs import journal_of, version_of
 from persona_panel.files.secrets import MASK, mask_addresses, scrub
 from persona_panel.files.wording import command_line
 from persona_panel.graphs import Judgment, Response, Verdict
@@ -122,6 +121,8 @@ def refuse_open_batches(
     if not (place.is_dir() and os.access(place, os.R_OK | os.X_OK)):
         # That it cannot be written is said when it is opened for writing.
         return
+    from persona_panel.calls.batch_rounds import batches_of
+
     n_open = sum(batch.open for batch in batches_of(run))
     if n_open and (overwrite or answered_by is None or not answered_by.keeps_batches):
         raise RunFolderError(

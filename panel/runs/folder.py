@@ -18,7 +18,6 @@ from typing import Any, NoReturn
 
 import orjson
 
-from persona_panel.calls.batch_rounds import journal_of
 from persona_panel.calls.budget import NOTHING_SPENT, Budget, Caps, Spending
 from persona_panel.files.errors import RunFolderError, RunStopped
 from persona_panel.files.limits import content_of, json_of
@@ -29,6 +28,7 @@ from persona_panel.files.outputs import (
     as_json,
     cell_of,
     csv_of,
+    journal_of,
     json_lines,
     make_private_folder,
     refuse_as_output,

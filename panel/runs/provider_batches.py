@@ -24,7 +24,6 @@ from pydantic import ValidationError
 from persona_panel.calls.batch_caller import BatchCaller
 from persona_panel.calls.batch_records import BatchRecord, sought
 from persona_panel.calls.batch_rounds import (
-    BATCHES,
     NOT_FOUND,
     PACE,
     BatchAddress,
@@ -32,7 +31,6 @@ from persona_panel.calls.batch_rounds import (
     BatchPace,
     BatchRounds,
     batches_of,
-    journal_of,
 )
 from persona_panel.calls.budget import NO_CAPS, Budget, Caps
 from persona_panel.calls.cache import open_reply_store
@@ -40,7 +38,12 @@ from persona_panel.calls.caller import CallerFactory
 from persona_panel.calls.endpoint import Endpoint
 from persona_panel.calls.rate_limiter import RateLimiter
 from persona_panel.files.errors import ConfigurationError, RunFolderError, RunStopped
-from persona_panel.files.outputs import make_private_folder, open_private
+from persona_panel.files.outputs import (
+    BATCHES,
+    journal_of,
+    make_private_folder,
+    open_private,
+)
 from persona_panel.files.secrets import SECRETS, credentials_in
 from persona_panel.files.wording import shown
 from persona_panel.models.availability import keys_optional

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import nan
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -12,10 +13,14 @@ from persona_panel.files.aligned_ratings import align_ratings
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.graphs import Judge
 from persona_panel.rubrics import Rubric
-from persona_panel.runs.collected import RatingsSoFar
-from persona_panel.runs.design import judge_composites
+from persona_panel.runs.collected import RatingsSoFar, judge_composites
 from persona_panel.runs.run import Run
-from persona_panel.runs.scale_limits import SHARE, are_preferences, mean_limits, on_limits
+from persona_panel.runs.scale_limits import (
+    SHARE,
+    are_preferences,
+    mean_limits,
+    on_limits,
+)
 from persona_panel.statistics.core.arrays import Array, row_means, rows_of
 from persona_panel.statistics.core.display import ALL, COMPOSITE
 from persona_panel.statistics.core.estimate import Difference
@@ -23,8 +28,10 @@ from persona_panel.statistics.core.jackknife import FOR_A_CORRELATION
 from persona_panel.statistics.core.sampled_mean import Limits
 from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin
 from persona_panel.statistics.human_raters import mean_reliability
-from persona_panel.statistics.selection import EnsembleDistance, ensemble_distance
 from persona_panel.statistics.votes import Votes, all_alike, effective_votes
+
+if TYPE_CHECKING:
+    from persona_panel.statistics.selection import EnsembleDistance
 
 PERSONAS = "personas"
 REPLICATES = "replicates without a persona"
@@ -147,6 +154,8 @@ def _of_dimension(
     if people is None:
         result, differences = effective_votes(scores, sources, None, ratings.prompts)
         return DimensionVotes(called, tuple(result), tuple(differences))
+    from persona_panel.statistics.selection import ensemble_distance
+
     reference = _people_on(name, ratings, people)
     result, differences = effective_votes(scores, sources, reference, ratings.prompts)
     panel = scores[:, judges]

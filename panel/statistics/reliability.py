@@ -68,7 +68,8 @@ def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") 
     array = as_ratings(ratings)
     rated = ~np.isnan(array)
     pairable = rated.sum(axis=1) >= 2
-    values = np.unique(array[pairable][rated[pairable]])
+    # Without their counts numpy would import its masked arrays, which takes as long as a panel.
+    values, _ = np.unique(array[pairable][rated[pairable]], return_counts=True)
     kind: EstimateKind = "kappa" if level == "nominal" else "number"
     why = why_few(rated, Reason.FEW_ITEMS if pairable.sum() < 2 else Reason.ONE_VALUE)
     if level == "ratio" and len(values) and values[0] < 0:

@@ -22,9 +22,10 @@ from persona_panel.calls.batch_records import (
     settled,
     submitted,
 )
-from persona_panel.calls.batch_rounds import BATCHES, BatchJournal, InUse, batches_of
+from persona_panel.calls.batch_rounds import BatchJournal, InUse, batches_of
 from persona_panel.calls.cache import ReplyKey
 from persona_panel.files.errors import RunFolderError
+from persona_panel.files.outputs import BATCHES
 from persona_panel.rubrics import ModelResponse, Usage
 
 ROWS = tuple(ReplyKey("a" * 64, bytes([number]) * 32) for number in range(3))

@@ -22,7 +22,8 @@ import pytest
 from persona_panel import Panel, RunStopped
 from persona_panel.analyses.run_summary import run_summary
 from persona_panel.calls.batch_records import sought
-from persona_panel.calls.batch_rounds import BATCHES, BatchPace, batches_of
+from persona_panel.calls.batch_rounds import BatchPace, batches_of
+from persona_panel.files.outputs import BATCHES
 from persona_panel.models.batches import BatchClient, BatchSought, NotToldYet
 from persona_panel.models.client import distinct, parameters_of
 from persona_panel.models.config import ModelConfig

@@ -20,9 +20,10 @@ from persona_panel import ModelConfig, Panel, RunFolderError, RunStopped
 from persona_panel.analyses.run_summary import run_summary
 from persona_panel.calls.batch_caller import WantedRows
 from persona_panel.calls.batch_records import BatchRecord, prepared
-from persona_panel.calls.batch_rounds import BATCHES, batches_of
+from persona_panel.calls.batch_rounds import batches_of
 from persona_panel.calls.budget import Caps
 from persona_panel.calls.cache import ReplyKey
+from persona_panel.files.outputs import BATCHES
 from persona_panel.graphs.context import Abort
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.models.batches import OpenAIBatches

@@ -13,7 +13,8 @@ import pytest
 
 from persona_panel import ConfigurationError
 from persona_panel.calls.batch_records import BatchRecord, prepared, submitted
-from persona_panel.calls.batch_rounds import BATCHES, BatchAddress
+from persona_panel.calls.batch_rounds import BatchAddress
+from persona_panel.files.outputs import BATCHES
 from persona_panel.models.batches import plain_id
 from persona_panel.models.client import NOTHING, CallError
 from persona_panel.runs.provider_batches import remember, require_known
