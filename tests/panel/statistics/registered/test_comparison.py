@@ -184,7 +184,7 @@ def test_what_personas_add_is_the_difference_of_two_correlations() -> None:
         assert row.value == pytest.approx(with_ - without)
         assert (row.n_items, row.n_raters) == (there.sum(), 8)
         assert row.note.startswith(
-            "2 judges with a persona, 1 replicates without, so not at equal cost: more judges "
+            "2 judges with a persona, 1 replicate without, so not at equal cost: more judges "
             "agree better by their number alone"
         )
         assert -2 <= row.ci_low < row.value < row.ci_high <= 2
