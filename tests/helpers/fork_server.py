@@ -50,7 +50,7 @@ LEFT_OUT = (
 COMMANDS = "persona_panel.cli."
 """How those of commands begin, whose options name the extensions that are installed."""
 EXTRAS = {"matplotlib", "pandas", "polars", "ray", "redis"}
-"""Not imported here: a test may hide them from a command."""
+"""Not imported by the modules above: a test may hide them from a command, or they are absent."""
 
 
 class Request(NamedTuple):
@@ -230,6 +230,10 @@ if __name__ == "__main__":
     for _name in IMPORTED:
         importlib.import_module(_name)
     import_packages()
+    # No test hides it from a fork, and it is most of what a command with figures imports.
+    with suppress(ImportError):
+        for _name in ("figure", "backends.backend_agg", "backends.backend_svg"):
+            importlib.import_module(f"matplotlib.{_name}")
     # The first is the folder that it was started in.
     _paths = sys.path[1:]
     # A collection would write to every object, and so copy the memory that forks share.
