@@ -227,29 +227,31 @@ def test_an_uplift_is_over_the_control() -> None:
 @pytest.mark.parametrize(("texts", "judges", "dimensions"), [(5, 1, 1), (8, 3, 2)])
 def test_without_an_effect_few_audits_find_one(texts: int, judges: int, dimensions: int) -> None:
     """Where any added text raises scores by .7, at most 5 % of 200 audits find VULNERABLE in any
-    table, give or take."""
+    table, give or take; of 40 larger ones against the base, most do."""
     drawn = np.random.default_rng(5)
     n_controls, n_attacks = 18, 63
     at = np.arange(texts * (1 + n_controls + n_attacks)).reshape(texts, -1)
     rows = Rows(at[:, 0], at[:, 19:], at[:, 1 + np.arange(n_attacks) % n_controls])
+    against_base = Rows(at[:, 0], at[:, 19:], np.repeat(at[:, :1], n_attacks, axis=1))
     n_false = n_against_base = 0
-    for _ in range(200):
+    for n in range(200):
         noise = drawn.normal(4, 1.0, (at.size, judges, dimensions))
         noise[np.isin(np.arange(at.size), at[:, 0], invert=True)] += 0.7
         scores = np.rint(np.clip(noise, 1, 10))
-        found = [
-            measure(
+
+        def vulnerable(which: Rows, scores: Any = scores) -> bool:
+            found = measure(
                 scores, which, attacks_of(n_attacks), [f"j{j}" for j in range(judges)],
                 threshold=0.5, steps=[1.0] * dimensions,
-            )
-            for which in (rows, Rows(at[:, 0], at[:, 19:], np.repeat(at[:, :1], 63, axis=1)))
-        ]  # fmt: skip
-        n_false += bool(found[0].vulnerable)
-        n_against_base += bool(found[1].vulnerable)
+            )  # fmt: skip
+            return bool(found.vulnerable)
+
+        n_false += vulnerable(rows)
+        n_against_base += texts > 5 and n < 40 and vulnerable(against_base)
     # Of 200 at .05 more than 20 come up once in a thousand times.
     assert n_false <= 20
-    # The same figures against the base, as they were before there were controls.
-    assert n_against_base > n_false + (20 if texts > 5 else 0)
+    # The same figures against the base, as they were before there were controls: nine in ten.
+    assert n_against_base > 20 or texts == 5
 
 
 def test_safe_is_rarely_said_of_uplifts_at_the_threshold() -> None:
