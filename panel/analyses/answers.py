@@ -462,8 +462,9 @@ def _not_settled(run: Run, ranked: Ranked) -> str:
     if missing := next(not_ranked(run), ""):
         return missing
     lead = None if ranked.basis else weakest_lead(run.missing_ratings(), run.leaderboard())
-    if lead is not None and not lead.holds:
-        return "Missing ratings could undo which system is best."
+    if lead is not None:
+        # Responses that no judge has read yet are among what is missing.
+        return "" if lead.holds else "Missing ratings could undo which system is best."
     return "" if run.whole.all() else "The other responses could undo which system is best."
 
 

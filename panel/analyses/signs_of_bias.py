@@ -6,11 +6,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import cache
-from unicodedata import normalize
 
 from persona_panel.analyses.analysis import once_per_run
 from persona_panel.files.errors import InputError, RunFolderError
-from persona_panel.files.wording import some
+from persona_panel.files.wording import UNSEEN, as_it_looks, some
 from persona_panel.results.conclusions.wording import counted, first_upper
 from persona_panel.results.result import QUESTIONS
 from persona_panel.rubrics.segmentation import words
@@ -88,16 +87,6 @@ _ORDERS = (
 )
 """Patterns, each with groups of words of each of which a text that it matches has at least one: to
 look for words first takes a third of the time or less."""
-# Cyrillic, Greek, Armenian and other letters that look like these.
-_LOOK_ALIKE = str.maketrans(
-    "асԁеһіјӏорԛѕԝухАВЕНІЈКМОРЅТУХαειкκνορυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧցհոսօɑɡıİ",
-    "acdehijlopqswyxABEHIJKMOPSTYXaeikkvopuxABEZHIKMNOPTYXghnuoagii",
-)
-# Characters of format, and others that have no width and are letters or marks to Unicode.
-_UNSEEN = re.compile(
-    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
-    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
-)
 
 
 def _as_read(text: str) -> set[str]:
@@ -107,10 +96,7 @@ def _as_read(text: str) -> set[str]:
         return {text}
     # Of an ellipsis NFKC would make the end of a sentence.
     text = text.replace("…", " ")
-    return {
-        normalize("NFKC", _UNSEEN.sub(between, text)).translate(_LOOK_ALIKE)
-        for between in ("", " ")
-    }
+    return {as_it_looks(UNSEEN.sub(between, text)) for between in ("", " ")}
 
 
 @cache

@@ -11,6 +11,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import click
+from click.core import ParameterSource
+
 from persona_panel.cli.analysis_command import ResultOutput
 from persona_panel.cli.run_options import AnswerOptions, CallOptions
 from persona_panel.cli.signals import run_to_end
@@ -150,8 +153,15 @@ def _run(
         raise KeyboardInterrupt(
             f"{progress.done:,} of {progress.total:,} {what} are done and written to "
             f"{shown_folder(path)}. The same command continues the run:\n"
-            f"  {visible(masked_command(sys.argv))}"
+            f"  {visible(masked_command([*sys.argv, *_into(shown_folder(path))]))}"
         ) from None
+
+
+def _into(folder: str) -> list[str]:
+    """Return the option that names a run's folder where the command was begun without it."""
+    source = click.get_current_context().get_parameter_source("out")
+    by_itself = source is ParameterSource.DEFAULT
+    return ["--out", folder] if by_itself else []
 
 
 def _at_batch_prices(

@@ -41,7 +41,7 @@ from persona_panel.files.tabulation import (
     wide_cells,
     with_point,
 )
-from persona_panel.files.wording import did_you_mean, shown, some
+from persona_panel.files.wording import alike, did_you_mean, shown, some
 from persona_panel.statistics.core.arrays import Array
 from persona_panel.statistics.core.display import ALL, COMPOSITE, counted, general
 from persona_panel.statistics.core.table import Ratings, RatingsOrigin
@@ -116,12 +116,14 @@ def off_scale(
 
 _LEAST = 10
 """Of so many ratings of a rater the range says something of the scale."""
+_SCALE_RATIO = 1.6
+"""Between raters' highest values: below 2, since nobody may give the longer scale's highest."""
 
 
 def rating_remarks(ratings: Ratings) -> tuple[str, ...]:
     """Return sentences on raters who may be the same, on raters who rated nothing, and on raters
     who may have used another scale."""
-    remarks = list(_alike(ratings.raters))
+    remarks = list(alike(ratings.raters, "raters"))
     scores = ratings.scores
     if names := [each for r, each in enumerate(ratings.raters) if np.isnan(scores[:, r]).all()]:
         remarks.append(f"There is no rating by {some(names)}.")
@@ -132,20 +134,9 @@ def rating_remarks(ratings: Ratings) -> tuple[str, ...]:
     return tuple(remarks)
 
 
-def _alike(raters: tuple[str, ...]) -> Iterator[str]:
-    first: dict[str, str] = {}
-    for name in raters:
-        other = first.setdefault(" ".join(name.casefold().split()), name)
-        if other != name:
-            yield (
-                f"{shown(other)} and {shown(name)} differ in case or spaces alone, and count as "
-                "two raters."
-            )
-
-
 def _two_scales(scores: Array, raters: tuple[str, ...], dimension: str) -> Iterator[str]:
-    """Yield a sentence where some raters never go above half of the highest value of any of the
-    others, who mostly rate above that half."""
+    """Yield a sentence where some raters never go above 1 / `_SCALE_RATIO` of the highest value of
+    any of the others, who mostly rate above the first ones' highest."""
     there = ~np.isnan(scores)
     used = [column for column in range(len(raters)) if there[:, column].sum() >= _LEAST]
     if len(used) < 2 or not np.nanmin(scores) >= 0:
@@ -155,7 +146,7 @@ def _two_scales(scores: Array, raters: tuple[str, ...], dimension: str) -> Itera
     for n in range(1, len(order)):
         low, high = order[:n], order[n:]
         most = highest[low[-1]]
-        if highest[high[0]] >= 2 * most and all(
+        if highest[high[0]] >= _SCALE_RATIO * most and all(
             np.nanmedian(scores[:, column]) > most for column in high
         ):
             on = "" if dimension == ALL else f" on {shown(dimension)}"

@@ -7,10 +7,11 @@ from __future__ import annotations
 import re
 import shlex
 import stat
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
+from unicodedata import normalize
 
 from pydantic_core import ErrorDetails
 
@@ -139,6 +140,41 @@ def some(names: Iterable[str], most: int = 3, *, as_: Callable[[str], str] = sho
     """
     first = list(islice(names, most + 1))
     return ", ".join(map(as_, first[:most])) + (", …" if len(first) > most else "")
+
+
+# Cyrillic, Greek, Armenian and other letters that look like these.
+_LOOK_ALIKE = str.maketrans(
+    "асԁеһіјӏорԛѕԝухАВЕНІЈКМОРЅТУХαειкκνορυχΑΒΕΖΗΙΚΜΝΟΡΤΥΧցհոսօɑɡıİ",
+    "acdehijlopqswyxABEHIJKMOPSTYXaeikkvopuxABEZHIKMNOPTYXghnuoagii",
+)
+# Characters of format, and others that have no width and are letters or marks to Unicode.
+UNSEEN = re.compile(
+    "[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+    "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff9-\ufffb\U000e0000-\U000e0fff]"
+)
+
+
+def as_it_looks(text: str) -> str:
+    """Return a text with letters of other widths, styles and scripts as the ones they look like."""
+    return normalize("NFKC", text).translate(_LOOK_ALIKE)
+
+
+def alike(names: Iterable[str], kind: str) -> Iterator[str]:
+    """Yield a sentence for each name that differs from an earlier one in case, spaces or look-alike
+    characters alone; `kind` is what they name, in the plural."""
+    first: dict[str, str] = {}
+    for name in dict.fromkeys(names):
+        seen = UNSEEN.sub("", name)
+        keys = {" ".join(each.casefold().split()) for each in (seen, as_it_looks(seen))}
+        other = next((first[key] for key in sorted(keys) if key in first), None)
+        first |= dict.fromkeys(keys, other or name)
+        if other is None:
+            continue
+        pair, in_what = (shown(other), shown(name)), "case or spaces"
+        if " ".join(name.casefold().split()) != " ".join(other.casefold().split()):
+            # Of these the letters themselves show no difference.
+            pair, in_what = (ascii(other), ascii(name)), "characters that look alike"
+        yield f"{pair[0]} and {pair[1]} differ in {in_what} alone, and count as two {kind}."
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

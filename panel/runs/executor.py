@@ -35,6 +35,7 @@ from persona_panel.files.errors import ConfigurationError, RunFolderError
 from persona_panel.files.named_files import written_place
 from persona_panel.files.records import Responses
 from persona_panel.files.responses import Batch, ResponseFile, as_async, identified, responses_in
+from persona_panel.files.wording import alike
 from persona_panel.graphs import Judgment, Response, Verdict
 from persona_panel.graphs.context import ShowPeers
 from persona_panel.graphs.records import has_own_prompt
@@ -281,7 +282,9 @@ class Scoring(PanelJob[Run]):
         self.batch, self.mode = Batch(responses, one_prompt_each=True), mode_of(plan)
         output = None if out is None else _output(out, responses)
         super().__init__(plan, output, texts or counted(len(self.batch), "response"))
-        self.notices = [*self.notices, *_of_missing_prompts(plan, self.batch)]
+        systems = (item.system for item in self.batch.items)
+        of_texts = [*_of_missing_prompts(plan, self.batch), *alike(systems, "systems")]
+        self.notices = [*self.notices, *of_texts]
         self.n_results = self.most_results = len(self.batch) * len(plan.judges)
         # Who deliberates must have heard the others.
         self.others_too = plan.settings.deliberation is not None

@@ -246,16 +246,18 @@ def _is_left(entry: Path) -> bool:
 
 def _other_mapping(kept: Mapping[str, Any], output: RunOutput) -> str | None:
     """Say that columns of the inputs were mapped otherwise at the last start."""
+    # The responses are the first of them: how people's ratings are mapped changes no text.
     starts = kept.get("starts") or [{}]
-    then = [start["mapping"] for start in starts[-1].get("inputs", ()) if start.get("mapping")]
-    now = [dict(mapping) for mapping in output.mappings.values()]
+    inputs = starts[-1].get("inputs") or [{}]
+    then = inputs[0].get("mapping") or {}
+    now = output.mappings.get(str(output.inputs[0]), {}) if output.inputs else {}
     if then == now:
         return None
     return f"columns were mapped as {_mapped(then)} before, and are mapped as {_mapped(now)} now"
 
 
-def _mapped(mappings: Sequence[Mapping[str, str]]) -> str:
-    pairs = [f"{name}={column}" for mapping in mappings for name, column in mapping.items()]
+def _mapped(mapping: Mapping[str, str]) -> str:
+    pairs = [f"{name}={column}" for name, column in mapping.items()]
     return printable(", ".join(pairs)) if pairs else "they are called"
 
 

@@ -19,6 +19,7 @@ from typing import Any
 import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from persona_panel.files.addresses import is_address
 from persona_panel.files.errors import Fault, InputError, RunFolderError
 from persona_panel.files.limits import json_in, json_of, lines_of
 from persona_panel.files.named_files import shown_folder
@@ -137,15 +138,19 @@ def _command_of(
         if not any(word.partition("=")[0] == "--out" for word in left):
             left += ["--out", shown_folder(folder)]
         while left:
-            name, equals, value = left[0].partition("=")
+            word = left.pop(0)
+            name, equals, value = word.partition("=")
             if name in _PRINTED:
-                del left[: 1 if equals else _PRINTED[name]]
-            elif name not in options:
-                words.append(left.pop(0))
-            elif equals:
-                words.append(f"{left.pop(0)[: len(name)]}={changed(name, value)}")
+                del left[: 0 if equals else _PRINTED[name] - 1]
+            elif name == "--out" or name in options:
+                value = value if equals else left.pop(0)
+                # A copy of the folder, or a moved one, is not where the command first wrote.
+                if name == "--out" and not is_address(value):
+                    value = shown_folder(folder)
+                value = changed(name, value) if name in options else value
+                words += [f"{name}={value}"] if equals else [name, value]
             else:
-                words += [left.pop(0), changed(name, left.pop(0))]
+                words.append(word)
     except (IndexError, ValueError):  # somebody edited it
         return []
     return words

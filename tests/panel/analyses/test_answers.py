@@ -248,6 +248,8 @@ def test_a_run_that_was_stopped_says_what_its_significance_rests_on(
         (folder / "run.json").write_text(json.dumps(document))
         stopped = load_run(folder)
         settle = answers_of(stopped)[-1]
+        # This is a copy of the folder that the command wrote first.
+        command = command.removesuffix("run") + str(folder)
         assert settle.sentence.startswith(first + how.format(command))
         assert settle.command == (command if "{}" in how else "")
         assert settle.verdict == "First make the missing judgments"
@@ -259,6 +261,20 @@ def test_a_run_that_was_stopped_says_what_its_significance_rests_on(
             n_others = page.count(f"{settle.command}-plain-judge")
             assert page.count(settle.command) - n_others == 1
         assert f"{QUESTIONS['settle']} {first}" in " ".join(score_result(stopped).text().split())
+
+
+def test_judgments_that_cannot_matter_leave_the_best_system_settled(
+    runs: dict[str, Answered], tmp_path: Path
+) -> None:
+    """Whatever the one judgment that a clear winner lacks would be, it is the best."""
+    whole, _ = runs["winner"]
+    assert whole.folder is not None
+    shutil.copytree(whole.folder, folder := tmp_path / "run")
+    lines = (folder / "judgments.jsonl").read_text().splitlines(keepends=True)
+    (folder / "judgments.jsonl").write_text("".join(lines[:-1]))
+    assert sentences(load_run(folder))["settle"] == (
+        "Which system is best by the panel's scores is settled."
+    )
 
 
 def test_missing_judgments_come_before_more_prompts(

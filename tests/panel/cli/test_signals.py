@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -291,6 +292,24 @@ def started(
 def slow_desk(tmp_path: Path) -> Iterator[Desk]:
     with serving(answer, latency_s=0.1) as server:
         yield Desk(tmp_path, server)
+
+
+@needs_signals
+def test_the_printed_command_names_a_folder_that_was_made_by_itself(slow_desk: Desk) -> None:
+    """A run without --out that is stopped goes on in its folder by the command that it prints."""
+    run = ("score", "batch.jsonl", "--panel", "panel.yaml", "--no-report")
+    with (slow_desk.folder / "told").open("w+b") as output:
+        process = forked.begun(slow_desk.command(*run), slow_desk.folder, slow_desk.env, output)
+        while len(slow_desk.server.calls) < 8 and process.poll() is None:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(20) == 130
+        output.seek(0)
+        printed = output.read().decode().rstrip().rpartition("\n")[2]
+    again = slow_desk.run(*shlex.split(printed)[1:])
+    assert again.returncode == 0, again.stderr
+    [folder] = (slow_desk.folder / "runs").iterdir()
+    assert folder.name in printed
 
 
 @needs_signals

@@ -215,6 +215,13 @@ def test_two_scales_in_one_column_are_pointed_out(tmp_path: Path) -> None:
     assert found.origin is not None
     [remark] = found.origin.remarks
     assert "1 rater ('a') never went above 5, and 2 raters ('b', 'c') went up to 100" in remark
+    # From 1 to 5 beside 1 to 10, where nobody gave a 9 or 10.
+    halves = [
+        f"i{n},{name},{v}" for n in range(12) for name, v in (("a", 2 + n % 4), ("b", 5 + n % 4))
+    ]
+    found = _read(tmp_path, LONG + "\n".join(halves) + "\n")
+    assert found.origin is not None
+    assert "('a') never went above 5, and 1 rater ('b') went up to 8" in found.origin.remarks[0]
     strict = [f"i{n},{name},{1 + n % top}" for n in range(20) for name, top in (("a", 3), ("b", 5))]
     found = _read(tmp_path, LONG + "\n".join(strict) + "\n")
     assert found.origin is not None
