@@ -70,7 +70,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") 
     pairable = rated.sum(axis=1) >= 2
     # Without their counts numpy would import its masked arrays, which takes as long as a panel.
     values, _ = np.unique(array[pairable][rated[pairable]], return_counts=True)
-    kind: EstimateKind = "kappa" if level == "nominal" else "number"
+    kind: EstimateKind = "kappa" if level == "nominal" else "alpha"
     why = why_few(rated, Reason.FEW_ITEMS if pairable.sum() < 2 else Reason.ONE_VALUE)
     if level == "ratio" and len(values) and values[0] < 0:
         raise ValueError(f"a ratio scale has no negative values, found {values[0]:g}")
@@ -90,7 +90,10 @@ def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") 
         )
 
     n_raters = int(rated[pairable].any(axis=0).sum())
-    return Statistic.of_weights(alpha, pairable, n_raters, why, kind, (-inf, 1))
+    # Of items that k raters rate, with squared distances, α is at least −1/(k − 1).
+    fewest = int(rated[pairable].sum(axis=1).min(initial=n_raters))
+    least = -inf if level in ("nominal", "ratio") else -1 / max(fewest - 1, 1)
+    return Statistic.of_weights(alpha, pairable, n_raters, why, kind, (least, 1))
 
 
 def _alpha(counts: Array, values: Array, weights: Array, level: MeasurementLevel) -> Array:

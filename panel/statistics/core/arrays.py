@@ -38,6 +38,7 @@ EstimateKind = Literal[
     "mean_difference",
     "skewed_difference",
     "kappa",
+    "alpha",
     "entropy",
     "number",
 ]
@@ -45,8 +46,8 @@ EstimateKind = Literal[
 values, a `share` in [0, 1] that is such a mean, the `mean_correlation` of the correlations inside
 clusters, a `correlation` in [−1, 1] over all of them, the `difference` of two such
 figures, the `mean_difference` of two correlations inside each cluster (`skewed_difference`, of a
-panel's and one human's), agreement beyond chance without an order (`kappa`), an `entropy`, or any
-other `number`."""
+panel's and one human's), agreement beyond chance without an order (`kappa`), Krippendorff's α
+of ordered values (`alpha`), an `entropy`, or any other `number`."""
 
 ROUNDING = 1e-9
 """The relative size below which a value is taken for the rounding of sums."""

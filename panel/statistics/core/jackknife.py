@@ -2,9 +2,10 @@
 prompts) and, where judges are a sample too, one persona, model or judge at a time.
 
 Sources: J. W. Tukey (1958), "Bias and confidence in not-quite large samples" (the jackknife with
-t); R. A. Fisher (1921), "On the 'probable error' of a coefficient of correlation" (z); E. B. Wilson
-(1927), "Probable inference", and E. L. Korn & B. I. Graubard (1998), "Confidence intervals for
-proportions with small expected number of positive counts" (shares); A. B. Owen (2007), "The
+t); R. A. Fisher (1921), "On the 'probable error' of a coefficient of correlation" (z), and (1925),
+*Statistical Methods for Research Workers*, section 39 (z of agreement of several raters); E. B.
+Wilson (1927), "Probable inference", and E. L. Korn & B. I. Graubard (1998), "Confidence intervals
+for proportions with small expected number of positive counts" (shares); A. B. Owen (2007), "The
 pigeonhole bootstrap", A. C. Cameron, J. B. Gelbach & D. L. Miller (2011), "Robust inference with
 multiway clustering", and F. E. Satterthwaite (1946), "An approximate distribution of estimates of
 variance components" (crossed samples); R. Davidson & J. G. MacKinnon (1993), *Estimation and
@@ -16,11 +17,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import inf, isnan, nan, prod, sqrt
+from math import inf, isnan, log, nan, prod, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
+from persona_panel.statistics.core import special
 from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
@@ -54,7 +56,7 @@ STEEPEST = 3
 """The largest exponent of HC4, which has 4."""
 _SAME = 1e-12
 _MOST = 0.99
-_WITHOUT_THE_FACTOR: tuple[EstimateKind, ...] = ("kappa", "entropy", "skewed_difference")
+_WITHOUT_THE_FACTOR: tuple[EstimateKind, ...] = ("kappa", "alpha", "entropy", "skewed_difference")
 """The kinds whose variance lacks the factor (n − 1)/n (HC3)."""
 _ON_FISHERS_SCALE: tuple[EstimateKind, ...] = ("correlation", "mean_correlation")
 
@@ -76,6 +78,7 @@ _NEEDS: dict[EstimateKind, _Needs] = {
     "mean_difference": FOR_A_CORRELATION,
     "skewed_difference": FOR_A_CORRELATION,
     "kappa": _FOR_A_NUMBER,
+    "alpha": _FOR_A_NUMBER,
     "entropy": _FOR_A_NUMBER,
     "number": _FOR_A_NUMBER,
 }
@@ -203,10 +206,16 @@ def jackknife(
     if errors[0][0] <= _SAME * max(1.0, abs(value)):
         return none(Reason.NO_SPREAD, n_entering)
     error, df = errors[-1]
-    # The entropy of few ratings is biased low: its interval is centered on the jackknife's
+    # Entropy and α of few prompts are biased low: their intervals are centered on the jackknife's
     # estimate.
-    centre = n * value - (n - 1) * float(moved.mean()) if kind == "entropy" else value
-    if kind == "share":
+    centre = value
+    if kind == "entropy":
+        centre = n * value - (n - 1) * float(moved.mean())
+    elif kind == "alpha":
+        centre = n * value - float((1 - shares) @ moved)
+    if kind == "alpha":
+        low, high = _alpha_ends(value, centre, reach_of(errors, confidence), limits[0])
+    elif kind == "share":
         low, high = scaled_interval(value, errors, (0.0, 1.0), confidence)
     else:
         low, high = _ends(centre, reach_of(errors, confidence), kind)
@@ -333,3 +342,15 @@ def _ends(value: float, reach: float, kind: EstimateKind) -> tuple[float, float]
         z, of_z = np.arctanh(value), reach / (1 - value**2)
         return float(np.tanh(z - of_z)), float(np.tanh(z + of_z))
     return value - reach, value + reach
+
+
+def _alpha_ends(value: float, centre: float, reach: float, least: float) -> tuple[float, float]:
+    """Return ends on Fisher's scale of agreement of several raters, z = ½ log((1 + (k − 1) α) /
+    (1 − α)): α cannot be below `least`, −1/(k − 1)."""
+    if not -inf < least < value < 1:
+        return value - reach, value + reach
+    of_z = reach * (1 / (value - least) + 1 / (1 - value))
+    centre = centre if least < centre < 1 else value
+    z = log((centre - least) / (1 - centre))
+    low, high = (float(special.expit(z + side * of_z)) for side in (-1, 1))
+    return least + (1 - least) * low, least + (1 - least) * high

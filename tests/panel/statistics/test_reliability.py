@@ -189,3 +189,12 @@ def test_blocks_do_not_show() -> None:
     for level, row in product(LEVELS, (0, 4999, 5002)):
         alpha = krippendorff_alpha(ratings, level).resampled
         assert alpha(weights)[row] == pytest.approx(alpha(weights[row : row + 1])[0], abs=1e-12)
+
+
+def test_an_alpha_has_the_least_value_that_its_fewest_ratings_of_an_item_allow() -> None:
+    """Of items with three ratings, and one with two, α is at least −1 / (2 − 1); one with a single
+    rating does not count. Of squared distances alone: a ratio's α has no such end."""
+    ratings = np.array([[1, 2, 3], [2, 2, np.nan], [3, np.nan, np.nan], [1, 1, 3.0]])
+    assert krippendorff_alpha(ratings).limits == (-1, 1)
+    assert krippendorff_alpha(ratings[[0, 3]], "interval").limits == (-1 / 2, 1)
+    assert krippendorff_alpha(ratings, "ratio").limits == (-np.inf, 1)

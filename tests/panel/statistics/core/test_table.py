@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf, isnan
+from math import isnan
 
 import numpy as np
 import pytest
@@ -65,7 +65,12 @@ def test_without_prompts_nothing_is_within_them() -> None:
     plain = replace(HUMANS, prompts=None, sources=None)
     rows = by_name([*agree(plain, QUICK), *correlate(replace(PANEL, prompts=None), plain, QUICK)])
     assert not any("within_prompts" in name or "pairwise" in name for name, *_ in rows)
-    interval = jackknife(krippendorff_alpha(HUMANS.scores[:, :, 0]).resampled, 24)
+    interval = jackknife(
+        krippendorff_alpha(HUMANS.scores[:, :, 0]).resampled,
+        24,
+        kind="alpha",
+        limits=krippendorff_alpha(HUMANS.scores[:, :, 0]).limits,
+    )
     assert rows["krippendorff_alpha", "human", "clarity"].ci_low == interval.low
     assert isnan(rows["kendall_w", "human", "clarity"].ci_low)
 
@@ -95,7 +100,12 @@ def test_judges_as_a_sample_are_left_out_too() -> None:
     without = [krippendorff_alpha(np.delete(scores, judge, axis=1)).resampled for judge in range(5)]
     prompts = list(HUMANS.prompts or ())
     expected = jackknife(
-        krippendorff_alpha(scores).resampled, 24, prompts, judges=[without], limits=(-inf, 1)
+        krippendorff_alpha(scores).resampled,
+        24,
+        prompts,
+        kind="alpha",
+        judges=[without],
+        limits=krippendorff_alpha(scores).limits,
     )
     rows = [by_name(agree(humans, one)) for one in (options, QUICK)]
     wide, narrow = (found["krippendorff_alpha", "human", "depth"] for found in rows)
@@ -127,7 +137,8 @@ def test_judges_of_a_run_are_sampled_by_persona_and_by_model() -> None:
         24,
         list(crossed.prompts or ()),
         judges=without,
-        limits=(-inf, 1),
+        kind="alpha",
+        limits=krippendorff_alpha(scores).limits,
     )
     found = rows["krippendorff_alpha", "all", "clarity"]
     assert (found.ci_low, found.ci_high) == (expected.low, expected.high)

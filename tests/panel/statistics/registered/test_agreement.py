@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from math import inf, isnan
+from math import isnan
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,10 @@ def test_agree_holds_what_the_functions_give() -> None:
     alpha = rows["krippendorff_alpha", "human", "depth"]
     assert alpha.value == krippendorff_alpha(scores).value
     assert (alpha.n_items, alpha.n_raters, alpha.note) == (24, 5, "ordinal")
-    interval = jackknife(krippendorff_alpha(scores).resampled, 24, prompts, limits=(-inf, 1))
+    resampled = krippendorff_alpha(scores).resampled
+    interval = jackknife(
+        resampled, 24, prompts, kind="alpha", limits=krippendorff_alpha(scores).limits
+    )
     assert (alpha.ci_low, alpha.ci_high) == (interval.low, interval.high)
     expected = {
         "kendall_w": kendall_w(scores, prompts).mean,
@@ -75,7 +78,13 @@ def test_agree_by_group_source_and_prompt() -> None:
     alpha = both["krippendorff_alpha", "human", "all"]
     assert alpha.value == krippendorff_alpha(stacked).value
     # An item's two ratings are drawn together: as many clusters as prompts.
-    interval = jackknife(krippendorff_alpha(stacked).resampled, 48, [*HUMANS.prompts] * 2)  # type: ignore[misc]
+    interval = jackknife(
+        krippendorff_alpha(stacked).resampled,
+        48,
+        [*(HUMANS.prompts or ())] * 2,
+        kind="alpha",
+        limits=krippendorff_alpha(stacked).limits,
+    )
     assert alpha.ci_low == interval.low
 
     sources = by_name(agree(HUMANS, QUICK, "source"))
