@@ -310,6 +310,10 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
     row = None if people is None else _row(people.rows, "persona_gain_tau_b", people.group)
     if people is not None and row is not None and not isnan(row.value):
         answer = personas_beside_people(row, command_on(run, "people correlate", people=people))
+    elif run.deterministic:
+        # Of effective votes such a judge has one, and any two personas that differ have more.
+        needs = "needs people's ratings (--human), as a plain judge at temperature 0 repeats itself"
+        answer = _personas_unknown(needs if row is None else str(row.reason), command)
     else:
         try:
             answer = personas_in_votes(votes_of(run, ratings), command)

@@ -112,8 +112,8 @@ def rubrics(name: str | None, *, full: bool) -> None:
         )
         for dimension in rubric.dimensions
     ]  # fmt: skip
-    if (asked := rubric.abstention) is not None:
-        text = _lines(f"{asked.definition} {asked.guiding_question}")
+    if (abstention := rubric.abstention) is not None:
+        text = _lines(f"{abstention.definition} {abstention.guiding_question}")
         parts.append(_LibraryPart("abstained", "", text))
     _show(above, parts, full=full)
 

@@ -92,10 +92,6 @@ def votes_of(
         raise InputError(
             [Fault(names[0], "a single judge", "two personas, models or replicates at least")]
         )
-    if run.deterministic:
-        # What a model that repeats itself would say again need not be asked.
-        k = max(map(len, sources[PERSONAS]), default=1)
-        sources[REPLICATES] = [of * k if len(of) == 1 else of for of in sources[REPLICATES]]
     people: Ratings | None = None
     lacks = lacking_judges(run, ratings)
     scores = _scores(ratings, judge_composites(run, ratings))
@@ -134,6 +130,8 @@ def lacking_judges(run: Run, ratings: Ratings) -> str:
         return "no judge with a persona"
     if ratings.controls:
         return ""
+    if run.deterministic:
+        return "needs --plain-judge and people's ratings (--human)"
     few = len({item.prompt_id for item in run.items}) < FOR_A_CORRELATION.clusters
     return f"needs --plain-judge{' and at least five prompts' if few else ''}"
 

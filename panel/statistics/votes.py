@@ -377,9 +377,7 @@ def effective_votes(
 
     Args:
         sources: for each source its sets of judges; sets of one are left out. All are counted as k
-            judges, the size of the largest of all sets: the same number of judgments. Sets that
-            name one judge several times are of a judge who repeats itself, which is known to be
-            one vote.
+            judges, the size of the largest of all sets: the same number of judgments.
 
     >>> rng = np.random.default_rng(0)
     >>> noise = rng.normal(size=(200, 6))
@@ -405,23 +403,16 @@ def effective_votes(
     over = "items" if clusters is None else "prompts"
     votes, wide = [], []
     for name, sets in several.items():
-        repeats = all(len(set(judges)) == 1 for judges in sets)
-        correlation = _same if repeats else _Errors.of(array, reference, sets=sets).correlation
+        correlation = _Errors.of(array, reference, sets=sets).correlation
         interval = jackknife(correlation, n_items, clusters, kind="correlation", counted=counted)
         if not len(interval.values):
             # Too few prompts for an interval: there is the number alone.
             interval = replace(interval, values=correlation(unit_weights(n_items)))
-        if repeats:
-            interval = replace(interval, low=1.0, high=1.0, reason=None)
-        why = None if repeats else _why_none(array, sets, reference)
-        of_all = interval if repeats else correlation_at(interval, confidence)
+        why = _why_none(array, sets, reference)
+        of_all = correlation_at(interval, confidence)
         votes.append(_votes(name, sets, k, interval, why, over))
         wide.append((_votes(name, sets, k, of_all, why, over), interval.values[1:]))
     return votes, [_difference(*a, *b) for a, b in combinations(wide, 2)]
-
-
-def _same(weights: Array) -> Array:
-    return np.ones(len(weights))
 
 
 def _votes(

@@ -8,7 +8,6 @@ import re
 import shlex
 import shutil
 from dataclasses import replace
-from itertools import combinations
 from pathlib import Path
 
 import numpy as np
@@ -594,11 +593,15 @@ def test_a_run_of_plain_judges_answers_whether_personas_add(
     assert not any(table.name == "answers" for table in compare(runs["tie"][0], folders[0]).tables)
 
 
-def test_a_plain_judge_that_repeats_itself_is_one_vote(tmp_path: Path) -> None:
-    """Where a model gives the same answer every time, its plain judge is asked once and is one
-    vote: personas add k / (1 + (k − 1) r̄) − 1, with r̄ the mean of Pearson's r over pairs of
-    judges; beside it, and from a run of its own, which a folder keeps."""
-    case = Case({"ash": 7.0, "birch": 5.4})
+def test_a_plain_judge_that_repeats_itself_is_compared_by_people_alone(
+    runs: dict[str, Answered], tmp_path: Path
+) -> None:
+    """Where a model gives the same answer every time, its plain judge is asked once and has one
+    effective vote, whatever personas are worth: without people's ratings nothing is said of these,
+    beside a panel or from a run of its own; with them, how much nearer personas are."""
+    _, people = runs["biased"]
+    assert people is not None
+    case = CASES["biased"]
     responses = responses_of(case)
 
     def scored(name: str, personas: str, *, plain_judge: bool = False) -> Run:
@@ -609,20 +612,20 @@ def test_a_plain_judge_that_repeats_itself_is_one_vote(tmp_path: Path) -> None:
 
     run = scored("both", "disciplinary", plain_judge=True)
     assert len(run.judges) == 5 + 1
-    scores = run.ratings[:, :5].mean(axis=2)
-    mean = np.mean(
-        [np.corrcoef(scores[:, a], scores[:, b])[0, 1] for a, b in combinations(range(5), 2)]
+    needs = "needs people's ratings (--human), as a plain judge at temperature 0 repeats itself"
+    assert sentences(run)["personas"] == f"Not known: {needs}."
+    alone = scored("panel", "disciplinary")
+    assert sentences(alone)["personas"] == (
+        "Not known: needs --plain-judge and people's ratings (--human)."
     )
-    answer = answers_of(run)[2]
-    assert answer.estimate.value == pytest.approx(5 / (1 + 4 * mean) - 1)
-    assert answer.estimate.low > 0
-    assert answer.sentence.endswith(
-        " The plain judge was asked once, as its model gives the same answer every time."
-    )
-    scored("panel", "disciplinary")
     scored("plain", "none")
     (row,) = compare(tmp_path / "panel", tmp_path / "plain")["answers"].rows
-    assert row["sentence"] == answers_of(load_run(tmp_path / "both"))[2].sentence == answer.sentence
+    assert row["sentence"] == f"Not known: {needs}."
+    beside = sentences(load_run(tmp_path / "both"), people)["personas"]
+    assert beside.startswith("Personas ")
+    assert beside.endswith(
+        " The plain judge was asked once, as its model gives the same answer every time."
+    )
 
 
 def test_a_system_without_a_score_is_named(tmp_path: Path) -> None:
