@@ -147,8 +147,13 @@ def _with_open(settle: RunAnswer, trust: RunAnswer, *others: RunAnswer) -> RunAn
     is_shown &= not any(MOSTLY_AT_AN_END in each for each in trust.limits)
     agree = [] if is_shown else ["whether judges agree enough"]
     names = [*agree, *(_OPEN[each.question] for each in others if not each.is_known)]
-    still = [f"Still open: {listed(names, 'questions')}."] if names else []
-    return replace(settle, limits=[*settle.limits, *still])
+    if not names:
+        return settle
+    still = f"Still open: {listed(names, 'questions')}."
+    return replace(
+        settle, sentence=f"{settle.sentence} {still}", limits=[*settle.limits, still],
+        shorter=settle.shorter or settle.sentence,
+    )  # fmt: skip
 
 
 def which_is_best(run: Run, ranked: Ranked, people: RunWithPeople | None = None) -> RunAnswer:
@@ -609,8 +614,14 @@ def command_on(
 ) -> str:
     """Return a command on a run's folder, `RUN` where it has none; with people's ratings, `RATINGS`
     where they are of no file."""
-    more = () if people is None else (people.humans.origin or RatingsOrigin("", "")).options
+    more = () if people is None else options_of(people)
     return command_line(name, [folder_named(run)], options, more)
+
+
+def options_of(people: RunWithPeople) -> tuple[str, ...]:
+    """Return the words of a command that has people's ratings, `RATINGS` where they are of no
+    file."""
+    return (people.humans.origin or RatingsOrigin("", "")).options
 
 
 def folder_named(run: Run) -> str:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from persona_panel.runs.run import Run
     from persona_panel.statistics.calibration import Calibration, CorrectedMean
 
+_CORRECTED = "Corrected by"
 _NAMED = 4
 _VISIBLE = 0.005
 """From which distance on two numbers are written otherwise."""
@@ -51,6 +52,7 @@ class Ranked(NamedTuple):
         corrected: by the two systems of a difference, what it is corrected from; of a correction by
             people's ratings alone.
         unrated: the systems that the ranking leaves out, as people rated nothing of them.
+        other_scale: whether people's ratings are on another scale than the panel's.
     """
 
     systems: Sequence[tuple[str, float]]
@@ -61,6 +63,7 @@ class Ranked(NamedTuple):
     uncorrected: str = ""
     corrected: Mapping[frozenset[str], CorrectedMean] = MappingProxyType({})
     unrated: Sequence[str] = ()
+    other_scale: bool = False
 
     @property
     def first(self) -> str:
@@ -121,7 +124,7 @@ def by_people(calibrated: Calibration) -> Ranked | None:
     whose = _whose(calibrated)
     basis = f"By the ratings of {whose}"
     if not calibrated.complete:
-        basis = f"Corrected by {whose}'s ratings of {counted(n, 'response')}"
+        basis = f"{_CORRECTED} {whose}'s ratings of {counted(n, 'response')}"
         if not any(each.tuning for each in of_it):
             basis = f"By the ratings of {whose}, which the panel's do not improve"
     if calibrated.scales is not None:
@@ -163,7 +166,10 @@ def by_people_alone(calibrated: Calibration, why: str) -> Ranked | None:
     note += f" Means by people: {', '.join(f'{name} {number(mean)}' for name, mean in rated)}."
     if unrated:
         note += f" Not rated by people: {listed(unrated, 'systems')}."
-    return Ranked(rated, holm_adjusted(pairs), basis, note=note, uncorrected=why, unrated=unrated)
+    return Ranked(
+        rated, holm_adjusted(pairs), basis, note=note, uncorrected=why, unrated=unrated,
+        other_scale=calibrated.scales is not None,
+    )  # fmt: skip
 
 
 def _whose(calibrated: Calibration) -> str:
@@ -197,7 +203,26 @@ def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:
     alone = None if calibrated is None else by_people_alone(calibrated, why)
     if alone is None:
         return by_judges._replace(note=f"People's ratings do not correct this: {why}.")
-    return alone if reversed_by(by_judges, alone) else by_judges._replace(note=alone.note)
+    if reversed_by(by_judges, alone):
+        return alone
+    return by_judges._replace(note=f"{alone.note}{_by_people(by_judges, alone)}")
+
+
+def _by_people(panel: Ranked, alone: Ranked) -> str:
+    """Return people's own difference between the two systems whose difference decides that one is
+    ahead by the panel, and whether its interval excludes the panel's; empty where none is."""
+    ours = panel.decisive
+    if ours is None or not is_ahead(ours):
+        return ""
+    pairs = [pair for each in alone.differences for pair in (each, -each)]
+    theirs = next((each for each in pairs if (each.a, each.b) == (ours.a, ours.b)), None)
+    if theirs is None:
+        return ""
+    facts = in_brackets(theirs.interval() or "no interval", counted(theirs.n or 0, "prompt"))
+    excludes = theirs.has_interval and not theirs.low <= ours.value <= theirs.high
+    more = ", which excludes the panel's" if excludes and not alone.other_scale else ""
+    value = theirs.number(with_sign=True)
+    return f" {theirs.a} − {theirs.b} by people: {value}{facts}{more}."
 
 
 def reversed_pairs_of(board: Leaderboard, ranked: Ranked) -> list[tuple[str, str]]:
@@ -246,6 +271,13 @@ def best_sentence(ranked: Ranked, run: Run | None, *, unit: str = " points") -> 
     if not ranked.basis:
         return " ".join(filter(None, [sentence, ranked.note]))
     sentence = f"{ranked.basis}: {sentence}"
+    if decisive is not None and ranked.basis.startswith(_CORRECTED):
+        means = dict(ranked.systems)
+        lead = means[decisive.a] - means[decisive.b]
+        if abs(decisive.value - lead) > _VISIBLE:
+            both, apart = f"{decisive.a} and {decisive.b}", points(abs(lead), unit)
+            sentence += f" The corrected means of {both} are {apart} apart: each figure is "
+            sentence += "corrected by itself."
     if run is not None:
         # No second claim: it would err beside the first.
         alone = by_panel(run.leaderboard()).systems

@@ -6,7 +6,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from persona_panel.analyses.analysis import beside_people
-from persona_panel.analyses.answers import answers_of, conclusion_of
+from persona_panel.analyses.answers import answers_of, conclusion_of, options_of
 from persona_panel.analyses.ranked_systems import ranking_of
 from persona_panel.files.outputs import json_number, record_document, version_of
 from persona_panel.models.config import cost
@@ -32,10 +32,24 @@ def run_summary(run: Run, *, systems: bool = True) -> dict[str, Any]:
     report, people = run.deliberation(), beside_people(run)
     board, controls = run.leaderboard(), run.control_leaderboard()
     strengths, answers = run.strengths(), answers_of(run, people, systems=systems)
-    winner = ranking_of(run, people).winner if systems else None
+    ranked = ranking_of(run, people) if systems else None
+    winner = None if ranked is None else ranked.winner
     return {
         "answers": [answer.document() for answer in answers],
         "conclusion": conclusion_of(run, people) if systems else [each.text for each in answers],
+        **(
+            {}
+            if ranked is None
+            else {
+                "order": {
+                    "by": "people" if ranked.basis else "panel",
+                    "systems": [
+                        {"system": name, "mean": json_number(mean)} for name, mean in ranked.systems
+                    ],
+                }
+            }
+        ),
+        **({} if people is None else {"human_ratings": options_of(people)}),
         "ranking": systems_document(board),
         "winner": winner and record_document(winner),
         "differences": [

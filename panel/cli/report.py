@@ -165,7 +165,9 @@ def report(
     from persona_panel.analyses.score import score_result
     from persona_panel.files.aligned_ratings import load_human_ratings
     from persona_panel.files.selections import known_inclusion
+    from persona_panel.files.wording import command_line
     from persona_panel.reports.page.report import NAME, report_of
+    from persona_panel.runs.kept import object_if_there
     from persona_panel.runs.load import load_run
 
     if (raters is None) != (groups is None):
@@ -205,6 +207,10 @@ def report(
         return _figures(result(), page)
 
     gate.refuse_unknown(figures)
+    kept = object_if_there(Path(run) / "summary.json") or {}
+    if humans is None and (words := kept.get("human_ratings")):
+        with_them = command_line("report", [run], None, words)
+        say(f"This page is by the panel alone, summary.json by people, too: {with_them}", err=True)
     say_reading(None if page.people is None else page.people.people.origin)
     written = write_report(page, Path(out) if out is not None else Path(run) / NAME)
     with standard_output() as to:

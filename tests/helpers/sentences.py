@@ -398,6 +398,16 @@ RUN: dict[str, Check] = {
             )
         )
     ),
+    r"Still open: (?:whether judges agree enough|what personas add|how the panel compares with "
+    r"people|, | and )+\.": (
+        lambda found, beside: all(
+            (words in found[0]) == (beside.estimate(question)["value"] is None)
+            for question, words in (
+                ("personas", "what personas add"),
+                ("people", "how the panel compares with people"),
+            )
+        )
+    ),
     rf"{_SETTLE}Which system is best(?: by the panel's scores)? is settled\.": (
         lambda found, beside: beside.summary["winner"] is not None
     ),
@@ -447,7 +457,7 @@ RUN: dict[str, Check] = {
 _LIMITS = re.compile(
     r"(?<=\.) (?=Not ranked, |All judges |There is one |[\d,]+ of [\d,]+ judgments are missing|"
     r"Longer responses |Judges prefer |(?:R|The missing r)atings (?:are missing|can undo) |"
-    r"[\d,]+ responses? ha|Score the same |Then |Missing ratings could )"
+    r"[\d,]+ responses? ha|Score the same |Still open: |Then |Missing ratings could )"
 )
 """Where, in an answer, a sentence on what limits it begins."""
 

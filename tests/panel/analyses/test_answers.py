@@ -46,6 +46,7 @@ from tests.helpers.answered_runs import (
     responses_of,
     scored_case,
 )
+from tests.helpers.command import Command
 from tests.helpers.gate_runs import run_of
 from tests.helpers.invoked import invoked
 
@@ -104,7 +105,10 @@ def test_a_clear_winner(runs: dict[str, Answered]) -> None:
         r"ash is significantly ahead: (\d\.\d\d) points above birch, the next ", said["best"]
     )
     assert lead is not None and 1.4 < float(lead[1]) < 2.2
-    assert said["settle"] == "Which system is best by the panel's scores is settled."
+    assert said["settle"] == (
+        "Which system is best by the panel's scores is settled. Still open: whether judges agree "
+        "enough, what personas add and how the panel compares with people."
+    )
     assert check(run, "answer[best] > 0").met
     assert not check(run, "answer[best] > 3").met
 
@@ -190,9 +194,9 @@ def test_people_on_another_scale_have_no_mark_on_the_axis_of_the_panel(
         assert ("(on a scale from 1 to 100): ash is " in said) == bool(theirs)
 
 
-def test_the_winner_is_one_wherever_it_stands(tmp_path: Path) -> None:
+def test_the_winner_is_one_wherever_it_stands(tmp_path: Path, command: Command) -> None:
     """With people's ratings summary.json and the result name the winner that the first answer
-    names, by people; without them the panel's."""
+    names, by people, and `report` without them says with which it agrees; else the panel's."""
     case = CASES["biased"]
     _, people = answered_run("biased", tmp_path / "alone")
     for humans, winner in ((None, "birch"), (people, "ash")):
@@ -203,6 +207,12 @@ def test_the_winner_is_one_wherever_it_stands(tmp_path: Path) -> None:
         summary = json.loads((folder / "summary.json").read_text())
         assert f"{winner} is significantly ahead: " in summary["answers"][0]["sentence"]
         assert summary["winner"]["system"] == winner
+        assert summary["order"]["by"] == ("people" if humans else "panel")
+        assert summary["order"]["systems"][0]["system"] == winner
+        assert summary["ranking"][0]["system"] == "birch"
+        said = command("report", folder).stderr
+        with_them = f"persona-panel report {folder} --human {tmp_path / 'alone.people.csv'}\n"
+        assert said.endswith(f"summary.json by people, too: {with_them}") == bool(humans)
         (facts,) = score_result(run)["run"].rows
         assert facts["winner"] == winner
         assert facts["winner_p"] == pytest.approx(summary["winner"]["p"], abs=1e-6)
@@ -380,6 +390,7 @@ def test_what_else_is_open_is_named_beside_what_would_settle_it(
     where it is above; what nobody measured always is."""
     (settle,) = [each for each in answers_of(runs[name][0]) if each.question == "settle"]
     assert settle.limits[-1] == f"Still open: {still} people."
+    assert settle.sentence.endswith(f" {settle.limits[-1]}")
 
 
 def test_people_who_rated_all_would_have_to_rate_new_prompts(tmp_path: Path) -> None:
@@ -397,7 +408,7 @@ def test_people_who_rated_all_would_have_to_rate_new_prompts(tmp_path: Path) -> 
     first, second = ("ash", "birch") if apart.mean() > 0 else ("birch", "ash")
     assert settle.sentence == (
         f"{as_many(needed, 'new prompt').capitalize()} rated by people would show {first} ahead of "
-        f"{second} with a probability of 80 % (now 24)."
+        f"{second} with a probability of 80 % (now 24). Still open: what personas add."
     )
     # The figure is that of the sentence, also where a page draws it.
     assert f"{as_many(needed)} " == f"about {settle.estimate.value:,.0f} prompts "
@@ -645,7 +656,8 @@ def test_a_system_without_a_score_is_named(tmp_path: Path) -> None:
     assert said["best"].endswith(missing)
     assert said["settle"] == (
         f"First make the missing judgments (120 of 360). Score the same responses into "
-        f"{tmp_path / 'run'} again. {missing}"
+        f"{tmp_path / 'run'} again. {missing} Still open: whether judges agree enough, what "
+        "personas add and how the panel compares with people."
     )
 
 
@@ -751,11 +763,23 @@ def test_people_who_rated_some_systems_name_no_winner_of_all() -> None:
 
 def test_people_who_reverse_nothing_stand_beside_the_panel() -> None:
     """One person's differences are 4, −1 and 0: mean 1, t 0.65, so that the panel's order stands,
-    with the person's means beside it."""
+    with the person's means and their difference beside it: −1, standard deviation √7, ± 4.303 ·
+    √(7/3) = 6.57. Differences of ½, 0 and −½, ± 4.303 · 0.5/√3 = 1.24, exclude it; three
+    equal ones have no interval."""
     run, people = _few_rated({"ash": [6, 2, 4], "birch": [2, 3, 4]})
     said = sentences(run, people)
     assert said["best"].startswith("birch is significantly ahead: 2.00 points above ash (")
-    assert said["best"].endswith(" Means by people: ash 4.00, birch 3.00.")
+    assert said["best"].endswith(
+        " Means by people: ash 4.00, birch 3.00. birch − ash by people: −1.00 (95 % interval −7.57 "
+        "to 5.57, 3 prompts)."
+    )
+    alike = sentences(*_few_rated({"ash": [4, 5, 6], "birch": [4.5, 5, 5.5]}))["best"]
+    assert alike.endswith(
+        " birch − ash by people: 0.00 (95 % interval −1.24 to 1.24, 3 prompts), which excludes the "
+        "panel's."
+    )
+    constant = sentences(*_few_rated({"ash": [5, 5, 5], "birch": [5, 5, 5]}))["best"]
+    assert constant.endswith(" birch − ash by people: 0.00 (no interval, 3 prompts).")
     assert not said["trust"].startswith("No: people")
     run.humans = people
     assert "reverse" not in str(check(run, "difference[birch, ash] > 0"))

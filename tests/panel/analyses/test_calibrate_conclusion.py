@@ -64,7 +64,10 @@ def test_a_mean_that_is_higher_over_other_prompts_makes_no_system_best() -> None
     pairs = (pair("a", "b", -0.9, 0.01), pair("a", "c", 1, 0.01), pair("b", "c", 2, 0.01))
     first, *_ = calibrate_conclusion(Calibration(systems_of(a=5.2, b=5.1, c=4.0), pairs))
     assert "ahead: a 5.20, b 5.10, difference on the prompts of both −0.90 points" in first
-    assert first.endswith(" Tied with a: b; significantly behind: c.")
+    apart = (
+        "The corrected means of a and b are 0.10 points apart: each figure is corrected by itself."
+    )
+    assert first.endswith(f" Tied with a: b; significantly behind: c. {apart}")
 
 
 def test_first_place_may_be_open() -> None:
@@ -78,7 +81,10 @@ def test_first_place_may_be_open() -> None:
         return calibrate_conclusion(Calibration(systems, tuple(pairs)))[0]
 
     assert first(0.2, 0.01, 0.3).endswith(" Tied with a: b; significantly behind: c.")
-    assert first(0.2, 0.3, 0.3).endswith(" Tied with a: b and c.")
+    apart = (
+        "The corrected means of a and c are 2.00 points apart: each figure is corrected by itself."
+    )
+    assert first(0.2, 0.3, 0.3).endswith(f" Tied with a: b and c. {apart}")
     ahead = "a is significantly ahead: 1.00 points above b, the next"
     assert ahead in first(0.01, 0.01, 0.3)
 

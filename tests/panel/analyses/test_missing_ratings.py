@@ -45,7 +45,10 @@ def test_what_holds_however_the_missing_ratings_were_is_said() -> None:
     ratings = scores(3)
     ratings[0, 0, 0] = np.nan
     *_, settle = answers_of(run_of(ratings, ("elm", "oak")))
-    assert settle.sentence == "Which system is best by the panel's scores is settled."
+    assert settle.sentence == (
+        "Which system is best by the panel's scores is settled. Still open: what personas add and "
+        "how the panel compares with people."
+    )
     [remark] = remarks_on(ratings)
     assert remark.startswith(HOLDS) and remark.endswith(
         " points above oak over all 12 prompts and judges."
@@ -68,7 +71,8 @@ def test_what_missing_ratings_could_undo_is_said_with_its_figures() -> None:
     _, trust, *_, settle = answers_of(run)
     assert settle.sentence == (
         "First make the missing judgments (12 of 72). Score the same responses again. Missing "
-        "ratings could undo which system is best."
+        "ratings could undo which system is best. Still open: whether judges agree enough, what "
+        "personas add and how the panel compares with people."
     )
     assert f"{MISSING} Which system is best may depend on them." in trust.sentence
     assert trust.limits == [
