@@ -282,7 +282,8 @@ def test_judgments_that_cannot_matter_leave_the_best_system_settled(
     lines = (folder / "judgments.jsonl").read_text().splitlines(keepends=True)
     (folder / "judgments.jsonl").write_text("".join(lines[:-1]))
     assert sentences(load_run(folder))["settle"] == (
-        "Which system is best by the panel's scores is settled."
+        "Which system is best by the panel's scores is settled. Still open: whether judges agree "
+        "enough, what personas add and how the panel compares with people."
     )
 
 
