@@ -216,7 +216,12 @@ def votes_conclusion(report: VotesReport) -> list[str]:
         f"{counted(first.n_judges, kind)} {where}" if kind else f"{first.n_judges:,} {first.source}"
     )
     sentences = [_number_of_votes(first, judges, bool(report.n_people))]
-    sentences.append(personas_in_votes(report).text)
+    personas = personas_in_votes(report)
+    if not report.n_people:
+        sentences.append(personas.text)
+    elif personas.is_known:
+        # The answer to the question is then of agreement with people.
+        sentences.append(personas.sentence)
     if (pair := pairs.get((PERSONAS, MODELS))) is not None and pair.sign:
         more = pair if pair.sign > 0 else -pair
         sentences.append(

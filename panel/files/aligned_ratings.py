@@ -236,11 +236,11 @@ def _with_remark(theirs: Ratings, scales: Mapping[str, tuple[float, float]]) -> 
 
 
 def _with_remarks(theirs: Ratings, remarks: Sequence[str]) -> Ratings:
-    if not remarks or theirs.origin is None:
+    if theirs.origin is None:
         return theirs
-    return replace(
-        theirs, origin=replace(theirs.origin, remarks=(*theirs.origin.remarks, *remarks))
-    )
+    # The same ratings are aligned with several parts of a panel.
+    every = tuple(dict.fromkeys([*theirs.origin.remarks, *remarks]))
+    return replace(theirs, origin=replace(theirs.origin, remarks=every))
 
 
 def _rescaled(ratings: Ratings, file: str) -> list[str]:

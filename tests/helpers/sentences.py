@@ -376,15 +376,15 @@ RUN: dict[str, Check] = {
     rf"{_PERSONAS}Not known: (?P<why>.+)\.": (
         lambda found, beside: beside.estimate("personas")["reason"] == found["why"]
     ),
-    rf"{_PERSONAS}Personas (?P<how>raise|lower) {_VOTES} by (?P<d>{NUMBER}) \({CI}\)\.": (
+    rf"(?:{_PERSONAS})?Personas (?P<how>raise|lower) {_VOTES} by (?P<d>{NUMBER}) \({CI}\)\.": (
         _personas
     ),
-    rf"{_PERSONAS}Personas do (?P<how>not) significantly change {_VOTES}: "
+    rf"(?:{_PERSONAS})?Personas do (?P<how>not) significantly change {_VOTES}: "
     rf"(?P<d>[+−]?{NUMBER}) \({CI}\)\.": _personas,
     r"The plain judge was asked once, as its model gives the same answer every time\.": (
         lambda found, beside: beside.estimate("personas")["value"] is not None
     ),
-    rf"{_PERSONAS}Personas add next to (?P<how>nothing): at most (?P<most>{NUMBER}) effective "
+    rf"(?:{_PERSONAS})?Personas add next to (?P<how>nothing): at most (?P<most>{NUMBER}) effective "
     rf"votes \(independent judges\) over as many calls to a plain judge \({CI}\)\.": _personas,
     r"May the panel stand in for people\? Not known: no people's ratings \(--human\)\.": (
         lambda found, beside: beside.estimate("people")["reason"] == "no people's ratings"

@@ -155,6 +155,9 @@ def test_people_show_whether_the_panel_is_nearer_than_its_best_judge(tmp_path: P
     given = [str(folder), "--human", str(people), "--map-human", "score=value"]
     result = CliRunner().invoke(command, ["people", "votes", *given, "--full"])
     assert "The panel is closer to people than its best judge" in result.stdout
+    # The answer to that question is of agreement with people, and stands elsewhere.
+    assert "Do personas add" not in result.stdout
+    assert "change the effective number of votes" in " ".join(result.stdout.split())
     half = "10 prompts; the best judge was chosen on the other prompts, every second one)"
     assert half in " ".join(result.stdout.split())
     (beside,) = tables(*given)["people"]

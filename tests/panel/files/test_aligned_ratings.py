@@ -117,3 +117,15 @@ def test_scores_that_keep_to_the_lower_half_are_remarked_and_ranks_are_not(
     origin = align_ratings(panel, load_ratings(human), "run", "h.csv")[1].origin
     assert origin is not None
     assert len(origin.remarks) == n_remarks
+
+
+def test_a_remark_on_people_s_scale_is_made_once(tmp_path: Path) -> None:
+    """However often the same ratings are aligned: nobody goes above 2 of 5."""
+    lines = [f"p/{item},r{n},{1 + n % 2}" for item in "ab" for n in range(20)]
+    human = load_ratings(text(tmp_path / "h.csv", "item,rater,score", *lines))
+    panel = text(tmp_path / "p.csv", "item,rater,score", "p/a,j,1", "p/b,j,5")
+    ours, theirs = align_ratings(load_ratings(panel, scale=(1, 5)), human, "the panel", "people")
+    _, again = align_ratings(ours, replace(theirs, scales={}), "the panel", "people")
+    for ratings in (theirs, again):
+        assert ratings.origin is not None
+        assert [remark[:26] for remark in ratings.origin.remarks] == ["No rating is above 2 on a "]
