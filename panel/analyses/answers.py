@@ -356,7 +356,8 @@ def personas_in_votes(report: VotesReport, command: str = "") -> RunAnswer:
     why = "no model spoke for two personas, and for two replicates without a persona"
     if pair is not None:
         why = str(pair.reason or "there is no interval of the effective number of votes")
-        if pair.reason is Reason.IDENTICAL_JUDGES:
+        plain = next(each for each in report.main.sources if each.source == REPLICATES)
+        if plain.votes.reason is Reason.IDENTICAL_JUDGES:
             why = str(Reason.IDENTICAL_REPLICATES)
     if pair is None or not pair.has_interval:
         return _personas_unknown(why, command)

@@ -55,7 +55,7 @@ def test_nothing_foreign_speaks_to_the_terminal(command: Command, batch: str, co
         with serving(script) as server:
             done = command(
                 "score", batch, "--personas", "disciplinary", "--model", "openai:stub",
-                "--out", folder, OPENAI_BASE_URL=server.base_url, COLUMNS=columns,
+                "--out", folder, "--full", OPENAI_BASE_URL=server.base_url, COLUMNS=columns,
             )  # fmt: skip
         assert done.returncode == (4 if script is refuses else 0), done.stderr
         said = done.stdout + done.stderr

@@ -65,8 +65,8 @@ def test_scores_are_compared_as_two_raters() -> None:
     assert scores_alike(A, B, PROMPTS).value == pytest.approx(expected)
     assert scores_alike(A, B + 3, PROMPTS).value < expected
     # No α is above 1, nor is the end of its interval.
-    nearly = np.where(PROMPTS == 0, A + 2, A)
-    assert scores_alike(A, nearly, PROMPTS).high == 1
+    nearly = scores_alike(A, np.where(PROMPTS == 0, A + 2, A), PROMPTS)
+    assert nearly.value < nearly.high < 1
     assert order_alike(A, B + 3, PROMPTS)[0].value == order_alike(A, B, PROMPTS)[0].value
 
 
