@@ -51,8 +51,6 @@ for gap in sweep.gaps:
         print(f"  gap {gap.contrast.id}: {gap.gap.value:+.2f}")
 for profile in sweep.profiles:
     print(f"{profile.system}: {profile.in_words(sweep.labels)}")
-if n_prompts > 1:
-    print(f"With so few prompts no adjusted p-value can be below {sweep.smallest_p:.2g}.")
 
 # 2. The whole way: rewrite, answer, judge. Real models go into `targets` and `rewriters`, as
 #    specs: openai:gpt-4o, anthropic:claude-sonnet-4-5. The embedded model repeats its

@@ -105,7 +105,7 @@ def random_sweep(seed: int) -> tuple[list[str], dict[str, Any], list[Profile]]:
     of_systems = profiles(found.cells, systems, "placebo")
     labels = SweepLabels()
     judged = Judged(4, 2, 2, 100, 100)
-    said = sweep_conclusion(found.cells, of_systems, found.smallest_p, judged, labels)
+    said = sweep_conclusion(found.cells, of_systems, judged, labels)
     table = {
         "cells": list(map(cell_document, found.cells)),
         "detectable": detectable_in(found.cells, 4).document(),

@@ -591,6 +591,8 @@ SWEEP: dict[str, Check] = {
     r"rewording, see the contrasts with it\.": _rewording,
     r"With (?P<n>\d+) prompts? no effect of any size can be significant: at "
     r"least (?P<needed>\d+) prompts are needed\.": _too_few,
+    rf"All prompts have the same Δ \((?P<d>{NUMBER}) points, (?P<cell>\w+ under \w+)\): it can be "
+    r"significant from (?P<needed>\d+) prompts on\.": _largest,
     r"That no degradation is significant in a cell does not show that there is none: in (?P<n>\d+) "
     rf"such cells? intervals reach up to a Δ of (?P<d>{NUMBER}) \((?P<cell>\w+ under \w+)\)\.": (
         _reach

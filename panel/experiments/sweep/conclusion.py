@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from math import isnan
 from typing import Any
 
-from persona_panel.experiments.sweep.deltas import Cell, Gap, Mean, Profile, SweepLabels
+from persona_panel.experiments.sweep.deltas import FEWEST, Cell, Gap, Mean, Profile, SweepLabels
 from persona_panel.files.outputs import json_number, record_document
 from persona_panel.results.conclusions.score import Judged, few_judged, nothing_judged
 from persona_panel.results.conclusions.wording import (
@@ -66,7 +65,6 @@ _SHOWN = 3
 def sweep_conclusion(
     cells: Sequence[Cell],
     profiles: Sequence[Profile],
-    smallest_p: float,
     judged: Judged,
     labels: SweepLabels,
     unmeasured: Mapping[str, str] | None = None,
@@ -97,7 +95,7 @@ def sweep_conclusion(
             "may come from the rewording, see the contrasts with it."
         )
     measured = [cell for cell in cells if cell.delta.n_pairs]
-    sentences += _open([cell for cell in measured if not cell.delta.shown], smallest_p, labels)
+    sentences += _open([cell for cell in measured if not cell.delta.shown], labels)
     return [*sentences, *few_judged(judged, "Δs")]
 
 
@@ -138,16 +136,16 @@ def _facts(delta: Mean) -> str:
     return f"by {number(abs(delta.value))} points{facts}"
 
 
-def _open(cells: Sequence[Cell], smallest_p: float, labels: SweepLabels) -> list[str]:
+def _open(cells: Sequence[Cell], labels: SweepLabels) -> list[str]:
     """Return a sentence on the cells in which no degradation is significant."""
     if not cells:
         return []
     n_cells = max(1, sum(cell.delta.n_pairs > 1 for cell in cells))
     most = max(cell.delta.n_pairs for cell in cells)
-    if isnan(smallest_p) or smallest_p >= LEVEL:
+    if most < FEWEST:
         return [
             f"With {counted(most, 'prompt')} no effect of any size can be significant: at least "
-            f"{items_needed(LEVEL)} prompts are needed."
+            f"{FEWEST} prompts are needed."
         ]
     sentences = []
     bounded = [cell for cell in cells if not isnan(cell.delta.ci_high)]
@@ -160,9 +158,13 @@ def _open(cells: Sequence[Cell], smallest_p: float, labels: SweepLabels) -> list
         )
     largest = max(cells, key=lambda cell: cell.delta.value)
     delta = largest.delta
+    of = f"{number(delta.value)} points, {labels.of(largest)}"
     if delta.value > 0 and not isnan(delta.effect_size):
-        of = f"{number(delta.value)} points, {labels.of(largest)}"
         sentences.append(_to_establish(delta, of, n_cells))
+    elif delta.value > 0 and 1 < delta.n_pairs < (needed := items_needed(LEVEL)):
+        sentences.append(
+            f"All prompts have the same Δ ({of}): it can be significant from {needed} prompts on."
+        )
     return sentences
 
 
@@ -174,6 +176,4 @@ def _to_establish(delta: Mean, of: str, n_cells: int) -> str:
             "opposite to the longer tail: how many prompts would establish it is not known."
         )
     assurance = assured(delta.value, delta.sd, delta.n_pairs, 0.0, LEVEL / n_cells)
-    if assurance.needed is not None:
-        assurance = replace(assurance, needed=max(assurance.needed, items_needed(LEVEL)))
     return would_show(assurance, f"establish the largest of them ({of})")

@@ -1,10 +1,11 @@
 """Degradations of scores under framing, from arrays: with their uncertainty, with tests that allow
 for asymmetry, and what a system is vulnerable to.
 
-Flipping signs takes Δs that lie symmetrically about 0 where framing has no effect, as they do where
-responses with and without framing are alike. Where a few prompts collapse and the others gain a
-little, the mean may be 0, and the other cells of the sweep show it, if not the same prompts
-collapse in all of them. Where no prompt of the sweep happens to collapse, nothing shows it.
+Both tests, Student's of few prompts and flipped signs, take Δs that lie symmetrically about 0 where
+framing has no effect, as they do where responses with and without framing are alike. Where a few
+prompts collapse and the others gain a little, the mean may be 0, and the other cells of the sweep
+show it, if not the same prompts collapse in all of them. Where no prompt of the sweep happens to
+collapse, nothing shows it.
 
 Pure functions. Δ is baseline − framed in points of the rubric's scale (scrub.txt, appendix 15.4):
 positive is degradation. The paper gives means; intervals, tests and effect sizes are ours. A prompt
@@ -30,7 +31,6 @@ from persona_panel.statistics.core.arrays import ROUNDING, Array, IntArray, mean
 from persona_panel.statistics.core.estimate import LEVEL
 from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.core.significance import (
-    ENUMERATED,
     binomial_interval,
     bounded_mean_p_values,
     holm,
@@ -54,7 +54,7 @@ class Asymmetry:
 
     @property
     def plain(self) -> bool:
-        """Return whether the test by flipped signs alone cannot be trusted."""
+        """Return whether the first test alone cannot be trusted."""
         least = max(ASYMMETRIC, _STANDARD_ERRORS * math.sqrt(6 / max(1, self.n)))
         return abs(self.skewness) >= least
 
@@ -125,6 +125,10 @@ THRESHOLD = 1.2
 """|Δ| from which a cell is strong: where SCRuB's heatmap (figure 10) draws bold borders."""
 LARGE = 1 / 3
 """The share of a scale's length from which the Δ of one prompt is a large fall or rise."""
+FEWEST = 2
+"""The fewest prompts with which a Δ can be significant."""
+_FEW = 6
+"""So many prompts have at most 64 patterns of signs; up to five show nothing."""
 _PERMUTATIONS = 9_999
 _SCRUB_LENGTH = 9.0
 
@@ -146,9 +150,10 @@ class Mean:
     """A mean over prompts, in points of the scale.
 
     The 95 % interval is Student's over `n_pairs` prompts, NaN below two and where all have the same
-    value. `p_value` is two-sided, of flipped signs: it takes values that are as likely to have
-    either sign where nothing has an effect. `p_max_t` is adjusted for all that is tested beside it
-    (`sign_flip_p_values`). `p_bounded` (adjusted by Holm) does without symmetry: it is there
+    value. `p_value` is two-sided, Student's where one mean is tested or there are at most six
+    prompts, else of flipped signs, as where all have the same value: these take values that are as
+    likely to have either sign where nothing has an effect. `p_max_t` is adjusted for all that is
+    tested beside it, Student's by Holm. `p_bounded` (by Holm) does without symmetry: it is there
     where the values of the sweep, or of the cell, are plainly asymmetric and the mean lies opposite
     to the longer tail. `n_above` prompts lie above 0 and `n_below` below it. NaN below two prompts
     is `sd` (n − 1). `effect_size` is Cohen's d of paired differences: the mean over `sd`, NaN where
@@ -234,14 +239,12 @@ class CompositeDelta:
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """All figures that are computed from the Δs of a sweep. `smallest_p` is the smallest adjusted
-    p-value that a cell could have with this many prompts; `asymmetry` is that of the cells' Δs,
+    """All figures that are computed from the Δs of a sweep. `asymmetry` is that of the cells' Δs,
     `gap_asymmetry` that of the gaps."""
 
     cells: tuple[Cell, ...]
     gaps: tuple[Gap, ...]
     composites: tuple[CompositeDelta, ...]
-    smallest_p: float
     asymmetry: Asymmetry
     gap_asymmetry: Asymmetry
 
@@ -262,9 +265,9 @@ def measure(
     `lengths` are those of the dimensions' scales, in points [9, SCRuB's, for all].
 
     p-values are adjusted over all cells of the sweep and, apart from them, over all gaps: in each
-    of the two, at most 5 % of sweeps without an effect show one. The test flips signs, which takes
-    Δs that are symmetric about 0; where those of the sweep plainly are not, what is opposite to the
-    longer tail has to pass the test of `bounded_p_values` as well.
+    of the two, at most 5 % of sweeps without an effect show one. Where the Δs of the sweep
+    plainly are not symmetric, what is opposite to the longer tail has to pass the test of
+    `bounded_p_values` as well.
     `python -m benchmarks.independent.sweeps` measures both how often it claims what is not so and
     how often what is.
     """
@@ -288,9 +291,7 @@ def measure(
         for (s, d, c), mean in zip(keys, cell_means, strict=True)
     )  # fmt: skip
     gaps, gap_asymmetry = _gaps(delta, names, contrasts, 2 * spans, seed)
-    smallest_p = _smallest_p([cell.delta.n_pairs for cell in cells])
-    composites = _composites(delta, names)
-    return Measured(cells, gaps, composites, smallest_p, asymmetry, gap_asymmetry)
+    return Measured(cells, gaps, _composites(delta, names), asymmetry, gap_asymmetry)
 
 
 def means(
@@ -302,22 +303,27 @@ def means(
     asymmetry = asymmetry_of(columns, places)
     bounded = bounded_p_values(columns, places, asymmetry, spans)
     p_values, adjusted = sign_flip_p_values(columns, n_permutations=_PERMUTATIONS, seed=seed)
+    sampled = [sampled_mean(column) for column in columns.T]
+    tested = [mean.n_prompts for mean in sampled if mean.n_prompts > 1]
+    if len(tested) == 1 or max(tested, default=0) <= _FEW:
+        by_t = np.array([mean.p_value for mean in sampled])
+        p_values = np.where(np.isnan(by_t), p_values, by_t)
+        # Where all prompts have the same value there is no t.
+        adjusted = np.where(np.isnan(by_t), adjusted, holm(p_values))
     # The last bit of a mean must not decide. Of a gap in the data neither comparison holds.
     n_above, n_below = (columns > ROUNDING).sum(axis=0), (columns < -ROUNDING).sum(axis=0)
     all_means = []
-    for test, (column, p, p_max_t, p_bounded) in enumerate(
-        zip(columns.T, p_values, adjusted, bounded, strict=True)
+    for test, (column, mean, p, p_max_t, p_bounded) in enumerate(
+        zip(columns.T, sampled, p_values, adjusted, bounded, strict=True)
     ):
         kept = column[~np.isnan(column)]
-        low, high = sampled_mean(kept).interval()
-        value = float(kept.mean()) if len(kept) else math.nan
         sd = float(kept.std(ddof=1)) if len(kept) > 1 else math.nan
         # A spread that is only rounding is none.
-        size = value / sd if sd > ROUNDING else math.nan
+        size = mean.mean / sd if sd > ROUNDING else math.nan
         also = None if math.isnan(p_bounded) else float(p_bounded)
         all_means.append(
             Mean(
-                value, low, high, float(p), float(p_max_t), also, sd, size, len(kept),
+                mean.mean, *mean.interval(), float(p), float(p_max_t), also, sd, size, len(kept),
                 int(n_above[test]), int(n_below[test]),
             )
         )  # fmt: skip
@@ -357,15 +363,6 @@ def _composites(delta: Array, names: Names) -> tuple[CompositeDelta, ...]:
                 CompositeDelta(system, condition, value, *sampled_mean(kept).interval(), len(kept))
             )
     return tuple(composites)
-
-
-def _smallest_p(n_pairs: Sequence[int]) -> float:
-    most = max(n_pairs, default=0)
-    if most < 2:
-        return math.nan
-    # All signs the same, either way, is the most extreme pattern.
-    p = 2.0 ** (1 - most)
-    return p if most <= ENUMERATED else max(1 / (1 + _PERMUTATIONS), p)
 
 
 Kind = Literal[

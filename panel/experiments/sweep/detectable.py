@@ -1,10 +1,9 @@
 """The smallest Δ that a sweep would claim or can show, and how many prompts a Δ takes: before
 anything is spent, or after.
 
-The test flips signs and takes the largest of all cells, step by step
-(`persona_panel.experiments.sweep.deltas.Mean`). For normal Δs of cells that have nothing in common
-that is Student's test at the level over the number of cells; of cells that go together it detects
-smaller ones.
+The test is that of `persona_panel.experiments.sweep.deltas.Mean`. For normal Δs of cells that have
+nothing in common that is Student's test at the level over the number of cells; flipped signs detect
+smaller ones of cells that go together.
 
 In points it depends on the spread of Δs over prompts, which is not known before a sweep: it is then
 given in standard deviations, and in points from an earlier sweep.
@@ -21,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from persona_panel.experiments.sweep.deltas import Cell
+from persona_panel.experiments.sweep.deltas import FEWEST, Cell
 from persona_panel.experiments.sweep.plan import SweepPlan
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.limits import json_of
@@ -33,11 +32,10 @@ from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.runs.cost_estimate import CostEstimate, cost_result
 from persona_panel.runs.load import load_run
-from persona_panel.statistics.core import special
 from persona_panel.statistics.core.arrays import ROUNDING, Array
 from persona_panel.statistics.core.display import number, percent
 from persona_panel.statistics.core.estimate import LEVEL, POWER
-from persona_panel.statistics.core.means import detectable_effect, items_needed
+from persona_panel.statistics.core.means import detectable_effect
 
 
 @lru_cache
@@ -46,18 +44,12 @@ def smallest_claimed(n_prompts: int, n_cells: int) -> float:
     claimed with a probability of `POWER` where no other cell has an effect; NaN where no Δ of any
     size is.
 
-    Of six prompts all have to fall, as 2 of 2⁶ patterns are 3 %: each does with a probability of
-    0.8 to the power of 1/6, that of a Δ above 0 of 1.79 standard deviations:
-
     >>> round(smallest_claimed(6, 1), 2)
-    1.79
+    1.43
     """
-    if n_prompts < items_needed(LEVEL):
+    if n_prompts < FEWEST:
         return math.nan
-    by_t = detectable_effect(n_prompts, LEVEL / max(1, n_cells))
-    if n_prompts > items_needed(LEVEL):
-        return by_t
-    return max(by_t, float(special.ndtri(POWER ** (1 / n_prompts))))
+    return detectable_effect(n_prompts, LEVEL / max(1, n_cells))
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,8 +144,7 @@ def _detectable(
     n_prompts: int, n_cells: int, n_judges: int, spread: Spread | None
 ) -> DetectableDelta:
     effect = smallest_claimed(n_prompts, n_cells)
-    fewest = items_needed(LEVEL)
-    return DetectableDelta(n_prompts, n_cells, n_judges, effect, fewest, spread)
+    return DetectableDelta(n_prompts, n_cells, n_judges, effect, FEWEST, spread)
 
 
 def _spread(sds: Sequence[float], n_judges: int, *, split: bool, source: str | None) -> Spread:

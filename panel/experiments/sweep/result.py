@@ -153,7 +153,6 @@ class Sweep:
         gaps: the contrasts of the framing set, for each system and dimension.
         composites: Δ over prompts and dimensions for each system and condition.
         profiles: what each system is vulnerable to, as far as its cells show it.
-        smallest_p: the smallest adjusted p-value that a cell could have had.
         asymmetry, gap_asymmetry: of the cells' Δs about their means, and of the gaps.
         variants: every rewritten prompt with its checks.
         answers: what the targets said, and why where they said nothing.
@@ -203,7 +202,7 @@ class Sweep:
             threshold=plan.threshold, lengths=lengths, seed=plan.seed,
         )  # fmt: skip
         self.cells, self.gaps = measured.cells, measured.gaps
-        self.composites, self.smallest_p = measured.composites, measured.smallest_p
+        self.composites = measured.composites
         self.asymmetry, self.gap_asymmetry = measured.asymmetry, measured.gap_asymmetry
         self.profiles: list[Profile] = profiles(self.cells, self.systems, plan.framings.placebo)
 
@@ -301,9 +300,8 @@ class Sweep:
     def conclusion(self) -> list[str]:
         """Return what is significant, what is not, and what would settle it."""
         return sweep_conclusion(
-            self.cells, self.profiles, self.smallest_p, self._judged(), self.labels,
-            self._unmeasured(),
-        )  # fmt: skip
+            self.cells, self.profiles, self._judged(), self.labels, self._unmeasured()
+        )
 
     @property
     def n_measured(self) -> int:
@@ -369,7 +367,6 @@ class Sweep:
             "judge_sees": self.plan.judge_sees,
             "threshold": self.plan.threshold,
             "level": LEVEL,
-            "smallest_p": json_number(self.smallest_p),
             "detectable": self.detectable.document(),
             "asymmetry": self.asymmetry.document(),
             "gap_asymmetry": self.gap_asymmetry.document(),

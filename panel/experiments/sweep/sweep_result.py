@@ -301,13 +301,12 @@ def _for_programs(sweep: Sweep) -> Iterator[Table]:
     variants, answers = summary["variants"], summary["answers"]
     kinds: dict[str, CellKind] = {
         "conditions": "texts", "judge_sees": "text", "threshold": "number", "level": "number",
-        "smallest_p": "p", "skewness": "number", "plainly_asymmetric": "flag",
+        "skewness": "number", "plainly_asymmetric": "flag",
         "gap_skewness": "number", "gap_plainly_asymmetric": "flag",
     }  # fmt: skip
     facts = {
         "prompts": len(sweep.prompts), "conditions": sweep.conditions,
         "judge_sees": sweep.plan.judge_sees, "threshold": sweep.plan.threshold, "level": LEVEL,
-        "smallest_p": sweep.smallest_p,
         "skewness": sweep.asymmetry.skewness, "plainly_asymmetric": sweep.asymmetry.plain,
         "gap_skewness": sweep.gap_asymmetry.skewness,
         "gap_plainly_asymmetric": sweep.gap_asymmetry.plain,
@@ -343,7 +342,8 @@ def _on_figures(sweep: Sweep) -> Iterator[str]:
         "Δ is baseline − framed, in points of the scale: a positive Δ is a degradation. Their mean "
         "over dimensions is not tested. Significant: the 95 % interval over prompts excludes 0, "
         f"and the test is significant (p < {LEVEL:g}, adjusted for all {len(sweep.cells)} cells). "
-        "The test flips signs: it takes Δs that are symmetric about 0 where framing has no effect."
+        "The test is Student's t for one cell and for up to six prompts, else flipped signs; it "
+        "takes Δs that are symmetric about 0 where framing has no effect."
     )
     means = [*(cell.delta for cell in sweep.cells), *(gap.gap for gap in sweep.gaps)]
     fewest = min((mean.n_pairs for mean in means if mean.shown), default=inf)
@@ -366,7 +366,7 @@ def _on_figures(sweep: Sweep) -> Iterator[str]:
 
 
 def _second_test(asymmetry: Asymmetry, means: Sequence[Mean], what: str) -> Iterator[str]:
-    """Yield sentences on why an effect by flipped signs may not be significant."""
+    """Yield sentences on why an effect by the first test may not be significant."""
     lost = [mean for mean in means if mean.p_max_t < LEVEL <= mean.p_claim]
     held_back = f"by it {len(lost):,} of {len(means):,} {what} are not significant"
     if asymmetry.plain:

@@ -195,9 +195,9 @@ def test_responses_by_hand(command: Command, framed_csv: Path, tmp_path: Path) -
     # Mean 4/3; squares of 5/3, −1/3, −4/3 sum to 14/3, so the sd is √(7/3) and d 4/3 ÷ √(7/3).
     assert float(cell["delta"]) == pytest.approx(4 / 3, abs=1e-6)
     assert float(cell["effect_size"]) == pytest.approx(4 / 3 / (7 / 3) ** 0.5, abs=1e-6)
-    # Of the signs of (3, 1, 0) those of 3 and 1 must agree: half of the patterns. The Δs
-    # of the other cells are 0.
-    assert (float(cell["p_value"]), float(cell["p_max_t"])) == (0.5, 0.5)
+    # t² is 16/9 ÷ 7/9; with two degrees of freedom p is 1 − √(t² / (2 + t²)), five times that 1.3.
+    assert float(cell["p_value"]) == pytest.approx(1 - (16 / 30) ** 0.5, abs=1e-6)
+    assert float(cell["p_max_t"]) == 1
     # Student's: 4/3 ± 4.302653 √(7/9).
     reach = 4.302653 * (7 / 9) ** 0.5
     assert float(cell["ci_low"]) == pytest.approx(4 / 3 - reach, abs=1e-5)
@@ -209,16 +209,13 @@ def test_responses_by_hand(command: Command, framed_csv: Path, tmp_path: Path) -
     assert "+1.33" in done.stdout
     summary = json.loads((tmp_path / "run" / "summary.json").read_text())
     assert summary["sweep"]["profiles"][0]["kind"] == "none shown"
-    # 3 prompts: 2 of 8 patterns are all of one sign.
-    assert summary["sweep"]["smallest_p"] == 0.25
-    # One fell by a third of the scale, 3 of 9 points; a test needs six prompts.
+    # One fell by a third of the scale, 3 of 9 points.
     assert (cell["n_fell"], cell["n_rose"]) == ("1", "0")
     said = " ".join(done.stdout.split())
     assert "|Δ| is 1 or more in: alder, Pluralistic engagement under Strong feeling for." in said
     assert "Large falls of single prompts where no degradation is significant: Pluralistic" in said
     assert "alder 3.0 1/3 0.33 [0.01, 0.91] 0" in said
-    assert "With 3 prompts no effect of any size can be significant" in said
-    assert "at least 6 prompts are needed" in said
+    assert "establish the largest of them (1.33 points, Pluralistic engagement" in said
 
 
 def test_the_first_prompts_of_given_responses(command: Command, framed_csv: Path) -> None:
@@ -365,7 +362,7 @@ def test_a_dry_run_says_what_the_sweep_could_show(command: Command, tmp_path: Pa
     how many are needed. `--like` estimates only."""
     with serving(world(sycophantic=False)) as server:
         plain = sweep(command, server, "--dry-run")
-        few = sweep(command, server, "--dry-run", "--limit", "4")
+        few = sweep(command, server, "--dry-run", "--limit", "1")
         done = sweep(command, server, "--limit", "12")
         dry = sweep(command, server, "--dry-run", "--like", "run", "--json")
         paid = sweep(command, server, "--like", "run")
@@ -374,7 +371,7 @@ def test_a_dry_run_says_what_the_sweep_could_show(command: Command, tmp_path: Pa
     assert "With 30 prompts and 25 cells, the smallest detectable Δ is 0.78 standard" in said
     # Below the estimate of what would be spent in vain.
     assert concluded_in(few.stdout).startswith("Too few prompts")
-    assert "At least 6 prompts are needed" in " ".join(few.stdout.split())
+    assert "At least 2 prompts are needed" in " ".join(few.stdout.split())
     assert "No cell is significant, which does not show that Δ is 0" in " ".join(
         done.stdout.split()
     )
@@ -538,7 +535,7 @@ def test_json_has_the_figures_of_the_summary(command: Command, tmp_path: Path) -
     printed, kept = json.loads(done.stdout), summary["sweep"]
     assert printed["conclusion"] == summary["conclusion"]
     tables = printed["tables"]
-    about = {"prompts", "conditions", "judge_sees", "threshold", "level", "smallest_p"}
+    about = {"prompts", "conditions", "judge_sees", "threshold", "level"}
     assert {name: tables["sweep"][0][name] for name in about} == {n: kept[n] for n in about}
     of_mean = {"value": "value", "low": "ci_low", "high": "ci_high", "p": "p_value",
                "p_adjusted": "p_claim", "n": "n_pairs"}  # fmt: skip
