@@ -1,8 +1,8 @@
 """Simulations whose data and comparison tests share no code with `panel/statistics`.
 
 python -m benchmarks.independent [winner] [judges] [alike] [agreement] [missing] [intervals]
-    [screen] [sweeps] [planning] [rasch] [claims] [--runs 500] [--data PATH]   a table in Markdown;
-    PATH: the folder of real ratings
+    [alpha] [screen] [sweeps] [planning] [rasch] [claims] [--runs 500] [--data PATH]   a
+    table in Markdown; PATH: the folder of real ratings
 """
 
 from __future__ import annotations

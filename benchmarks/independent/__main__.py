@@ -33,6 +33,7 @@ def main() -> None:
         "agreement": lambda: agreement.rows(2 * options.runs, options.data),
         "missing": lambda: judges.missing_rows(options.runs // 4),
         "intervals": lambda: intervals.rows(options.runs, options.data),
+        "alpha": lambda: intervals.alpha_rows(2 * options.runs),
         "screen": lambda: first_screen.rows(options.runs // 5),
         "sweeps": lambda: sweeps.rows(options.runs // 2),
         "planning": lambda: planning.rows(2 * options.runs),

@@ -13,9 +13,13 @@ from benchmarks.independent.claims import CLAIMS
 from benchmarks.independent.first_screen import KINDS
 from benchmarks.independent.first_screen import shares as shares_of_screens
 from benchmarks.independent.intervals import (
+    AT_AN_END,
+    alpha_covers,
+    ceiling_board,
     covered_by_case,
     drawn_populations,
     fallen_populations,
+    ordinal_alpha,
 )
 from benchmarks.independent.judges import (
     Panel,
@@ -44,6 +48,7 @@ from benchmarks.independent.winner import (
 from persona_panel.statistics.core.means import AT_THE_END, FAR_OFF, NEAR_THE_END
 from persona_panel.statistics.ordinal import ordinal_mixed_model
 from persona_panel.statistics.rasch import many_facet_rasch
+from persona_panel.statistics.reliability import krippendorff_alpha
 
 ROOT = Path(__file__).parents[2]
 
@@ -220,3 +225,21 @@ def test_means_with_a_remark_are_covered_as_the_docs_say() -> None:
     (tenth,) = (each for each in fallen if each.name == "10% fall by 6")
     for n in (8, 12):
         assert covered_by_case(tenth, n, 1_000)[NEAR_THE_END][0] < 0.95 / 3
+
+
+def test_alpha_at_an_end_is_covered_as_the_docs_say() -> None:
+    """Boards have the share at the top that they are named by, and α near 0.667, by mid-ranks as by
+    the product; of 200 with 95 % there and 5 prompts the interval covers far less than 95 %, of
+    those with 69 % and 12 prompts about as often, as the row in docs says."""
+    for share in AT_AN_END:
+        ratings = ceiling_board(np.random.default_rng(0), 5_000, 5, share).reshape(-1, 5)
+        assert np.mean(ratings == 4) == pytest.approx(share, abs=0.01)
+        assert ordinal_alpha(ratings) == pytest.approx(0.667, abs=0.03)
+        assert ordinal_alpha(ratings) == pytest.approx(krippendorff_alpha(ratings).value)
+    page = (ROOT / "docs/explanation/statistics.md").read_text("utf-8")
+    few, some = page.partition('|", 59 to 95 %, α near 0.667|')[2].split("|")[:2]
+    low, high = float(few.split(" to ")[0]), float(some.split(" to ")[1])
+    covers = alpha_covers(0.95, 5, 5, 200)
+    assert abs(np.mean(covers) - low) < 3 * (low * (1 - low) / len(covers)) ** 0.5
+    covers = alpha_covers(0.69, 12, 5, 200)
+    assert abs(np.mean(covers) - high) < 3 * (high * (1 - high) / len(covers)) ** 0.5
