@@ -17,9 +17,9 @@ from markupsafe import Markup
 from persona_panel.analyses.analysis import ANALYSES, RunWithPeople
 from persona_panel.analyses.answers import command_on, conclusion_of
 from persona_panel.analyses.contested import contested_result, ranked_responses
+from persona_panel.analyses.leaderboard_tables import board_tables
 from persona_panel.analyses.ranked_systems import ranking_of
 from persona_panel.analyses.run_summary import SAYS_WHO_DIFFERS
-from persona_panel.analyses.score import board_tables
 from persona_panel.analyses.who_differs import who_differs_result
 from persona_panel.calls.budget import CallCounts, Spending
 from persona_panel.files.pages import seconds
