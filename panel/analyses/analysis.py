@@ -1,5 +1,5 @@
-"""The decorator of an analysis, the run beside people's ratings that its part of a page is of, and
-the decorator of what is computed once for a run."""
+"""The decorator of an analysis, the run beside people's ratings that its part of a page is of, the
+commands on a run, and the decorator of what is computed once for it."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, wraps
 from importlib import import_module
+from math import isnan
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Concatenate, ParamSpec, Self, TypeVar
 
 import click
 
+from persona_panel.files.named_files import shown_folder
+from persona_panel.files.wording import command_line
 from persona_panel.results.result import Result
 
 if TYPE_CHECKING:
@@ -203,6 +206,22 @@ class RunWithPeople:
         *_, group = self.panel.raters_by_group()
         return group
 
+    def first(self, *statistics: str) -> Row:
+        """Return the row of the first of these that is defined, of all judges; of the last where
+        none is."""
+        from persona_panel.statistics.core.table import row_in
+
+        rows = [row_in(self.rows, name, self.group) for name in statistics]
+        return next((row for row in rows if not isnan(row.value)), rows[-1])
+
+    @property
+    def options(self) -> tuple[str, ...]:
+        """Return the words of a command that has people's ratings, `RATINGS` where they are of no
+        file."""
+        from persona_panel.statistics.core.table import RatingsOrigin
+
+        return (self.humans.origin or RatingsOrigin("", "")).options
+
     @cached_property
     def calibrated(self) -> Calibration | None:
         """Return the panel's means corrected by people's ratings; None where people gave ranks.
@@ -226,6 +245,24 @@ class RunWithPeople:
 BesidePeople = Callable[[RunWithPeople], Iterator[Result]]
 """Yields the results that a page has beside people's ratings; nothing where the analysis has
 nothing to say of them."""
+
+
+def command_on(
+    run: Run,
+    name: str,
+    options: Mapping[str, str | int] | None = None,
+    people: RunWithPeople | None = None,
+) -> str:
+    """Return a command on a run's folder, `RUN` where it has none; with people's ratings, `RATINGS`
+    where they are of no file."""
+    return command_line(
+        name, [folder_named(run)], options, () if people is None else people.options
+    )
+
+
+def folder_named(run: Run) -> str:
+    """Return a run's folder as commands have it; `RUN` where it has none."""
+    return "RUN" if run.folder is None else shown_folder(run.folder)
 
 
 def beside_people(run: Run) -> RunWithPeople | None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from math import isnan, nan
 from typing import TYPE_CHECKING
 
+from persona_panel.analyses.analysis import command_on, folder_named
 from persona_panel.analyses.ranked_systems import (
     Ranked,
     alone_sentence,
@@ -20,7 +21,6 @@ from persona_panel.analyses.ranked_systems import (
 )
 from persona_panel.analyses.signs_of_bias import off_scale, signs_of_bias
 from persona_panel.files.errors import InputError
-from persona_panel.files.named_files import shown_folder
 from persona_panel.files.wording import command_line
 from persona_panel.results.conclusions.rows import adjusted_ends, sign_of
 from persona_panel.results.conclusions.score import (
@@ -37,6 +37,7 @@ from persona_panel.results.conclusions.wording import (
     AVERAGED,
     counted,
     dollars,
+    first_lower,
     first_upper,
     in_brackets,
     listed,
@@ -65,7 +66,7 @@ from persona_panel.statistics.core.estimate import (
 from persona_panel.statistics.core.means import MOSTLY_AT_AN_END, Assurance
 from persona_panel.statistics.core.ranking import is_ahead
 from persona_panel.statistics.core.sampled_mean import prompts_assured, takes_more_judges
-from persona_panel.statistics.core.table import RatingsOrigin, Row
+from persona_panel.statistics.core.table import Row, row_in
 
 if TYPE_CHECKING:
     from persona_panel.analyses.analysis import RunWithPeople
@@ -225,7 +226,7 @@ def can_be_trusted(
     estimate, at_an_end, alpha, agreement = _agreement(run, systems=systems and not reversed_pairs)
     marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
     reversal = [reversal_sentence(reversed_pairs)] if reversed_pairs else []
-    verdict = [f"No: {each[0].lower()}{each[1:]}" for each in reversal]
+    verdict = [f"No: {first_lower(each)}" for each in reversal]
     undecided = isnan(estimate.value) or (estimate.high < TENTATIVE and not at_an_end)
     caution = [] if undecided else ["Agreement does not show that ratings are right."]
     few = signs
@@ -256,7 +257,7 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, bool, str, str]:
     *_, group = ratings.raters_by_group()
     options = AnalysisOptions(n_permutations=0, random=run.random)
     rows = agree(ratings, options, only={"krippendorff_alpha", "icc2k"}, group=group)
-    alpha, reliability = (_row(rows, name, group) for name in ("krippendorff_alpha", "icc2k"))
+    alpha, reliability = (row_in(rows, name, group) for name in ("krippendorff_alpha", "icc2k"))
     estimate = alpha.estimate()
     if isnan(estimate.value):
         return _unmeasured(estimate)
@@ -312,7 +313,7 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
     if lacks := lacking_judges(run, ratings):
         own = "" if run.folder is None else command_with(run.folder, "--plain-judge")
         return _personas_unknown(lacks, own or "persona-panel score RESPONSES --plain-judge")
-    row = None if people is None else _row(people.rows, "persona_gain_tau_b", people.group)
+    row = None if people is None else people.first("persona_gain_tau_b")
     if people is not None and row is not None and not isnan(row.value):
         answer = personas_beside_people(row, command_on(run, "people correlate", people=people))
     elif run.deterministic:
@@ -401,8 +402,8 @@ def may_stand_in(
         n = min(30, len(run.items))
         return replace(answer, command=command_on(run, "select", {"--n": n, "--out": "items.csv"}))
     command = command_on(run, "people correlate", people=people)
-    rate = _row(people.rows, "alt_test_winning_rate", people.group)
-    row = _first(people, "pearson_within_prompts", "pearson")
+    rate = people.first("alt_test_winning_rate")
+    row = people.first("pearson_within_prompts", "pearson")
     where = " within prompts" if row.statistic == "pearson_within_prompts" else ""
     r = row.estimate()
     correlated = r.value > 0 and (r.least_p < LEVEL or (isnan(r.least_p) and r.sign > 0))
@@ -427,8 +428,8 @@ def may_stand_in(
             "people", sentence, rate.estimate(), command, "winning rate", {"needed": PASSED},
             [f"For {near}."], f"{verdict}: for {near}.",
         )  # fmt: skip
-    against = _first(
-        people, "human_difference_tau_b_within_prompts", "human_difference_tau_b"
+    against = people.first(
+        "human_difference_tau_b_within_prompts", "human_difference_tau_b"
     ).estimate()
     why = str(rate.reason or "too few people rated")
     if isnan(against.value):
@@ -591,40 +592,5 @@ def _more_of_people(run: Run, ranked: Ranked) -> RunAnswer:
     return RunAnswer("settle", clause, value, command, "responses to rate")
 
 
-def _row(rows: Sequence[Row], statistic: str, group: str) -> Row:
-    """Return the first row of a statistic of a group: that of the composite where there is one."""
-    of = [row for row in rows if (row.statistic, row.group, row.by) == (statistic, group, None)]
-    return of[0] if of else Row(statistic, group, COMPOSITE)
-
-
-def _first(people: RunWithPeople, *names: str) -> Row:
-    """Return the row of the first statistic that is defined; of the last where none is."""
-    rows = [_row(people.rows, name, people.group) for name in names]
-    return next((row for row in rows if not isnan(row.value)), rows[-1])
-
-
 def _figure(estimate: Estimate) -> str:
     return f"{estimate.number()}{in_brackets(estimate.interval())}"
-
-
-def command_on(
-    run: Run,
-    name: str,
-    options: Mapping[str, str | int] | None = None,
-    people: RunWithPeople | None = None,
-) -> str:
-    """Return a command on a run's folder, `RUN` where it has none; with people's ratings, `RATINGS`
-    where they are of no file."""
-    more = () if people is None else options_of(people)
-    return command_line(name, [folder_named(run)], options, more)
-
-
-def options_of(people: RunWithPeople) -> tuple[str, ...]:
-    """Return the words of a command that has people's ratings, `RATINGS` where they are of no
-    file."""
-    return (people.humans.origin or RatingsOrigin("", "")).options
-
-
-def folder_named(run: Run) -> str:
-    """Return a run's folder as commands have it; `RUN` where it has none."""
-    return "RUN" if run.folder is None else shown_folder(run.folder)

@@ -33,7 +33,6 @@ if TYPE_CHECKING:
     from persona_panel.runs.run import Run
     from persona_panel.statistics.calibration import Calibration, CorrectedMean
 
-_CORRECTED = "Corrected by"
 _NAMED = 4
 _VISIBLE = 0.005
 """From which distance on two numbers are written otherwise."""
@@ -49,6 +48,7 @@ class Ranked(NamedTuple):
         unranked: why there are no systems.
         note: why people's ratings do not correct the panel, where there are some; their means.
         uncorrected: the same reason alone, where people's ratings lead without a correction.
+        by_correction: whether it is the panel's ranking, corrected by people's ratings.
         corrected: by the two systems of a difference, what it is corrected from; of a correction by
             people's ratings alone.
         unrated: the systems that the ranking leaves out, as people rated nothing of them.
@@ -61,6 +61,7 @@ class Ranked(NamedTuple):
     unranked: str = ""
     note: str = ""
     uncorrected: str = ""
+    by_correction: bool = False
     corrected: Mapping[frozenset[str], CorrectedMean] = MappingProxyType({})
     unrated: Sequence[str] = ()
     other_scale: bool = False
@@ -122,17 +123,19 @@ def by_people(calibrated: Calibration) -> Ranked | None:
     pairs = [pair for pair in calibrated.pairs if pair.dimension == dimension]
     n = sum(each.n_human for each in of_it)
     whose = _whose(calibrated)
+    corrects = not calibrated.complete and any(each.tuning for each in of_it)
     basis = f"By the ratings of {whose}"
-    if not calibrated.complete:
-        basis = f"{_CORRECTED} {whose}'s ratings of {counted(n, 'response')}"
-        if not any(each.tuning for each in of_it):
-            basis = f"By the ratings of {whose}, which the panel's do not improve"
+    if corrects:
+        basis = f"Corrected by {whose}'s ratings of {counted(n, 'response')}"
+    elif not calibrated.complete:
+        basis += ", which the panel's do not improve"
     if calibrated.scales is not None:
         basis += " (on a scale from {:g} to {:g})".format(*calibrated.scales[1])
     return Ranked(
         sorted(means, key=lambda each: -each[1]),
         [pair.difference for pair in pairs],
         basis,
+        by_correction=corrects,
         corrected={frozenset((pair.difference.a, pair.difference.b)): pair for pair in pairs},
     )
 
@@ -271,7 +274,7 @@ def best_sentence(ranked: Ranked, run: Run | None, *, unit: str = " points") -> 
     if not ranked.basis:
         return " ".join(filter(None, [sentence, ranked.note]))
     sentence = f"{ranked.basis}: {sentence}"
-    if decisive is not None and ranked.basis.startswith(_CORRECTED):
+    if decisive is not None and ranked.by_correction:
         means = dict(ranked.systems)
         lead = means[decisive.a] - means[decisive.b]
         if abs(decisive.value - lead) > _VISIBLE:

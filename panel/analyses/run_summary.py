@@ -6,7 +6,7 @@ from math import isnan
 from typing import TYPE_CHECKING, Any
 
 from persona_panel.analyses.analysis import beside_people
-from persona_panel.analyses.answers import answers_of, conclusion_of, options_of
+from persona_panel.analyses.answers import answers_of, conclusion_of
 from persona_panel.analyses.ranked_systems import ranking_of
 from persona_panel.files.outputs import json_number, record_document, version_of
 from persona_panel.models.config import cost
@@ -49,7 +49,7 @@ def run_summary(run: Run, *, systems: bool = True) -> dict[str, Any]:
                 }
             }
         ),
-        **({} if people is None else {"human_ratings": options_of(people)}),
+        **({} if people is None else {"human_ratings": people.options}),
         "ranking": systems_document(board),
         "winner": winner and record_document(winner),
         "differences": [

@@ -33,7 +33,7 @@ from persona_panel.files.responses import Batch
 from persona_panel.graphs import Verdict
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.results.conclusions.score import missing_table, on_missing
-from persona_panel.results.conclusions.wording import origin_sentences
+from persona_panel.results.conclusions.wording import first_lower, origin_sentences
 from persona_panel.results.requirement import written
 from persona_panel.results.result import Result, answers_table
 from persona_panel.results.table import Column, Key, Table
@@ -93,10 +93,11 @@ def score_result(
     """
     people = beside_people(run) if people is None else people
     board, controls, report = run.leaderboard(), run.control_leaderboard(), run.deliberation()
-    tables = _beside(ranking_of(run, people), board, board_tables(run, board), _strengths(run))
+    ranked = ranking_of(run, people)
+    tables = _beside(ranked, board, board_tables(run, board), _strengths(run))
     if controls is not None:
         own = board_tables(run, controls, "control_", ", by judges without a persona")
-        tables += _beside(ranking_of(run, people), controls, own)
+        tables += _beside(ranked, controls, own)
     tables = [*_corrected(people), *tables, *_responses(run)]
     conclusion = conclusion_of(run, people)
     if run.coverage.scored:
@@ -169,7 +170,7 @@ def _beside(ranked: Ranked, board: Leaderboard, *tables: Iterable[Table]) -> lis
         if ranked.corrected:
             instead = [written("corrected_difference", (a, b)), written("corrected", (a,))]
         why = f"{reversal_sentence([(a, b)])} Require {' or '.join(instead)}."
-        return {**row, "contradicted": f"{why[0].lower()}{why[1:]}"}
+        return {**row, "contradicted": first_lower(why)}
 
     return [
         replace(table, caution=_OF_PANEL, rows=[row_beside(table, row) for row in table.rows])

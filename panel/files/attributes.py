@@ -36,7 +36,7 @@ from persona_panel.files.records import (
     name_of,
     read_records,
 )
-from persona_panel.files.wording import did_you_mean, shown
+from persona_panel.files.wording import caseless, did_you_mean, shown
 from persona_panel.statistics.core.display import ALL
 
 _MISSING = frozenset({"", "?", "na", "n/a", "nan", "null", "<na>"})
@@ -244,7 +244,7 @@ def _same(known: str, value: str) -> bool:
     numbers = number_in(known), number_in(value)
     if None not in numbers:
         return numbers[0] == numbers[1]
-    return " ".join(known.split()).casefold() == " ".join(value.split()).casefold()
+    return caseless(known) == caseless(value)
 
 
 def number_in(text: str) -> float | None:

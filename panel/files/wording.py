@@ -165,16 +165,21 @@ def alike(names: Iterable[str], kind: str) -> Iterator[str]:
     first: dict[str, str] = {}
     for name in dict.fromkeys(names):
         seen = UNSEEN.sub("", name)
-        keys = {" ".join(each.casefold().split()) for each in (seen, as_it_looks(seen))}
+        keys = {caseless(seen), caseless(as_it_looks(seen))}
         other = next((first[key] for key in sorted(keys) if key in first), None)
         first |= dict.fromkeys(keys, other or name)
         if other is None:
             continue
         pair, in_what = (shown(other), shown(name)), "case or spaces"
-        if " ".join(name.casefold().split()) != " ".join(other.casefold().split()):
+        if caseless(name) != caseless(other):
             # Of these the letters themselves show no difference.
             pair, in_what = (ascii(other), ascii(name)), "characters that look alike"
         yield f"{pair[0]} and {pair[1]} differ in {in_what} alone, and count as two {kind}."
+
+
+def caseless(name: str) -> str:
+    """Return a name without what case and spaces make of it."""
+    return " ".join(name.casefold().split())
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:

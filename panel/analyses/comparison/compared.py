@@ -11,8 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
-from persona_panel.analyses.analysis import RunWithPeople
-from persona_panel.analyses.answers import do_personas_add, folder_named
+from persona_panel.analyses.analysis import RunWithPeople, folder_named
+from persona_panel.analyses.answers import do_personas_add
 from persona_panel.analyses.comparison.matching import Matched, match_runs
 from persona_panel.analyses.comparison.opened_run import OpenedRun, judges_in_both, open_run
 from persona_panel.analyses.comparison.result import (

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 from jinja2 import Environment
 
-from persona_panel.analyses.analysis import EPSILON, RunWithPeople, analyses_on_page
-from persona_panel.analyses.answers import answers_of, command_on
+from persona_panel.analyses.analysis import EPSILON, RunWithPeople, analyses_on_page, command_on
+from persona_panel.analyses.answers import answers_of
 from persona_panel.analyses.contested import by_disagreement
 from persona_panel.analyses.ranked_systems import ranking_of
 from persona_panel.files.errors import InputError, RunFolderError

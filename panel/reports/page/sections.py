@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from markupsafe import Markup
 
-from persona_panel.analyses.analysis import ANALYSES, RunWithPeople
-from persona_panel.analyses.answers import command_on, conclusion_of
+from persona_panel.analyses.analysis import ANALYSES, RunWithPeople, command_on
+from persona_panel.analyses.answers import conclusion_of
 from persona_panel.analyses.contested import contested_result, ranked_responses
 from persona_panel.analyses.leaderboard_tables import board_tables
 from persona_panel.analyses.ranked_systems import ranking_of

@@ -179,6 +179,11 @@ def two_digits(needed: int) -> int:
     return ceil(needed / step) * step
 
 
+def first_lower(sentence: str) -> str:
+    """Return a sentence as it stands behind a colon."""
+    return f"{sentence[0].lower()}{sentence[1:]}"
+
+
 def first_upper(clause: str) -> str:
     """Return a clause as a sentence begins."""
     return f"{clause[0].upper()}{clause[1:]}"

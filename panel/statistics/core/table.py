@@ -427,6 +427,12 @@ _MOST_WIDTHS = 8.0
 known: 0 to 100 beside 1 to 5 is wider."""
 
 
+def row_in(rows: Iterable[Row], statistic: str, group: str) -> Row:
+    """Return the first row of a statistic of a group: that of the composite where there is one."""
+    of = [row for row in rows if (row.statistic, row.group, row.by) == (statistic, group, None)]
+    return of[0] if of else Row(statistic, group, COMPOSITE)
+
+
 def on_composite(ratings: Ratings, *others: Ratings) -> tuple[Ratings, ...] | None:
     """Return these ratings, and others of the same dimensions, on the composite alone: the mean
     over its dimensions (see `Ratings.composite`).
