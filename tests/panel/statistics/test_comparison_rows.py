@@ -7,32 +7,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from persona_panel.statistics import Ratings, Reason, Row, correlate
-from tests.helpers.rating_tables import HUMANS, PANEL, QUICK
-
-LABELS = ("x", "y")
-
-
-def only(rows: list[Row], statistic: str, group: str = "all", dimension: str = "clarity") -> Row:
-    (row,) = [
-        row
-        for row in rows
-        if (row.statistic, row.group, row.dimension) == (statistic, group, dimension)
-    ]
-    return row
-
-
-def labelled(codes: list[list[float]], prefix: str) -> Ratings:
-    """Labels by raters of one group `(items, raters)`."""
-    scores = np.array(codes, dtype=float)
-    return Ratings(
-        scores[:, :, None],
-        tuple(f"i{item}" for item in range(len(scores))),
-        tuple(f"{prefix}{rater}" for rater in range(scores.shape[1])),
-        ("use",),
-        (prefix,) * scores.shape[1],
-        categories={"use": LABELS},
-    )
+from persona_panel.statistics import Reason, correlate
+from tests.helpers.rating_tables import HUMANS, PANEL, QUICK, labelled, only
 
 
 @pytest.mark.parametrize(

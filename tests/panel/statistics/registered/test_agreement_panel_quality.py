@@ -10,9 +10,7 @@ import pytest
 
 from persona_panel.statistics import (
     AnalysisOptions,
-    Ratings,
     Reason,
-    Row,
     d_study,
     icc,
     krippendorff_alpha,
@@ -21,34 +19,13 @@ from persona_panel.statistics import (
     variance_components,
 )
 from persona_panel.statistics.core.display import signed
+from tests.helpers.rating_tables import by_breakdown, of_one_dimension
 
 QUICK = AnalysisOptions(n_permutations=39, min_shared=5)
 
 
-def made_up(n_raters: int = 6, seed: int = 0, **names: object) -> Ratings:
-    """Ratings 1-7 of 20 items of 5 prompts on one dimension."""
-    rng = np.random.default_rng(seed)
-    quality = np.random.default_rng(99).normal(size=(20, 1, 1))
-    scores = np.clip(np.round(4 + 1.5 * quality + rng.normal(size=(20, n_raters, 1))), 1, 7)
-    given: dict[str, object] = {
-        "items": tuple(f"i{n}" for n in range(20)),
-        "raters": tuple(f"r{n}" for n in range(n_raters)),
-        "dimensions": ("all",),
-        "groups": ("all",) * n_raters,
-        "prompts": tuple(f"p{n // 4}" for n in range(20)),
-    }
-    return Ratings(**({"scores": scores} | given | names))  # type: ignore[arg-type]
-
-
-def by_name(rows: list[Row]) -> dict[tuple[str, str, str | None, str | None], Row]:
-    found = {(row.statistic, row.group, row.by, row.by_value): row for row in rows}
-    assert len(found) == len(rows)
-    assert not [row for row in rows if row.reason is Reason.ERROR]
-    return found
-
-
-PANEL = made_up()
-ROWS = by_name(panel_quality(PANEL, QUICK))
+PANEL = of_one_dimension()
+ROWS = by_breakdown(panel_quality(PANEL, QUICK))
 SCORES = PANEL.scores[:, :, 0]
 
 
@@ -68,8 +45,8 @@ def test_reliability_of_judges_who_share_nothing() -> None:
     interval whose lower end would be below 0 begins at 0."""
     undefined = kept = 0
     for seed in range(30):
-        noise = made_up(scores=np.random.default_rng(seed).normal(size=(20, 6, 1)))
-        rows = by_name(panel_quality(noise, QUICK, only=["reliability"]))
+        noise = of_one_dimension(scores=np.random.default_rng(seed).normal(size=(20, 6, 1)))
+        rows = by_breakdown(panel_quality(noise, QUICK, only=["reliability"]))
         one = icc(noise.scores[:, :, 0], "icc2").value
         for n in (1, 6, 12):
             row = rows["reliability", "all", "judges", f"{n}"]
@@ -101,9 +78,9 @@ def test_shares_of_variance_are_those_of_mean_squares() -> None:
 
 def test_variance_of_a_run_is_split_by_persona_and_model() -> None:
     """Judges are personas through models; a shift of one model is the model's variance."""
-    run = made_up(personas=("a", "b", "c") * 2, groups=("m",) * 3 + ("n",) * 3)
+    run = of_one_dimension(personas=("a", "b", "c") * 2, groups=("m",) * 3 + ("n",) * 3)
     run.scores[:, 3:] += 5
-    rows = by_name(panel_quality(run, QUICK))
+    rows = by_breakdown(panel_quality(run, QUICK))
     assert rows["variance_share", "all", "component", "model"].value > 0.5
     assert rows["variance_share", "all", "component", "persona"].value < 0.1
     # Inside one model there is no second to compare it with.
@@ -115,9 +92,9 @@ def test_variance_of_a_run_is_split_by_persona_and_model() -> None:
 def test_what_models_disagree_about_is_not_the_items() -> None:
     """Half of the models score items the other way round: items get nothing of it, and more
     personas do not make the mean reliable, which more models would."""
-    run = made_up(personas=("a", "b", "c") * 2, groups=("m",) * 3 + ("n",) * 3)
+    run = of_one_dimension(personas=("a", "b", "c") * 2, groups=("m",) * 3 + ("n",) * 3)
     run.scores[:, 3:] = 8 - run.scores[:, 3:]
-    rows = by_name(panel_quality(run, QUICK))
+    rows = by_breakdown(panel_quality(run, QUICK))
     shares = {
         name: rows["variance_share", "all", "component", name].value
         for name in ("item", "item:model", "residual")
@@ -134,9 +111,9 @@ def test_what_models_disagree_about_is_not_the_items() -> None:
 def test_reliability_of_personas_through_models_is_that_of_the_d_study() -> None:
     """Twice the personas on the same models is not twice the models, and neither is
     Spearman-Brown's; of one model alone it is that."""
-    run = made_up(personas=("a", "b", "c") * 2, groups=("m",) * 3 + ("n",) * 3)
+    run = of_one_dimension(personas=("a", "b", "c") * 2, groups=("m",) * 3 + ("n",) * 3)
     run.scores[::2, 3:] += 3
-    rows = by_name(panel_quality(run, QUICK))
+    rows = by_breakdown(panel_quality(run, QUICK))
     items, judges = (grid.ravel() for grid in np.indices((20, 6)))
     factors = {"item": items, "persona": judges % 3, "model": judges // 3}
     parts = variance_components(run.scores.ravel(), factors)
@@ -151,8 +128,8 @@ def test_reliability_of_personas_through_models_is_that_of_the_d_study() -> None
 
 def test_replicates_are_no_further_judges() -> None:
     """Two raters asked twice each are not four: their reliability is by design."""
-    run = made_up(4, personas=("a", "b") * 2, groups=("m",) * 4)
-    rows = by_name(panel_quality(run, QUICK))
+    run = of_one_dimension(4, personas=("a", "b") * 2, groups=("m",) * 4)
+    rows = by_breakdown(panel_quality(run, QUICK))
     designs = {key[3] for key in rows if key[0] == "reliability_by_design"}
     assert "2 personas x 1 model x 2 replicates" in designs
     assert not any(key[0] == "reliability" for key in rows)
@@ -177,12 +154,12 @@ def test_the_fewest_judges() -> None:
     rows name the judges, in the order in which they are chosen."""
     rng = np.random.default_rng(1)
     scores = rng.normal(size=(120, 1, 1)) + 0.1 * rng.normal(size=(120, 6, 1))
-    panel = made_up(
+    panel = of_one_dimension(
         items=tuple(f"i{n}" for n in range(120)),
         prompts=tuple(f"p{n // 4}" for n in range(120)),
         scores=scores,
     )
-    rows = by_name(panel_quality(panel, QUICK, only=["smallest_subset"]))
+    rows = by_breakdown(panel_quality(panel, QUICK, only=["smallest_subset"]))
     found = smallest_subset(scores[:, :, 0], panel.prompts)
     assert found.judges
     row = rows["smallest_subset", "all", None, None]
@@ -200,10 +177,10 @@ def test_the_fewest_judges() -> None:
 
 def test_raters_who_share_too_little_are_not_chosen_from() -> None:
     """Where each rated a part of the items only, nobody can stand for the others."""
-    sparse = made_up()
+    sparse = of_one_dimension()
     for place in range(6):
         sparse.scores[np.arange(20) % 6 != place, place] = nan
-    rows = by_name(panel_quality(sparse, QUICK, only=["smallest_subset", "alpha_without"]))
+    rows = by_breakdown(panel_quality(sparse, QUICK, only=["smallest_subset", "alpha_without"]))
     row = rows["smallest_subset", "all", None, None]
     assert isnan(row.value)
     assert row.reason is Reason.SPARSE
@@ -215,8 +192,8 @@ def test_judges_who_rated_half_of_the_items_are_chosen_from(
     n_missing: int, reason: Reason | None
 ) -> None:
     """A judge who rated 10 of 20 items can stand for others, one who rated 9 cannot."""
-    gaps = made_up()
+    gaps = of_one_dimension()
     gaps.scores[:n_missing, 2] = nan
-    rows = by_name(panel_quality(gaps, QUICK))
+    rows = by_breakdown(panel_quality(gaps, QUICK))
     assert rows["smallest_subset", "all", None, None].reason is reason
     assert any(key[0] == "alpha_without" for key in rows) == (reason is not Reason.SPARSE)

@@ -8,17 +8,8 @@ from math import isnan, nan
 import numpy as np
 import pytest
 
-from persona_panel.statistics import Ratings, Reason, Row, correlate, human_difference
-from tests.helpers.rating_tables import HUMANS, PANEL, QUICK
-
-
-def only(rows: list[Row], statistic: str, group: str = "all", dimension: str = "clarity") -> Row:
-    (row,) = [
-        row
-        for row in rows
-        if (row.statistic, row.group, row.dimension) == (statistic, group, dimension)
-    ]
-    return row
+from persona_panel.statistics import Ratings, Reason, correlate, human_difference
+from tests.helpers.rating_tables import HUMANS, PANEL, QUICK, only
 
 
 def test_panel_less_human_has_three_rows() -> None:

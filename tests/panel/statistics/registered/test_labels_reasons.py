@@ -4,34 +4,8 @@ from __future__ import annotations
 
 from math import nan
 
-import numpy as np
-
-from persona_panel.statistics import Ratings, Reason, Row, correlate
-from tests.helpers.rating_tables import QUICK
-
-LABELS = ("x", "y")
-
-
-def only(rows: list[Row], statistic: str, group: str = "all", dimension: str = "clarity") -> Row:
-    (row,) = [
-        row
-        for row in rows
-        if (row.statistic, row.group, row.dimension) == (statistic, group, dimension)
-    ]
-    return row
-
-
-def labelled(codes: list[list[float]], prefix: str) -> Ratings:
-    """Labels by raters of one group `(items, raters)`."""
-    scores = np.array(codes, dtype=float)
-    return Ratings(
-        scores[:, :, None],
-        tuple(f"i{item}" for item in range(len(scores))),
-        tuple(f"{prefix}{rater}" for rater in range(scores.shape[1])),
-        ("use",),
-        (prefix,) * scores.shape[1],
-        categories={"use": LABELS},
-    )
+from persona_panel.statistics import Reason, correlate
+from tests.helpers.rating_tables import QUICK, labelled, only
 
 
 def test_labels_without_a_majority_are_shared_items() -> None:
