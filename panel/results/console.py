@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
+from itertools import accumulate, groupby
 from math import isnan, nan
 from typing import Any, TextIO
 
@@ -281,12 +282,8 @@ def shortened(text: str, width: int) -> str:
 
 def beginning(text: str, width: int) -> str:
     """The characters with which a text begins that have room in `width` columns."""
-    kept = ""
-    for each in graphemes(text):
-        if cell_len(kept + each) > width:
-            break
-        kept += each
-    return kept
+    letters = graphemes(text)
+    return "".join(letters[: bisect([*accumulate(map(cell_len, letters))], width)])
 
 
 def folded(name: str, width: int) -> list[str]:

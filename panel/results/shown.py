@@ -3,15 +3,16 @@ that is read by people."""
 
 from __future__ import annotations
 
+from bisect import bisect
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from itertools import accumulate, groupby
 from math import isnan
 from typing import Any
 
 from rich.cells import cell_len
 from rich.text import Text
 
-from persona_panel.results.console import FigureText, ReportTable, TableRow, beginning
+from persona_panel.results.console import FigureText, ReportTable, TableRow
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Table, one_line
 from persona_panel.rubrics.segmentation import graphemes
@@ -258,16 +259,15 @@ def short_names(names: Collection[str], width: int) -> dict[str, str]:
     # A name that is a part of another is replaced after it.
     for name in sorted((each for each in names if cell_len(each) > width), key=len, reverse=True):
         half, letters = width // 2 - 1, graphemes(name)
-        while (cut := _without_middle(letters, half)) in taken:
+        widths = [cell_len(letter) for letter in letters]
+        heads, tails = [*accumulate(widths)], [*accumulate(reversed(widths))]
+        while True:
+            tail = len(letters) - bisect(tails, half)
+            cut = f"{''.join(letters[: bisect(heads, half)])}…{''.join(letters[tail:])}"
+            if cut not in taken:
+                break
             half += 1
         if cell_len(cut) < cell_len(name):
             short[name] = cut
             taken.add(cut)
     return short
-
-
-def _without_middle(letters: Sequence[str], half: int) -> str:
-    end, width = len(letters), 0
-    while end and (width := width + cell_len(letters[end - 1])) <= half:
-        end -= 1
-    return f"{beginning(''.join(letters), half)}…{''.join(letters[end:])}"
