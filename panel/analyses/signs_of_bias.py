@@ -100,7 +100,7 @@ def _as_read(text: str) -> set[str]:
 
 
 @cache
-def _signs(tops: tuple[float, ...]) -> list[tuple[list[list[str]], re.Pattern[str]]]:
+def _signs(tops: tuple[float, ...]) -> list[tuple[list[list[str]], str]]:
     signs = [*_ORDERS]
     for top in (f"{top:g}" for top in tops):
         number = rf"(?<![\d.,]){re.escape(top)}(?![\d%]|[.,]\d)"
@@ -112,10 +112,7 @@ def _signs(tops: tuple[float, ...]) -> list[tuple[list[list[str]], re.Pattern[st
             rf"\b(?:output|return) {re.escape(top)}\b",
         )
         signs.append(((top.lower(),), "|".join(named)))
-    return [
-        ([words.split("|") for words in groups], re.compile(pattern, re.IGNORECASE))
-        for groups, pattern in signs
-    ]
+    return [([words.split("|") for words in groups], pattern) for groups, pattern in signs]
 
 
 def addresses_a_judge(text: str, *tops: float) -> bool:
@@ -134,7 +131,7 @@ def addresses_a_judge(text: str, *tops: float) -> bool:
     False
     """
     return any(
-        pattern.search(read)
+        re.search(pattern, read, re.IGNORECASE)
         for read in _as_read(text)
         for lower in [read.lower()]
         for groups, pattern in _signs(tops)
