@@ -279,13 +279,12 @@ def _error_tables(
 
 def _gaining_weights(dimension: Key, dimensions: Sequence[LearntAlignment]) -> Table:
     """Return the judges' weights by the methods whose error is lower, for people."""
-    from persona_panel.statistics.alignment import compares_judges
-
     gains = {
         each.dimension: {
             item.method: item.rule.weights.tolist()
             for item in each.methods
-            if compares_judges(item.method) and verdict(item) == LOWER and item.rule is not None
+            # A rule with steps weighs no judge.
+            if item.rule is not None and not len(item.rule.scores) and verdict(item) == LOWER
         }
         for each in dimensions
     }

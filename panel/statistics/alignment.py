@@ -16,9 +16,8 @@ conditions at the full level).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
 from math import isnan, nan, sqrt
 from typing import Literal, get_args
 
@@ -38,6 +37,7 @@ from persona_panel.statistics.core.arrays import (
     divide,
     encode_labels,
     group_count,
+    has_ratings,
     means_by,
     resampled_mean,
     row_means,
@@ -45,11 +45,12 @@ from persona_panel.statistics.core.arrays import (
     value_of,
     without_rounding,
 )
-from persona_panel.statistics.core.correlation import correlation
+from persona_panel.statistics.core.correlation import resampled_correlation
 from persona_panel.statistics.core.display import ALL, COMPOSITE
 from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.jackknife import jackknife
 from persona_panel.statistics.core.means import critical_t, two_sided_p
+from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.core.significance import holm
 from persona_panel.statistics.core.table import Ratings, on_composite
 from persona_panel.statistics.human_raters import mean_reliability
@@ -105,11 +106,6 @@ class RatedItems:
     n_folds: int
 
 
-def complete_items(ratings: Array) -> Mask:
-    """Return a mask of the items that every judge rated `(items,)`."""
-    return np.asarray(~np.isnan(ratings).any(axis=1))
-
-
 def learnt_rule(
     method: AlignmentMethod, items: RatedItems, folds: Sequence[int]
 ) -> AlignmentRule | None:
@@ -118,11 +114,6 @@ def learnt_rule(
     """
     check_choice("method", method, AlignmentMethod)
     return _isotonic(items, folds) if method == "isotonic" else _by_errors(method, items, folds)
-
-
-def compares_judges(method: AlignmentMethod) -> bool:
-    """Return whether a method weighs judges: it needs two of them, and complete items."""
-    return method != "isotonic"
 
 
 def _isotonic(items: RatedItems, folds: Sequence[int]) -> AlignmentRule | None:
@@ -146,7 +137,7 @@ def _by_errors(
     method: AlignmentMethod, items: RatedItems, folds: Sequence[int]
 ) -> AlignmentRule | None:
     """Return the candidate weights (by penalty, or number of judges) best on held-out folds."""
-    complete = complete_items(items.ratings)
+    complete = has_ratings(items.ratings, items.ratings.shape[1])
     products, sizes = {}, {}
     for fold in folds:
         of = (items.folds == fold) & complete
@@ -357,21 +348,17 @@ def learnt_alignment(
     weights = 1 / np.bincount(places)[places]
     items = RatedItems(judges[known], target[known], weights, fold_of, n_folds)
     alignments = [_of_method(method, items, places, judges, known) for method in methods]
-    return replace(none, methods=tuple(_adjusted(alignments)))
-
-
-def _adjusted(alignments: Sequence[MethodAlignment]) -> Iterator[MethodAlignment]:
-    p_values = holm([alignment.p for alignment in alignments]).tolist()
-    return map(lambda each, p: replace(each, p_adjusted=p), alignments, p_values)
+    return _family([replace(none, methods=tuple(alignments))])[0]
 
 
 def _of_method(
     method: AlignmentMethod, items: RatedItems, prompts: IntArray, judges: Array, known: Mask
 ) -> MethodAlignment:
-    if compares_judges(method):
-        if items.ratings.shape[1] < 2:
+    if method != "isotonic":
+        n_judges = items.ratings.shape[1]
+        if n_judges < 2:
             return MethodAlignment(method, reason=Reason.ONE_JUDGE)
-        if len(np.unique(prompts[complete_items(items.ratings)])) < LEAST_PROMPTS:
+        if len(np.unique(prompts[has_ratings(items.ratings, n_judges)])) < LEAST_PROMPTS:
             return MethodAlignment(method, reason=Reason.FEW_COMPLETE)
     every = range(items.n_folds)
     rule = learnt_rule(method, items, every)
@@ -389,11 +376,12 @@ def _of_method(
     sides = np.stack([row_means(items.ratings), after])[:, compared]
     people = items.people[compared]
     losses = np.square(sides - people), np.abs(sides - people)
-    squared, absolute = ([means_by(side, codes) for side in loss] for loss in losses)
-    n_prompts = len(squared[0])
-    error = _held_out("rmse", [*map(_root_mean, squared)], n_prompts, items.n_folds)
-    means = [*map(resampled_mean, absolute)]
-    mean_error = _held_out("mae", means, n_prompts, items.n_folds)
+    squared, absolute = (
+        [resampled_mean(means_by(side, codes)) for side in loss] for loss in losses
+    )
+    n_prompts = group_count(codes)
+    error = _held_out("rmse", [*map(_root, squared)], n_prompts, items.n_folds)
+    mean_error = _held_out("mae", absolute, n_prompts, items.n_folds)
     order, order_p = _order(sides, people, codes, items.n_folds)
     p = error.p
     if error.value < 0:
@@ -421,25 +409,21 @@ def _order(
     of_prompts = [np.flatnonzero(prompts == place) for place in range(int(prompts.max()) + 1)]
     several = [of for of in of_prompts if np.ptp(people[of]) > 0]
     if len(several) < LEAST_PROMPTS:
-        before, after = (correlation(side, people, "tau_b") for side in sides)
+        taus = [resampled_correlation(side, people, "tau_b") for side in sides]
         clusters = prompts.tolist()
-        own = jackknife(after.resampled, len(people), clusters, kind="difference")
-        p = _p(after.value, own.standard_error, own.degrees_of_freedom)
-        sides_of = before.resampled, after.resampled
-        order = _held_out("tau_b", sides_of, len(of_prompts), n_folds, clusters)
-        moved = after.value - before.value
-        return replace(order, value=moved, before=before.value, after=after.value), p
+        order = _held_out("tau_b", taus, len(of_prompts), n_folds, clusters)
+        own = jackknife(taus[1], len(people), clusters, kind="difference")
+        return order, _p(order.after, own.standard_error, own.degrees_of_freedom)
     both = np.vstack([sides, people]).T
     # Scores that tie all texts of a prompt order nothing. To leave such prompts out would keep the
     # few, chosen by the scores, in which these have an order, and their spread.
     by_prompt = np.nan_to_num([tau_b_matrix(both[of])[2, :2] for of in several])
-    n = len(by_prompt)
-    aligned = by_prompt[:, 1]
-    # The same τ in every prompt has no spread for Student's t; under the null each sign is as
-    # likely as the other.
-    p = 2.0 ** (1 - n) if aligned.any() else 1.0
-    if np.ptp(aligned) > _SAME:
-        p = _p(float(aligned.mean()), float(aligned.std(ddof=1)) / sqrt(n), n - 1.0)
+    n, aligned = len(by_prompt), sampled_mean(by_prompt[:, 1])
+    p = aligned.p_value
+    if not aligned.errors:
+        # The same τ in every prompt has no spread for Student's t; under the null each sign is as
+        # likely as the other.
+        p = 2.0 ** (1 - n) if aligned.mean else 1.0
     return _held_out("tau_b", [*map(resampled_mean, by_prompt.T)], n, n_folds), p
 
 
@@ -450,7 +434,7 @@ def _held_out(
     n_folds: int,
     clusters: Labels | None = None,
 ) -> HeldOutFigure:
-    """Return a figure before and after, functions of weights of n prompts or of items in these."""
+    """Return a figure before and after, `sides` of weights of n prompts or of items in these."""
     n_items = n if clusters is None else len(clusters)
     interval = jackknife(difference_of(*sides[::-1]), n_items, clusters, kind="difference")
     before, after = (value_of(side, n_items) for side in sides)
@@ -470,8 +454,7 @@ def _p(value: float, error: float, df: float) -> float:
     return two_sided_p(value / error, df) if not isnan(value) and error > _SAME else 1.0
 
 
-def _root_mean(squared: Array) -> Resampled:
-    mean = resampled_mean(squared)
+def _root(mean: Resampled) -> Resampled:
     return lambda weights: np.sqrt(mean(weights))
 
 
@@ -540,8 +523,10 @@ def align(
     return Alignment(panel, (*_family(aligned[:n_primary]), *_family(aligned[n_primary:])))
 
 
-def _family(aligned: Sequence[LearntAlignment]) -> Iterator[LearntAlignment]:
-    """Yield the alignments with p-values adjusted over their methods and dimensions."""
-    adjusted = _adjusted([method for each in aligned for method in each.methods])
-    for each in aligned:
-        yield replace(each, methods=tuple(islice(adjusted, len(each.methods))))
+def _family(aligned: Sequence[LearntAlignment]) -> list[LearntAlignment]:
+    """Return the alignments with p-values adjusted over their methods and dimensions."""
+    p = iter(holm([method.p for each in aligned for method in each.methods]).tolist())
+    return [
+        replace(each, methods=tuple(replace(own, p_adjusted=next(p)) for own in each.methods))
+        for each in aligned
+    ]

@@ -220,9 +220,8 @@ def _advantages(judge: Array, humans: Array, score: AlignmentScore) -> tuple[Arr
 def _distance(scores: Array, others: Array, score: AlignmentScore) -> Array:
     away = (scores[:, None] - others) ** 2
     if score == "accuracy":
-        away = np.where(np.isnan(away), np.nan, away > 0)
-    mean = mean_there(away, 1)
-    return mean if score == "accuracy" else np.sqrt(mean)
+        return mean_there(np.where(np.isnan(away), nan, away > 0), 1)
+    return np.sqrt(mean_there(away, 1))
 
 
 def _why_untested(humans: Array, shared: Array, people: Sequence[AnnotatorComparison]) -> Reason:

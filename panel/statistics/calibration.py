@@ -20,7 +20,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import chain, combinations, compress
 from math import nan
-from typing import Any, cast
+from typing import cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -291,21 +291,26 @@ def _estimated(sides: Sequence[RatedPart], limits: Limits, over: str) -> Correct
     n, least = int(is_rated.sum()), min(int(side.rated.sum()) for side in sides)
     cut = limits if is_mean else (low - high, high - low)
     none = kind(nan, over=over, n=n, limits=cut)
+    signs = (1.0, -1.0)[: len(sides)]
     panels = [float(side.scores.mean()) if len(side.scores) else nan for side in sides]
+    of_panel = float(np.dot(signs, panels))
     n_items, n_human = sum(side.n_items for side in sides), sum(side.n_human for side in sides)
 
     def undefined(human: Estimate, reason: Reason) -> CorrectedMean:
         corrected = replace(none, reason=reason)
-        return CorrectedMean(_signed(panels), human, corrected, nan, n_items, n_human)
+        return CorrectedMean(of_panel, human, corrected, nan, n_items, n_human)
 
     if not n_items or not least:
         why = Reason.NO_RATINGS if not n_items else Reason.NOT_RATED_BY_PEOPLE
         return undefined(replace(none, reason=why), why)
     means = [side.means() for side in sides]
-    of_people, moved = (
-        _signed([_placed(own[0][of], side, place) for own, side in zip(means, sides, strict=True)])
-        for of in (0, 1)
-    )
+    # People's mean and the corrected one, of all prompts, then without each.
+    moved = np.zeros((2, 1 + len(place)))
+    for sign, side, (mean, _) in zip(signs, sides, means, strict=True):
+        placed = np.repeat(mean[:, :1], moved.shape[1], axis=1)
+        placed[:, [1 + place[name] for name in side.names]] = mean[:, 1:]
+        moved += sign * placed
+    of_people = moved[0]
     own = jackknife_variance(of_people[1:][is_rated])
     alone = _Reached(float(of_people[0]), own, 0.0, n - 1.0)
     why_alone = Reason.FEW_CLUSTERS if least < 2 else alone.why_none
@@ -318,7 +323,7 @@ def _estimated(sides: Sequence[RatedPart], limits: Limits, over: str) -> Correct
         return undefined(human, Reason.FEW_FOR_A_CORRECTION)
     if why_alone is not None:
         return undefined(human, why_alone)
-    result = _Reached.of(moved, is_rated)
+    result = _Reached.of(moved[1], is_rated)
     tuning = means[0][1] * sides[0].unrated
     # Where people rated everything the panel adds nothing.
     everything = all(side.unrated <= SAME for side in sides)
@@ -330,7 +335,7 @@ def _estimated(sides: Sequence[RatedPart], limits: Limits, over: str) -> Correct
     differ = any(side.shares_differ for side in sides)
     corrected = result.as_estimate(none, is_mean)
     return CorrectedMean(
-        _signed(panels),
+        of_panel,
         human,
         replace(corrected, p=two_sided_p(corrected.value / result.error, result.df)),
         tuning if is_mean else nan,
@@ -341,18 +346,6 @@ def _estimated(sides: Sequence[RatedPart], limits: Limits, over: str) -> Correct
         result.reach / alone.reach,
         assured(alone.value, alone.error * math.sqrt(n), n, 0.0, LEVEL) if everything else None,
     )
-
-
-def _signed(values: Sequence[Any]) -> Any:
-    """Return the first value, less the second where there are two."""
-    return values[0] if len(values) == 1 else values[0] - values[1]
-
-
-def _placed(means: Array, side: RatedPart, place: Mapping[Hashable, int]) -> Array:
-    """Return means of all prompts, then without each of `place`."""
-    own = np.full(1 + len(place), means[0])
-    own[[1 + place[name] for name in side.names]] = means[1:]
-    return own
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,15 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.rasch import ElementSample, RaschError, Threshold, thresholds_of
+from persona_panel.statistics.rasch import (
+    ElementSample,
+    RaschError,
+    Threshold,
+    paired_sum,
+    sums_by,
+    sums_by_pair,
+    thresholds_of,
+)
 
 MOST_CATEGORIES = 30
 _LEAST_LOG_SD, _MOST_LOG_SD = -6.0, 3.0
@@ -96,10 +104,11 @@ class CumulativeLogit:
             [at.thresholds[:1], np.log(np.diff(at.thresholds)), at.coefficients, at.log_sds]
         )
         # In units of standard errors, all directions are about as steep.
+        information = np.linalg.inv(np.linalg.inv(at._parts[0])[:k, :k])
         turned = np.eye(k)
         turned[:n, :n] = np.tril(np.ones((n, n))) * np.append(1.0, np.exp(first[1:n]))
         scale = scipy.linalg.block_diag(
-            np.linalg.inv(np.linalg.cholesky(turned.T @ at.information @ turned)).T,
+            np.linalg.inv(np.linalg.cholesky(turned.T @ information @ turned)).T,
             np.diag((2.0 * np.array(sizes)) ** -0.5),
         )
 
@@ -150,13 +159,7 @@ class CumulativeLogit:
 
     def _information(self, weights: Array) -> Array:
         """Return the negative second derivatives by the effects."""
-        n = len(self.start)
-        matrix = np.diag(self._precision)
-        for own in self.groups.T:
-            for other in self.groups.T:
-                of = np.bincount(own * n + other, weights, n * n)
-                matrix += of.reshape(n, n)
-        return matrix
+        return np.diag(self._precision) + sums_by_pair(self.groups, weights, len(self.start))
 
     @cached_property
     def modes(self) -> Array:
@@ -174,10 +177,7 @@ class CumulativeLogit:
         return effects
 
     def _by_effect(self, values: Array) -> Array:
-        of = np.zeros(len(self.start))
-        for own in self.groups.T:
-            of += np.bincount(own, values, len(of))
-        return of
+        return sums_by(self.groups, values, len(self.start))
 
     @cached_property
     def _at_modes(self) -> tuple[Array, Array, Array, Array, Array]:
@@ -205,11 +205,8 @@ class CumulativeLogit:
     def gradient(self) -> Array:
         """Return its derivatives by thresholds, coefficients and logarithms of SDs, in one row."""
         upper, lower, *density, information = self._at_modes
-        inverse = np.linalg.inv(information)
-        leverage = np.zeros(len(self.chosen))
-        for own in self.groups.T:
-            for other in self.groups.T:
-                leverage += inverse[own, other]
+        inverse = np.asarray(np.linalg.inv(information), dtype=np.float64)
+        leverage = paired_sum(self.groups, inverse)
         slope = [
             of * (1 - 2 * special.expit(end))
             for of, end in zip(density, (upper, lower), strict=True)
@@ -229,72 +226,48 @@ class CumulativeLogit:
         return np.concatenate([by_threshold, -self.design.T @ (by_upper + by_lower), by_sd])
 
     @cached_property
-    def _fixed(self) -> tuple[Array, Array]:
-        """Return the derivatives of each rating's upper and lower end by what is fixed."""
+    def _parts(self) -> tuple[Array, Array, Array]:
+        """Return the information of thresholds, coefficients and the effects of all factors but the
+        last, with the variances known: of everything, of each level of the last `(levels, …)`, and
+        these levels' scores."""
+        upper, lower, *density, _ = self._at_modes
+        n_others = int(self.groups[:, -1].min())
         place = np.eye(len(self.thresholds) + 2)[:, 1:-1]
-        return (
-            np.column_stack([place[self.chosen + 1], -self.design]),
-            np.column_stack([place[self.chosen], -self.design]),
-        )
-
-    @cached_property
-    def information(self) -> Array:
-        """Return the information of thresholds and coefficients, with the variances known."""
-        upper, lower, *density, information = self._at_modes
-        own = lower - upper
-        curve = np.exp(own) / np.expm1(own) ** 2
-        apart = self._fixed[0] - self._fixed[1]
-        matrix = (apart.T * curve) @ apart
-        across = np.zeros((len(matrix), len(self.start)))
-        for ends, of in zip(self._fixed, density, strict=True):
-            matrix += (ends.T * of) @ ends
-            for place, values in enumerate(ends.T):
-                across[place] += self._by_effect(values * of)
-        return np.asarray(matrix - across @ np.linalg.solve(information, across.T))
+        others = np.eye(len(self.start))[self.groups[:, :-1], :n_others].sum(axis=1)
+        fixed = np.column_stack([self.design, others])
+        ends = [np.column_stack([place[self.chosen + up], -fixed]) for up in (1, 0)]
+        width = lower - upper
+        curve = np.exp(width) / np.expm1(width) ** 2
+        information, scores = [], []
+        for rows in _rows_by(self.groups[:, -1] - n_others):
+            apart = ends[0][rows] - ends[1][rows]
+            part, own = (apart.T * curve[rows]) @ apart, float(self._precision[-1])
+            across = score = np.zeros(len(part))
+            for end, weights, by_end in zip(ends, density, self._scores(), strict=True):
+                end, weight = end[rows], weights[rows]
+                part, own = part + (end.T * weight) @ end, own + weight.sum()
+                across, score = across + weight @ end, score + by_end[rows] @ end
+            information.append(part - np.outer(across, across) / own)
+            scores.append(score)
+        whole, k = np.sum(information, axis=0), len(self.parameters)
+        whole[k:, k:] += np.diag(self._precision[:n_others])
+        return whole, np.array(information), np.array(scores)
 
     @property
     def parameters(self) -> Array:
         """Return thresholds and coefficients in one row."""
         return np.append(self.thresholds, self.coefficients)
 
-    def without_each_prompt(self, prompts: IntArray) -> Array:
-        """Return the parameters without each prompt's ratings, by one Newton step that moves judges
-        too: `(prompts, parameters)`, NaN where what is left does not tell of one.
-
-        Args:
-            prompts: `(ratings,)`, from 0; the last random factor.
-        """
-        upper, lower, *density, _ = self._at_modes
-        n_judges = int(self.groups[:, -1].min())
-        judges = np.zeros((len(upper), n_judges))
-        for own in self.groups.T[:-1]:
-            judges[np.arange(len(own)), own] = -1.0
-        ends = [np.column_stack([of, judges]) for of in self._fixed]
-        width = lower - upper
-        curve = np.exp(width) / np.expm1(width) ** 2
-        prior = float(self._precision[-1])
-        parts, scores = [], []
-        order = np.argsort(prompts, kind="stable")
-        for rows in np.split(order, np.cumsum(np.bincount(prompts))[:-1]):
-            of = [(end[rows], weight[rows]) for end, weight in zip(ends, density, strict=True)]
-            apart = of[0][0] - of[1][0]
-            part = (apart.T * curve[rows]) @ apart
-            part += sum((end.T * weight) @ end for end, weight in of)
-            across = sum(weight @ end for end, weight in of)
-            own_effect = density[0][rows].sum() + density[1][rows].sum() + prior
-            parts.append(part - np.outer(across, across) / own_effect)
-            by_end = zip(self._scores(), of, strict=True)
-            by_row = [score[rows] @ end for score, (end, _) in by_end]
-            scores.append(by_row[0] + by_row[1])
-        whole = np.sum(parts, axis=0)
-        k = len(self.parameters)
-        whole[k:, k:] += np.diag(self._precision[:n_judges])
-        left = whole - np.array(parts)
+    def without_each_prompt(self) -> Array:
+        """Return the parameters without each level of the last factor, by one Newton step that
+        moves judges too: `(prompts, parameters)`, NaN where what is left does not tell of one."""
+        whole, parts, scores = self._parts
+        left = whole - parts
         known = np.linalg.cond(left) < _MOST_CONDITION
-        steps = np.full((len(parts), len(whole)), nan)
-        beyond = np.array(scores) - np.mean(scores, axis=0)
+        steps = np.full(scores.shape, nan)
+        beyond = scores - scores.mean(axis=0)
         steps[known] = np.linalg.solve(left[known], beyond[known][:, :, None])[:, :, 0]
-        return np.asarray(self.parameters - steps[:, :k])
+        return np.asarray(self.parameters - steps[:, : len(self.parameters)])
 
     @cached_property
     def covariance(self) -> Array:
@@ -402,7 +375,7 @@ def ordinal_mixed_model(ratings: Ratings) -> OrdinalMixedModel:
             "no finite maximum"
         ) from error
     clusters, n = ranked["prompt"], len(categories) - 1
-    moved = fit.without_each_prompt(clusters)
+    moved = fit.without_each_prompt()
     moved[~linked[:-1]] = nan
     sample = ElementSample(clusters, moved, system, np.zeros(len(names), bool), "prompts")
     part = slice(n, n + len(names) - 1)
@@ -432,9 +405,8 @@ def _linked(system: IntArray, judge: IntArray, prompt: IntArray) -> Mask:
     without each prompt, and in the end with all of them, `(prompts + 1,)`."""
     n_systems, n_prompts = int(system.max()) + 1, int(prompt.max()) + 1
     columns = np.column_stack([np.eye(n_systems)[system], np.eye(int(judge.max()) + 1)[judge]])
-    order = np.argsort(prompt, kind="stable")
     products = []
-    for rows in np.split(order, np.cumsum(np.bincount(prompt))[:-1]):
+    for rows in _rows_by(prompt):
         own = columns[rows] - columns[rows].mean(axis=0)
         products.append(own.T @ own)
     whole = np.sum(products, axis=0)
@@ -445,6 +417,11 @@ def _linked(system: IntArray, judge: IntArray, prompt: IntArray) -> Mask:
         # What moves all systems alike is no difference.
         linked[place] = np.ptp(free, axis=0).max(initial=0.0) < _APART
     return linked
+
+
+def _rows_by(codes: IntArray) -> list[IntArray]:
+    """Return the places of each code, from 0 on."""
+    return np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
 
 
 def _contrasts(codes: IntArray) -> Array:

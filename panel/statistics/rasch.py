@@ -22,7 +22,7 @@ Analysis* (infit, outfit, separation reliability); J. G. MacKinnon, M. Ø. Niels
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
@@ -33,11 +33,11 @@ import numpy as np
 from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
-    Labels,
     Mask,
     Reason,
     effective_number,
     encode_labels,
+    items_by_label,
     mean_there,
     means_by,
     means_by_cell,
@@ -276,11 +276,8 @@ class RaschFit:
         if not self.reduced:
             return counts
         n, covariance = len(self.unlinked), self.covariance
-        of_location, of_both = np.zeros(len(p)), np.zeros_like(p)
-        for own in self.codes.T:
-            of_both[:, 1:] += covariance[own, n:]
-            for other in self.codes.T:
-                of_location += covariance[own, other]
+        of_location, of_both = paired_sum(self.codes, covariance), np.zeros_like(p)
+        of_both[:, 1:] = covariance[self.codes, n:].sum(axis=1)
         of_delta = np.zeros((len(steps),) * 2)
         of_delta[1:, 1:] = covariance[n:, n:]
         above = steps - self.moments[0][:, None]
@@ -294,9 +291,7 @@ class RaschFit:
     def _scores(self, own: IntArray | slice) -> Array:
         """Return the gradient, of these ratings alone."""
         beyond = self._counts[own] - self.probabilities[own]
-        locations = np.zeros(len(self.unlinked))
-        for codes in self.codes[own].T:
-            locations += np.bincount(codes, beyond @ self.steps, len(locations))
+        locations = sums_by(self.codes[own], beyond @ self.steps, len(self.unlinked))
         return np.append(locations, beyond[:, 1:].sum(axis=0))
 
     def _information(self, own: IntArray | slice, codes: IntArray, n: int) -> Array:
@@ -305,25 +300,32 @@ class RaschFit:
         p = self.probabilities[own]
         expected, variance = (of[own] for of in self.moments)
         with_delta = p[:, 1:] * (self.steps[1:] - expected[:, None])
-        information = np.zeros((n + len(self.steps) - 1,) * 2)
-        for facet in codes.T:
-            for other in codes.T:
-                pairs = np.bincount(facet * n + other, variance, n * n)
-                information[:n, :n] += pairs.reshape(n, n)
-            for place, column in enumerate(with_delta.T, n):
-                information[:n, place] += np.bincount(facet, column, n)
-        information[n:, :n] = information[:n, n:].T
-        information[n:, n:] = np.diag(p[:, 1:].sum(axis=0)) - p[:, 1:].T @ p[:, 1:]
-        return information
+        across = np.column_stack([sums_by(codes, column, n) for column in with_delta.T])
+        of_delta = np.diag(p[:, 1:].sum(axis=0)) - p[:, 1:].T @ p[:, 1:]
+        return np.block([[sums_by_pair(codes, variance, n), across], [across.T, of_delta]])
+
+
+def sums_by(codes: IntArray, values: Array, n: int) -> Array:
+    """Return the sum of ratings' values by element `(n,)`; `codes` is `(ratings, facets)`."""
+    return np.bincount(codes.ravel(), np.repeat(values, codes.shape[1]), n).astype(np.float64)
+
+
+def sums_by_pair(codes: IntArray, values: Array, n: int) -> Array:
+    """Return the sum of ratings' values by every two elements that they have `(n, n)`."""
+    pairs = (codes[:, :, None] * n + codes[:, None, :]).ravel()
+    repeated = np.repeat(values, codes.shape[1] ** 2)
+    return np.bincount(pairs, repeated, n * n).reshape(n, n).astype(np.float64)
+
+
+def paired_sum(codes: IntArray, matrix: Array) -> Array:
+    """Return of each rating the sum of the matrix over every two of its elements `(ratings,)`."""
+    return np.asarray(matrix[codes[:, :, None], codes[:, None, :]].sum(axis=(1, 2)))
 
 
 def _unlinked(codes: IntArray, n_elements: int) -> Array:
     """Return the directions of the elements that change no difference of two ratings."""
     n = len(codes)
-    products = np.zeros((n_elements, n_elements))
-    for own in codes.T:
-        for other in codes.T:
-            np.add.at(products, (own, other), 1.0)
+    products = sums_by_pair(codes, np.ones(n), n_elements)
     counts = products.sum(axis=1) / codes.shape[1]
     values, vectors = np.linalg.eigh(products - np.outer(counts, counts) / n)
     none: Mask = values < _NONE * max(1.0, values[-1])
@@ -357,20 +359,80 @@ def many_facet_rasch(ratings: Ratings) -> ManyFacetRasch:
     values = panel.scores[item, rater, of_dimension]
     categories, chosen = np.unique(values, return_inverse=True)
     steps, unused = _steps(categories, next(iter(known), None))
-    labels: dict[str, Sequence[str]] = {}
-    systems = panel.sources is not None and len(set(panel.sources)) > 1
-    labels["system" if systems else "item"] = panel.sources if systems else panel.items  # type: ignore[assignment]
-    prompts = panel.prompts is not None and len(set(panel.prompts)) < len(panel.prompts)
-    if systems and prompts:
-        labels["prompt"] = panel.prompts  # type: ignore[assignment]
-    labels |= {"judge": panel.raters, "dimension": panel.dimensions}
-    places = {"judge": rater, "dimension": of_dimension}
-    return _fitted(
-        {name: [own[at] for at in places.get(name, item).tolist()] for name, own in labels.items()},
-        values, chosen, steps, categories, unused,
-        item if panel.prompts is None else encode_labels(panel.prompts, len(panel.items))[1][item],
-        "items" if panel.prompts is None else "prompts",
-    )  # fmt: skip
+    labels: dict[str, tuple[Sequence[str] | None, IntArray]] = {"item": (panel.items, item)}
+    if panel.sources is not None and len(set(panel.sources)) > 1:
+        labels = {"system": (panel.sources, item)}
+        if panel.prompts is not None and len(set(panel.prompts)) < len(panel.prompts):
+            labels["prompt"] = panel.prompts, item
+    first = next(iter(labels))
+    labels |= {"judge": (panel.raters, rater), "dimension": (panel.dimensions, of_dimension)}
+    encoded = {
+        name: encode_labels([own[at] for at in places.tolist()], len(values))
+        for name, (own, places) in labels.items()
+        if own is not None
+    }
+    encoded = {name: own for name, own in encoded.items() if len(own[0]) > 1 or name == first}
+    ends = np.cumsum([len(levels) for levels, _ in encoded.values()])
+    if ends[-1] > MOST_ELEMENTS:
+        raise RaschError(f"{ends[-1]:,} elements, more than {MOST_ELEMENTS:,}")
+    parts = {
+        name: slice(int(end) - len(encoded[name][0]), int(end))
+        for name, end in zip(encoded, ends, strict=True)
+    }
+    codes = np.column_stack([own + parts[name].start for name, (_, own) in encoded.items()])
+    unfitted = RaschFit.at_zero(codes, chosen, steps)
+    names = {name: tuple(map(str, levels)) for name, (levels, _) in encoded.items()}
+    linked = {name: _subsets(own, unfitted.unlinked[parts[name]]) for name, own in names.items()}
+    if len(of_first := linked[first]) > 1:
+        more = "; …" if len(of_first) > 4 else ""
+        subsets = "; ".join(
+            ", ".join(subset[:4]) + ", …" * (len(subset) > 4) for subset in of_first[:4]
+        )
+        raise RaschError(
+            f"{len(of_first):,} subsets of {first}s that no ratings link ({subsets}{more})"
+        )
+    fit = unfitted.fitted()
+    over, clusters = "items", item
+    if panel.prompts is not None:
+        over, clusters = "prompts", encode_labels(panel.prompts, len(panel.items))[1][item]
+    samples = {over: (clusters, fit.without_each(clusters))}
+    if first == "item":
+        raters = encoded["judge"][1] if "judge" in encoded else clusters
+        samples["raters"] = (raters, fit.without_each(raters))
+    facets: dict[str, Facet] = {}
+    differences: tuple[Difference, ...] = ()
+    expected, variance = fit.moments
+    residuals = steps[chosen] - expected
+    for name, (_, code) in encoded.items():
+        own, part, sign = names[name], parts[name], 1.0 if name == first else -1.0
+        count = np.bincount(code)
+        extreme = np.any(
+            [np.bincount(code, chosen == end) == count for end in (0, len(steps) - 1)], axis=0
+        )
+        sampled = "raters" if name == "item" else over
+        of_sample = ElementSample(*samples[sampled], code, extreme & (name == "system"), sampled)
+        moved = sign * of_sample.parameters[:, part]
+        measures = of_sample.measures(sign * fit.parameters[part], moved)
+        means = means_by(values, code)
+        if name == "system":
+            differences = of_sample.differences(own, fit.parameters[part], moved)
+            cells = means_by_cell(values, code, clusters, (len(own), int(clusters.max()) + 1))
+            means = mean_there(cells, 1)
+        elements = [
+            Element(*of)
+            for of in zip(
+                own, measures, fit.model_errors[part].tolist(),
+                (np.bincount(code, residuals**2) / np.bincount(code, variance)).tolist(),
+                (np.bincount(code, residuals**2 / variance) / count).tolist(),
+                count.tolist(), means.tolist(), extreme.tolist(), strict=True,
+            )
+        ]  # fmt: skip
+        # Rounding does not order what is equal.
+        elements.sort(key=lambda each: -round(each.measure.value, 9))
+        facets[name] = Facet(name, tuple(elements), separation_reliability(measures), linked[name])
+    locations, moved = map(fit.thresholds, (fit.parameters, samples[over][1]))
+    thresholds = thresholds_of(locations, moved, categories, np.bincount(chosen), over)
+    return ManyFacetRasch(facets, differences, thresholds, unused)
 
 
 def _steps(categories: Array, scale: tuple[float, float] | None) -> tuple[Array, tuple[float, ...]]:
@@ -389,99 +451,13 @@ def _steps(categories: Array, scale: tuple[float, float] | None) -> tuple[Array,
     return np.round(steps), tuple(float(each) for each in unused)
 
 
-def _fitted(
-    labels: Mapping[str, Labels],
-    values: Array,
-    chosen: IntArray,
-    steps: Array,
-    categories: Array,
-    unused: tuple[float, ...],
-    clusters: IntArray,
-    over: str,
-) -> ManyFacetRasch:
-    names: dict[str, tuple[str, ...]] = {}
-    columns: list[IntArray] = []
-    n_elements = 0
-    for name, own in labels.items():
-        levels, codes = encode_labels(own, len(values))
-        if len(levels) > 1 or not columns:
-            names[name] = tuple(map(str, levels))
-            columns.append(codes + n_elements)
-            n_elements += len(levels)
-    if n_elements > MOST_ELEMENTS:
-        raise RaschError(f"{n_elements:,} elements, more than {MOST_ELEMENTS:,}")
-    unfitted = RaschFit.at_zero(np.column_stack(columns), chosen, steps)
-    linked = dict(_subsets(names, unfitted.unlinked))
-    first = next(iter(names))
-    if len(linked[first]) > 1:
-        subsets = "; ".join(
-            ", ".join(subset[:4]) + ", …" * (len(subset) > 4) for subset in linked[first][:4]
-        )
-        raise RaschError(
-            f"{len(linked[first]):,} subsets of {first}s that no ratings link ({subsets}"
-            f"{'; …' if len(linked[first]) > 4 else ''})"
-        )  # fmt: skip
-    fit = unfitted.fitted()
-    samples = {over: (clusters, fit.without_each(clusters))}
-    if first == "item":
-        raters = columns[list(names).index("judge")] if "judge" in names else clusters
-        raters = raters - raters.min()
-        samples["raters"] = (raters, fit.without_each(raters))
-    facets: dict[str, Facet] = {}
-    differences: tuple[Difference, ...] = ()
-    start = 0
-    expected, variance = fit.moments
-    residuals = steps[chosen] - expected
-    for name, own in names.items():
-        sampled = "raters" if name == "item" else over
-        code = fit.codes[:, list(names).index(name)] - start
-        sign = 1.0 if name in ("system", "item") else -1.0
-        part = slice(start, start + len(own))
-        count = np.bincount(code)
-        lowest, highest = (np.bincount(code, chosen == end) == count for end in (0, len(steps) - 1))
-        extreme = lowest | highest
-        unbounded = extreme & (name == "system")
-        of_sample = ElementSample(*samples[sampled], code, unbounded, sampled)
-        moved = sign * of_sample.parameters[:, part]
-        measures = of_sample.measures(sign * fit.parameters[part], moved)
-        if name == "system":
-            differences = of_sample.differences(own, sign * fit.parameters[part], moved)
-        means = means_by(values, code)
-        if name == "system":
-            cells = means_by_cell(values, code, clusters, (len(own), int(clusters.max()) + 1))
-            means = mean_there(cells, 1)
-        weight = np.bincount(code, variance)
-        elements = [
-            Element(*of)
-            for of in zip(
-                own, measures, fit.model_errors[part].tolist(),
-                (np.bincount(code, residuals**2) / weight).tolist(),
-                (np.bincount(code, residuals**2 / variance) / count).tolist(),
-                count.tolist(), means.tolist(), extreme.tolist(), strict=True,
-            )
-        ]  # fmt: skip
-        elements.sort(key=lambda each: -each.measure.value)
-        facets[name] = Facet(name, tuple(elements), separation_reliability(measures), linked[name])
-        start += len(own)
-    locations, moved = map(fit.thresholds, (fit.parameters, samples[over][1]))
-    thresholds = thresholds_of(locations, moved, categories, np.bincount(chosen), over)
-    return ManyFacetRasch(facets, differences, thresholds, unused)
-
-
-def _subsets(
-    names: Mapping[str, Sequence[str]], unlinked: Array
-) -> Iterator[tuple[str, tuple[tuple[str, ...], ...]]]:
-    """Yield each facet with its subsets: the difference of two elements is known where no
-    direction that ratings say nothing of moves them apart."""
-    start = 0
-    for name, own in names.items():
-        rows = np.round(unlinked[start : start + len(own)], 6) + 0.0
-        _, codes = np.unique(rows, axis=0, return_inverse=True)
-        by_code: dict[int, list[str]] = {}
-        for element, code in zip(own, codes.ravel().tolist(), strict=True):
-            by_code.setdefault(code, []).append(element)
-        yield name, tuple(map(tuple, by_code.values()))
-        start += len(own)
+def _subsets(names: Sequence[str], unlinked: Array) -> tuple[tuple[str, ...], ...]:
+    """Return the subsets of a facet: the difference of two elements is known where no direction
+    that ratings say nothing of moves them apart."""
+    rows = np.round(unlinked, 6) + 0.0
+    codes = np.unique(rows, axis=0, return_inverse=True)[1].ravel()
+    by_code = items_by_label(codes.tolist(), len(names))
+    return tuple(tuple(names[place] for place in places) for _, places in by_code)
 
 
 @dataclass(frozen=True, slots=True, eq=False)

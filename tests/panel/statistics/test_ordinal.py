@@ -111,7 +111,7 @@ def test_a_prompt_left_out_by_one_step_is_near_the_fit_without_it() -> None:
     chosen = np.array([int(each) - 1 for each in CROSSED])
     design = np.column_stack([s == 1, s == 2]).astype(float)
     fit = CumulativeLogit.fitted(chosen, design, [j, p])
-    step = fit.without_each_prompt(p)
+    step = fit.without_each_prompt()
     refitted = []
     for prompt in range(10):
         kept = p != prompt
