@@ -345,12 +345,10 @@ def variance_share(ratings: ArrayLike, raters: Labels, part: ComponentName) -> S
     0.667
     """
     array = as_ratings(ratings)
-    labels = encode_labels(raters, array.shape[1])[1]
-    items = np.broadcast_to(np.arange(len(array))[:, None], array.shape).ravel()
-    columns = np.broadcast_to(labels, array.shape).ravel()
     counted = has_ratings(array)
-    n_raters = len(np.unique(columns[~np.isnan(array).ravel()]))
-    components = variance_components(array.ravel(), {"item": items, "rater": columns})
+    factors = crossed_factors(array.shape, {ITEM: range(len(array))}, {RATER: raters})
+    n_raters = len(np.unique(np.asarray(factors[RATER])[~np.isnan(array).ravel()]))
+    components = variance_components(array.ravel(), factors)
     share, reason = components.shares[part], components.reason
     if part == RESIDUAL:
         # Of its own where raters were asked repeatedly; nothing else is left out.

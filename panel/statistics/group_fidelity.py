@@ -27,12 +27,14 @@ from persona_panel.statistics.core.arrays import (
     Mask,
     as_ratings,
     count_raters,
+    defined_mean,
     divide,
     effective_number,
     encode_labels,
     group_count,
     row_means,
 )
+from persona_panel.statistics.core.correlation import correlations
 from persona_panel.statistics.core.display import ALL, ends
 from persona_panel.statistics.core.estimate import Difference, Estimate, EstimateT
 from persona_panel.statistics.core.jackknife import jackknife_variance, standard_errors
@@ -271,12 +273,8 @@ def split_half(a: ArrayLike, b: ArrayLike, *, splits: int = SPLITS, seed: int = 
     first_a, second_a = _halves(ours, splits, rng)
     first_b, second_b = _halves(theirs, splits, rng)
     first, second = first_a - first_b, second_a - second_b
-    correlations = []
-    for x, y in zip(first.T, second.T, strict=True):
-        there = ~np.isnan(x) & ~np.isnan(y)
-        if there.sum() >= _LEAST_ITEMS and np.ptp(x[there]) > 0 and np.ptp(y[there]) > 0:
-            correlations.append(float(np.corrcoef(x[there], y[there])[0, 1]))
-    return float(np.mean(correlations)) if correlations else nan
+    enough = np.sum(~np.isnan(first + second), axis=0) >= _LEAST_ITEMS
+    return defined_mean(correlations(first[:, enough], second[:, enough], "pearson"))
 
 
 def _halves(ratings: Array, splits: int, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -284,12 +282,9 @@ def _halves(ratings: Array, splits: int, rng: np.random.Generator) -> tuple[Arra
     n = ratings.shape[1]
     order = rng.random((n, splits)).argsort(axis=0).argsort(axis=0)
     chosen = (order < (n + 1) // 2).astype(np.float64)
-    there = (~np.isnan(ratings)).astype(np.float64)
-    values = np.nan_to_num(ratings)
-    return (
-        divide(values @ chosen, there @ chosen),
-        divide(values @ (1 - chosen), there @ (1 - chosen)),
-    )
+    there, values = (~np.isnan(ratings)).astype(np.float64), np.nan_to_num(ratings)
+    first, second = (divide(values @ half, there @ half) for half in (chosen, 1 - chosen))
+    return first, second
 
 
 def _apart(
@@ -464,16 +459,14 @@ def fidelity_contrast(
     (-3.0, 1.0, 'as people')
     """
     widened = 1 - (1 - CONFIDENCE) / max(n_tests, 1)
-    value, ratio, difference = nan, nan, nan
-    own, ends, wide, apart, apart_wide = [(nan, nan)] * 5
-    if panel is not None:
-        value, own = panel.value, panel.interval(CONFIDENCE)
-        ratio, difference = value / people.value if people.value else nan, value - people.value
-        ends = ratio_interval(panel, people, CONFIDENCE)
-        wide = ends if n_tests == 1 else ratio_interval(panel, people, widened)
-        apart, apart_wide = (_apart(panel, people, 1.0, each) for each in (CONFIDENCE, widened))
+    nobody = panel is None
+    panel = panel or replace(people, value=nan, by_item=np.full_like(people.by_item, nan))
+    ratio = panel.value / people.value if people.value else nan
+    ends = ratio_interval(panel, people, CONFIDENCE)
+    wide = ends if n_tests == 1 else ratio_interval(panel, people, widened)
+    apart, apart_wide = (_apart(panel, people, 1.0, each) for each in (CONFIDENCE, widened))
     verdict, reason = verdict_on(people.interval(widened), wide, of=n_tests)
-    if reason is not None and panel is None:
+    if reason is not None and nobody:
         reason = "no persona stands for one of its groups"
     elif reason is not None and people.over_prompts:
         fewest = min(people.prompts_of_strata())
@@ -495,12 +488,15 @@ def fidelity_contrast(
         control=control,
         human=figure(Difference, people.value, people.interval(CONFIDENCE)),
         panel=figure(
-            Difference, value, own, f"{over} and {panel_sample}" if panel_sample else over
+            Difference,
+            panel.value,
+            panel.interval(CONFIDENCE),
+            f"{over} and {panel_sample}" if panel_sample else over,
         ),
         ratio=figure(Estimate, ratio, ends),
         verdict=verdict,
         reason=reason,
-        difference=figure(Difference, difference, apart),
+        difference=figure(Difference, panel.value - people.value, apart),
         exceeds=control and (apart_wide[0] > 0 or apart_wide[1] < 0),
         split_half=split_half,
         n_items=people.n_items,

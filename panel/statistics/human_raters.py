@@ -27,6 +27,7 @@ from persona_panel.statistics.core.arrays import (
     as_ratings,
     check_confidence,
     count_raters,
+    defined_mean,
     difference_of,
     divide,
     encode_labels,
@@ -41,7 +42,6 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.correlation import (
     CorrelationKind,
-    correlation,
     correlation_within,
     correlations,
     resampled_correlation,
@@ -122,21 +122,18 @@ def human_ceiling(
     array = as_ratings(ratings)
     others = mean_of_others(array)
     raters = np.sum(~np.isnan(others), axis=0) >= 2
-    sides = [*zip(array[:, raters].T, others[:, raters].T, strict=True)]
-    values = [
-        correlation(*side, kind) if prompts is None else correlation_within(*side, prompts)
-        for side in sides
-    ]
-    defined = [estimate.value for estimate in values if estimate.reason is None]
-    if defined:
-        n_items = int(np.sum(~np.isnan(others[:, raters]).all(axis=1)))
-        mean = Statistic(float(np.mean(defined)), n_items, len(defined))
+    ours, others = array[:, raters], others[:, raters]
+    values = _values(ours, others, kind, prompts)
+    n_constant = int(np.isnan(values).sum())
+    if n_constant < len(values):
+        n_items = int(np.sum(~np.isnan(others).all(axis=1)))
+        mean = Statistic(defined_mean(values), n_items, len(values) - n_constant)
     else:
-        otherwise = Reason.CONSTANT_RATER if values else Reason.NO_SHARED_ITEMS
-        few = Reason.FEW_ITEMS if has_ratings(array).sum() < 2 and not values else otherwise
+        otherwise = Reason.CONSTANT_RATER if n_constant else Reason.NO_SHARED_ITEMS
+        few = Reason.FEW_ITEMS if has_ratings(array).sum() < 2 and not n_constant else otherwise
         mean = Statistic.undefined(Reason.FEW_PEOPLE if count_raters(array) < 2 else few)
-    resampled = mean_of([estimate.resampled for estimate in values])
-    n_constant = len(values) - len(defined)
+    sides = zip(ours.T, others.T, strict=True)
+    resampled = mean_of([_correlated(*side, kind, prompts) for side in sides])
     mean = replace(mean, note=f"{n_constant} constant raters left out" if n_constant else "")
     return mean.with_weights(resampled, has_two_ratings(array), "correlation")
 
@@ -257,12 +254,15 @@ def _comparisons(judges: Array, humans: Array) -> tuple[_Columns, _Columns, _Col
     )
 
 
-def _resampled(columns: _Columns, kind: CorrelationKind, prompts: Labels | None) -> Resampled:
-    def correlated(side: Array, others: Array) -> Resampled:
-        if prompts is None:
-            return resampled_correlation(side, others, kind)
-        return correlation_within(side, others, prompts).resampled
+def _correlated(
+    side: Array, others: Array, kind: CorrelationKind, prompts: Labels | None
+) -> Resampled:
+    if prompts is None:
+        return resampled_correlation(side, others, kind)
+    return correlation_within(side, others, prompts).resampled
 
+
+def _resampled(columns: _Columns, kind: CorrelationKind, prompts: Labels | None) -> Resampled:
     def mean(weights: Array) -> Array:
         values: dict[bytes, Array] = {}
 
@@ -270,7 +270,7 @@ def _resampled(columns: _Columns, kind: CorrelationKind, prompts: Labels | None)
             # Of raters who rated the same items, one correlation serves in many comparisons.
             key = side.tobytes() + others.tobytes()
             if key not in values:
-                values[key] = correlated(side, others)(weights)
+                values[key] = _correlated(side, others, kind, prompts)(weights)
             return values[key]
 
         sides = zip(*(side.T for side in columns), strict=True)

@@ -8,7 +8,7 @@ multiverse analysis".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
@@ -186,9 +186,11 @@ def multiverse(
     >>> [(each.choices.aggregation, each.first) for each in found.analyses]
     [('mean', 'b'), ('median', 'a'), ('ranks', 'a'), ('z-scores', 'a')]
     """
-    _names, of_prompt = encode_labels(prompts, len(systems))
+    of_prompt = encode_labels(prompts, len(systems))[1]
     prompt_of = np.array([f"{code:09d}" for code in of_prompt])
     system_of = np.array(systems, dtype=object)
+    shape = next(iter(terms.values())).shape
+    kept = _kept(exclusions, shape[0], shape[1])
 
     @cache
     def transformed(aggregation: str, dimension: str) -> Array:
@@ -198,16 +200,15 @@ def multiverse(
         return z_scores_by_judge(of) if aggregation == Z_SCORES else of
 
     @cache
-    def kept(without: Exclusion) -> tuple[IntArray, IntArray, Cells, Mask]:
-        rows, judges = _kept(without, *shape[:2])
+    def cells_of(without: str) -> tuple[Cells, Mask]:
+        rows, _ = kept[without]
         cells = Cells.of(system_of[rows].tolist(), prompt_of[rows].tolist())
         counts = None if abstentions is None else abstentions[rows]
-        return rows, judges, cells, is_declining(cells.abstentions(counts))
+        return cells, is_declining(cells.abstentions(counts))
 
-    def compared(
-        choices: Choices, without: Exclusion
-    ) -> tuple[Mapping[str, int], Sequence[Difference]]:
-        rows, judges, cells, declining = kept(without)
+    def compared(choices: Choices) -> tuple[Mapping[str, int], Sequence[Difference]]:
+        rows, judges = kept[choices.without]
+        cells, declining = cells_of(choices.without)
         of = transformed(choices.aggregation, choices.dimension)[np.ix_(rows, judges)]
         sample = None
         if choices.aggregation in (MEDIAN, TRIMMED):
@@ -217,19 +218,17 @@ def multiverse(
             sample = JudgeSample(of, {}) if np.isnan(of).any() else None
         return ranks_and_differences(cells, scores, judges=sample, declining=declining)
 
-    shape = next(iter(terms.values())).shape
+    combinations = _combinations([*terms], {name: len(own[1]) for name, own in kept.items()})
+    main, models = combinations[0], models or {}
     analyses: list[Specification] = []
     n_undefined, leader = 0, ""
-    whole = Exclusion()
-    combinations = [*_combinations([*terms], _distinct(exclusions, shape[:2]), shape)]
-    main, models = combinations[0][0], models or {}
     further = [
-        (main._replace(aggregation=name, dimension=model.dimension or main.dimension), whole)
+        main._replace(aggregation=name, dimension=model.dimension or main.dimension)
         for name, model in models.items()
     ]
-    for choices, without in (*combinations, *further):
+    for choices in (*combinations, *further):
         if (model := models.get(choices.aggregation)) is None:
-            ranks, differences = compared(choices, without)
+            ranks, differences = compared(choices)
         else:
             ranks, differences = _ranks(model.values), model.differences
         if not analyses:
@@ -239,18 +238,13 @@ def multiverse(
         if leader not in ranks or len(ranks) < 2:
             n_undefined += 1
             continue
-        _, judges, cells, _ = kept(without)
+        n_prompts = (model and model.n_prompts) or cells_of(choices.without)[0].n_prompts
         analyses.append(
             Specification(
-                choices,
-                _changed(choices, main),
-                ranks,
-                differences,
-                _lead([*ranks], differences, leader),
-                len(judges),
-                (model and model.n_prompts) or cells.n_prompts,
+                choices, _changed(choices, main), ranks, differences,
+                _lead([*ranks], differences, leader), len(kept[choices.without][1]), n_prompts,
             )
-        )
+        )  # fmt: skip
     return Multiverse(leader, tuple(analyses), n_undefined)
 
 
@@ -329,40 +323,36 @@ def _rating_all(terms: Array, prompts: IntArray) -> Array:
     return np.where(lacking[prompts], nan, terms)
 
 
-def _kept(without: Exclusion, n_responses: int, n_judges: int) -> tuple[IntArray, IntArray]:
-    """Return the places of the responses and the judges that are kept."""
-    rows = np.arange(n_responses) if without.responses is None else without.responses.nonzero()[0]
-    judges = np.arange(n_judges) if without.judges is None else without.judges.nonzero()[0]
-    return rows, judges
-
-
-def _distinct(exclusions: Sequence[Exclusion], shape: Sequence[int]) -> list[Exclusion]:
-    """Return the main choice, which leaves nothing out, and those that leave something else."""
-    distinct: dict[tuple[bytes, bytes], Exclusion] = {}
+def _kept(
+    exclusions: Sequence[Exclusion], n_responses: int, n_judges: int
+) -> dict[str, tuple[IntArray, IntArray]]:
+    """Return the responses and judges that each choice keeps, first that which leaves nothing out;
+    of those that keep the same the first, and none that keeps nothing."""
+    distinct: dict[tuple[bytes, bytes], tuple[str, tuple[IntArray, IntArray]]] = {}
     for each in (Exclusion(), *exclusions):
-        rows, judges = _kept(each, shape[0], shape[1])
+        rows, judges = (
+            np.arange(n) if mask is None else np.flatnonzero(mask)
+            for mask, n in ((each.responses, n_responses), (each.judges, n_judges))
+        )
         if len(rows) and len(judges):
-            distinct.setdefault((rows.tobytes(), judges.tobytes()), each)
-    return [*distinct.values()]
+            distinct.setdefault((rows.tobytes(), judges.tobytes()), (each.name, (rows, judges)))
+    return dict(distinct.values())
 
 
-def _combinations(
-    dimensions: Sequence[str], exclusions: Sequence[Exclusion], shape: Sequence[int]
-) -> Iterator[tuple[Choices, Exclusion]]:
-    """Yield the combinations, the main one first: of all choices or, where these are more than
-    `MOST`, of as many at a time as are not."""
-    n_judges = {each.name: len(_kept(each, shape[0], shape[1])[1]) for each in exclusions}
+def _combinations(dimensions: Sequence[str], n_judges: Mapping[str, int]) -> list[Choices]:
+    """Return the combinations, the main one first, by how many judges each exclusion leaves: of all
+    choices or, where these are more than `MOST`, of as many at a time as are not."""
     of = [
-        (Choices(aggregation, each.name, dimension), each)
-        for dimension, each, aggregation in product(dimensions, exclusions, AGGREGATIONS)
-        if n_judges[each.name] >= AGGREGATIONS[aggregation]
+        Choices(aggregation, without, dimension)
+        for dimension, without, aggregation in product(dimensions, n_judges, AGGREGATIONS)
+        if n_judges[without] >= AGGREGATIONS[aggregation]
     ]
-    main = of[0][0]
+    kept = of
     for most in (3, 2, 1):
-        kept = [(choices, each) for choices, each in of if len(_changed(choices, main)) <= most]
+        kept = [choices for choices in of if len(_changed(choices, of[0])) <= most]
         if len(kept) <= MOST:
             break
-    yield from kept
+    return kept
 
 
 def _changed(choices: Choices, main: Choices) -> frozenset[tuple[str, str]]:

@@ -180,9 +180,7 @@ def _tested(
         for p, persona in enumerate(cells.personas)
         for c, column in enumerate(on)
     ]
-    return holm_adjusted(
-        [each if reason is None else replace(each, reason=reason) for each in tested]
-    )
+    return holm_adjusted([replace(each, reason=reason or each.reason) for each in tested])
 
 
 @dataclass(frozen=True, slots=True)
@@ -437,27 +435,24 @@ def axis_pair(values: Array, a: str, b: str, axes: Sequence[str]) -> PairedRespo
     see `PersonaCells`. `axes` has the axis of each persona."""
     sides = [values[:, [axis == name for axis in axes]] for name in (a, b)]
     means = [mean_there(side, 1) for side in sides]
-    # Of shape (responses, columns).
     by_column = means[0] - means[1]
     shared = ~np.isnan(by_column)
     n_columns = shared.sum(axis=1, keepdims=True)
-    difference = mean_there(by_column, 1)
-    moved = []
-    for sign, side, mean in ((1, sides[0], means[0]), (-1, sides[1], means[1])):
-        there = ~np.isnan(side) & shared[:, None]
-        counts = there.sum(axis=1, keepdims=True)
-        share = np.where(there, divide(side - mean[:, None], counts), 0.0).sum(axis=2)
-        moved.append(sign * np.nan_to_num(divide(share, n_columns)))
-    moved.append(influence_of(by_column[..., None]))
-    return PairedResponses(a, b, difference, tuple(moved))
+    of_columns = influence_of(by_column[..., None])
+    moved = [
+        np.nan_to_num(divide(sign * shared.shape[1] * influence_of(own), n_columns))
+        for sign, side in zip((1, -1), sides, strict=True)
+        for own in (np.where(shared[:, None], side, nan),)
+    ]
+    return PairedResponses(a, b, mean_there(by_column, 1), (*moved, of_columns))
 
 
 def model_pair(values: Array, a: str, b: str, models: Sequence[str]) -> PairedResponses:
     """Compare model `a` with model `b`, persona by persona; args as for `axis_pair`, and the model
     of each column."""
     by_persona = values[:, :, models.index(a)] - values[:, :, models.index(b)]
-    difference = mean_there(by_persona, 1)
-    return PairedResponses(a, b, difference, (influence_of(by_persona[..., None]),))
+    moved = influence_of(by_persona[..., None])
+    return PairedResponses(a, b, mean_there(by_persona, 1), (moved,))
 
 
 def pairwise_differences(

@@ -308,15 +308,14 @@ def _systems(
     none = np.empty((len(before), 0))
     boards = [rank_systems(systems, prompts, side, none, []).systems for side in (before, after)]
     last = {entry.system: entry for entry in boards[1]}
-    both = [(entry, last[entry.system]) for entry in boards[0]]
     return tuple(
         SystemShift(was.system, was.composite.value, became.composite.value, was.rank, became.rank)
-        for was, became in both
+        for was in boards[0]
+        for became in (last[was.system],)
     )
 
 
 _DIGITS = 9
-_BLOCK = 256
 
 
 class Direction(StrEnum):
@@ -467,27 +466,19 @@ def _sums(values: Array, codes: IntArray, n: int) -> Array:
 
 
 def _added_to_s(before: Array, after: Array, human: Array) -> Array:
-    added = np.empty(len(human))
-    for start in range(0, len(human), _BLOCK):
-        rows = slice(start, start + _BLOCK)
-        order = _signs(human[rows], human)
-        changed = _signs(after[rows], after) - _signs(before[rows], before)
-        mixed = _signs(after[rows], before) - _signs(before[rows], after)
-        # A pair is met from both of its sides.
-        added[rows] = (order * (changed + mixed)).sum(axis=1) / 2
+    """Return what each item adds to the change of Kendall's S, half of that of its pairs."""
+    both, added = np.concatenate([after, before]), np.empty(len(human))
+    for place, (last, first) in enumerate(zip(after, before, strict=True)):
+        order = np.tile(np.sign(human[place] - human), 2)
+        added[place] = order @ (np.sign(last - both) - np.sign(first - both)) / 2
     return added
 
 
-def _signs(some: Array, all_: Array) -> Array:
-    return np.sign(some[:, None] - all_)
-
-
 def _tau_c(before: Array, after: Array, human: Array, prompts: Labels, seed: int) -> Change:
-    sides = [correlation(side, human, "tau_c") for side in (before, after)]
-    if reason := sides[0].reason or sides[1].reason:
+    first, last = (correlation(side, human, "tau_c") for side in (before, after))
+    if reason := first.reason or last.reason:
         return Change.undefined(reason, len(human))
-    first, last = (side.resampled for side in sides)
-    return change_between(first, last, prompts, kind="difference", seed=seed)
+    return change_between(first.resampled, last.resampled, prompts, kind="difference", seed=seed)
 
 
 def _direction(
@@ -501,11 +492,8 @@ def _direction(
         return Direction.UNKNOWN, Reason.FEW_TO_TELL
     # 1 or -1 where a rise or a fall is shown, else 0.
     rise, farther, wider = (change.sign if change.shown else 0 for change in changes)
-    signs = {rise, -farther}
-    if signs >= {1, -1}:
-        return Direction.DIVIDED, None
-    if 1 in signs:
-        return Direction.TOWARD, None
-    if -1 in signs:
-        return Direction.AWAY, None
+    signs = {rise, -farther} - {0}
+    if signs:
+        only = Direction.TOWARD if 1 in signs else Direction.AWAY
+        return only if len(signs) == 1 else Direction.DIVIDED, None
     return (Direction.ITSELF if wider < 0 else Direction.NONE), None

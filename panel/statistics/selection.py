@@ -35,7 +35,7 @@ from persona_panel.statistics.core.arrays import (
     row_means,
     without_rounding,
 )
-from persona_panel.statistics.core.correlation import taus
+from persona_panel.statistics.core.correlation import correlations
 from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.sampled_mean import sampled_mean
@@ -262,9 +262,8 @@ def smallest_subset(
     )
     held_out = reached.mean(axis=0)
     low = np.array([_lower_bound(of_folds, confidence) for of_folds in reached.T])
-    size = n_judges
-    while size > 1 and low[size - 2] >= threshold:
-        size -= 1
+    short = np.flatnonzero(~(low[:-1] >= threshold))
+    size = int(short[-1]) + 2 if len(short) else 1
     if size == n_judges:
         return SmallestSubset((), held_out, low, reason=Reason.NOT_REACHED)
     judges = tuple(_greedy(array)[:size])
@@ -303,9 +302,7 @@ def _reached(array: Array, order: list[int]) -> Array:
 
 def _taus(means: Array, full: Array) -> Array:
     """Return τ_b of each column `(items, columns)` with the mean of all judges."""
-    missing = np.isnan(means)
-    beside = np.where(missing, nan, full[:, None]) if missing.any() else full[:, None]
-    return taus(beside, means, "tau_b")
+    return correlations(np.broadcast_to(full[:, None], means.shape), means, "tau_b")
 
 
 _LEAST_PROMPTS = 10
@@ -365,12 +362,12 @@ def ensemble_distance(
     scores, target = array[there], target[there]
     prompts = [items for _, items in items_by_label(kept, len(kept))]
     over = "items" if clusters is None else "prompts"
-    reason = None if same_scale else Reason.OTHER_SCALE
-    if reason is None and array.shape[1] < 2:
-        reason = Reason.FEW_RATERS
-    if reason is None and len(prompts) < _LEAST_PROMPTS:
-        reason = Reason.FEW_TO_CHOOSE_THE_BEST
-    if reason is not None:
+    reasons = {
+        Reason.OTHER_SCALE: not same_scale,
+        Reason.FEW_RATERS: array.shape[1] < 2,
+        Reason.FEW_TO_CHOOSE_THE_BEST: len(prompts) < _LEAST_PROMPTS,
+    }
+    if reason := next((why for why, holds in reasons.items() if holds), None):
         undefined = Estimate(nan, over=over, n=len(prompts), reason=reason)
         return EnsembleDistance(nan, nan, undefined, None, len(kept))
     of_judges = (scores - target[:, None]) ** 2

@@ -148,11 +148,8 @@ def source_means(panel: ArrayLike, humans: ArrayLike, sources: Labels) -> Source
     """
     ours, theirs, both = paired_scores(panel, row_means(as_ratings(humans)))
     names, codes = encode_labels(list(compress(sources, both)), int(both.sum()))
+    of_panel, of_humans = (means_by(side[both], codes) for side in (ours, theirs))
     counts = np.bincount(codes, minlength=len(names))
-    of_panel, of_humans = (
-        np.bincount(codes, weights=side[both], minlength=len(names)) / counts
-        for side in (ours, theirs)
-    )
     if len(names) <= 2:
         few = Reason.TWO_SOURCES if len(names) == 2 else Reason.FEW_SOURCES
         pearson = Statistic.undefined(few, n_items=len(names), n_raters=2)

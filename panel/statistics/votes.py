@@ -279,7 +279,11 @@ def correlation_gain(
     >>> correlation_gain([1, 2, 3], [1, 3, 2], [1, 2, 3], "spearman").value
     0.5
     """
-    ours, theirs, target = _on_shared_items(panel, control, reference)
+    sides = [as_scores(side) for side in (panel, control, reference)]
+    if len({len(side) for side in sides}) > 1:
+        raise ValueError(f"{[len(side) for side in sides]} scores cannot be compared")
+    missing = np.isnan(np.sum(sides, axis=0))
+    ours, theirs, target = (np.where(missing, nan, side) for side in sides)
     first, second = (
         correlation(side, target, kind)
         if prompts is None
@@ -326,14 +330,6 @@ def same_ratings(ratings: Array) -> list[tuple[list[int], int, int]]:
 def why_no_gain(controls: Array) -> Reason | None:
     """Return why there can be no comparison with these replicates `(items, replicates)`."""
     return Reason.IDENTICAL_REPLICATES if all_alike(controls) else None
-
-
-def _on_shared_items(*sides: ArrayLike) -> tuple[Array, ...]:
-    scores = [as_scores(side) for side in sides]
-    if len({len(side) for side in scores}) > 1:
-        raise ValueError(f"{[len(side) for side in scores]} scores cannot be compared")
-    missing = np.any([np.isnan(side) for side in scores], axis=0)
-    return tuple(np.where(missing, np.nan, side) for side in scores)
 
 
 Sets = Sequence[Sequence[int]]
