@@ -290,7 +290,7 @@ def write_biases(rows: Sequence[Row], folder: Path, ratings: Ratings | None = No
     document = {
         "conclusion": bias_conclusion(rows, ratings),
         "judgments": judgments_digest(folder),
-        "rows": [asdict(row) for row in rows],
+        "rows": [{k: v for k, v in asdict(row).items() if k != "limits"} for row in rows],
     }
     path = folder / NAME
     replace_file(path, as_json(document, orjson.OPT_INDENT_2) + b"\n")

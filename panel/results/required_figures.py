@@ -78,6 +78,7 @@ class Figure:
         low, high: its interval, NaN where there is none; `reason` says why.
         over: what the interval is over, such as `prompts`.
         limits: the ends of the scale that it lies on; infinite where it has none.
+        range: between which a statistic lies.
         is_exact: whether it is known without error, as a count is: it is then decided by its value.
         is_whole: whether it is a whole number, as a rank is.
         n_prompts: how many prompts (or items, see `of_items`) an interval rests on.
@@ -99,6 +100,7 @@ class Figure:
     high: float = nan
     over: str = ""
     limits: tuple[float, float] = (-inf, inf)
+    range: tuple[float, float] = (-inf, inf)
     is_exact: bool = False
     is_whole: bool = False
     reason: str | None = None
@@ -176,8 +178,9 @@ def find(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
         raise WrongRequirement(f"{requirement.comparison} behind {figure}", expected)
     if requirement.word and requirement.word not in figure.words:
         raise WrongRequirement(repr(requirement.word), _nearest(requirement.word, figure.words))
-    least, most = figure.limits
-    # On other scales the ends may be of these data: ranks, the number of judges.
+    least, most = figure.limits if isinf(figure.range[1]) else figure.range
+    # Other ends may be of these data: of ranks, the number of judges, the least α.
+    least = least if least in (-1, 0) else -inf
     if most == 1 and not least <= requirement.bound <= most:
         expected = f"a number {'up to' if isinf(least) else f'from {least:g} to'} 1"
         if 1 < requirement.bound <= 100:
@@ -334,6 +337,7 @@ def _about(table: Table, name: str, row: Mapping[str, Any]) -> Figure:
         next((key.labels.get(row[key.name], "") for key in inside), ""),
         caution=table.caution,
         contradicted=row.get("contradicted") or "",
+        range=row.get("range", (-inf, inf)),
     )  # fmt: skip
 
 

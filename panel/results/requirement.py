@@ -23,7 +23,7 @@ _QUOTES = "\"'"
 _SIGNS = "[],<>=!"
 _QUOTED = re.compile(r"""(["'])(?:(?!\1).|\1\1)*+\1""", re.DOTALL)
 _PLAIN = re.compile(r"[^][,<>=!]*")
-_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 
 
 class WrongRequirement(ValueError):

@@ -73,7 +73,8 @@ class StatisticTables:
         )
         names = [each.name for each in (*keys, *columns[1:])]
         lines = [
-            {name: getattr(row, name) for name in names} | {"estimate": self.estimate(row)}
+            {name: getattr(row, name) for name in names}
+            | {"estimate": self.estimate(row), "range": row.limits}
             for row in rows
         ]
         return Table("statistics", keys, columns, lines)

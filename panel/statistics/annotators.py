@@ -195,7 +195,7 @@ def annotator_test(
 
     enough = float(needed[half - 1]) if len(needed) >= half else nan
     return AnnotatorTest(
-        Statistic(wins, n_items, n),
+        Statistic(wins, n_items, n, limits=(0.0, 1.0)),
         Statistic(advantage, n_items, n).with_weights(resampled, None, "share", (0.0, 1.0)),
         Statistic.of(enough, n_items, n, Reason.NOT_ASSURED),
         tuple(people),

@@ -135,7 +135,7 @@ def human_ceiling(
     sides = zip(ours.T, others.T, strict=True)
     resampled = mean_of([_correlated(*side, kind, prompts) for side in sides])
     mean = replace(mean, note=f"{n_constant} constant raters left out" if n_constant else "")
-    return mean.with_weights(resampled, has_two_ratings(array), "correlation")
+    return mean.with_weights(resampled, has_two_ratings(array), "correlation", (-1.0, 1.0))
 
 
 def mean_of_others(ratings: Array) -> Array:

@@ -430,7 +430,7 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     kind: EstimateKind = "correlation"
     if statistic in _KAPPAS:
         kind = "kappa" if statistic == "cohen_kappa_none" else "number"
-    limits = (-inf, 1.0 if statistic in _KAPPAS else inf)
+    limits = (-inf if statistic in _KAPPAS else -1.0, 1.0)
     resampled = lazily(lambda: _resampled(array, tables, pairs, statistic))
     mean = mean.with_weights(resampled, has_two_ratings(array), kind, limits)
     return Pairwise(mean, pairs, values, int((~defined).sum()))

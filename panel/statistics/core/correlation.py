@@ -73,7 +73,7 @@ def correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Statistic:
     n_items = len(first)
     if reason := _why_undefined(first, second):
         undefined = Statistic.undefined(reason, n_items=n_items, n_raters=2)
-        return undefined.with_weights(resampled, both, "correlation")
+        return undefined.with_weights(resampled, both, "correlation", _LIMITS)
     if kind == "pearson":
         result = scipy.stats.pearsonr(_centred(first), _centred(second))
     elif kind == "spearman":
@@ -85,7 +85,7 @@ def correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Statistic:
     # With two pairs there is no distribution to take a p-value from.
     p_value = float(result.pvalue) if n_items > 2 else nan
     whole = Statistic(value, n_items, n_raters=2, p_value=p_value)
-    return whole.with_weights(resampled, both, "correlation")
+    return whole.with_weights(resampled, both, "correlation", _LIMITS)
 
 
 def resampled_correlation(x: Array, y: Array, kind: CorrelationKind) -> Resampled:
@@ -261,6 +261,7 @@ def permutation_p_value(
     return float(tails[alternative])
 
 
+_LIMITS = (-1.0, 1.0)
 _INSIDE = 1e-12
 """The share of a quantity's sum of squares inside groups below which it is the rounding of the
 groups' means."""
@@ -307,7 +308,7 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
             sizes.append(np.sqrt(np.where(squares > _INSIDE * whole, squares, 0.0)))
         return np.clip(divide((about[0] * about[1]).sum(axis=0), sizes[0] * sizes[1]), -1, 1)
 
-    return Statistic.of_weights(resampled, kept, 2, Reason.NO_VARIANCE, "correlation")
+    return Statistic.of_weights(resampled, kept, 2, Reason.NO_VARIANCE, "correlation", _LIMITS)
 
 
 def correlation_test(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
-from math import nan
+from math import inf, nan
 from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
@@ -378,6 +378,7 @@ class Row:
         n_tests: how many tests were adjusted together; 1 where one stands alone, 0 without a test.
         n_items, n_raters: how many entered.
         note: further facts for people to read. Nothing that a program needs is here alone.
+        limits: between which the statistic lies; no column of a data frame.
     """
 
     statistic: str
@@ -400,6 +401,7 @@ class Row:
     n_raters: int = 0
     reason: Reason | None = None
     note: str = ""
+    limits: tuple[float, float] = field(default=(-inf, inf), compare=False, repr=False)
 
     def estimate(self, *, sampled: str = "prompts", rater: str = "judge") -> Estimate:
         """Return the value with its interval and p-values.
@@ -483,7 +485,7 @@ def _on(ratings: Ratings, names: Sequence[str]) -> Ratings:
     )
 
 
-_NAMES = [field.name for field in fields(Row)]
+_NAMES = [field.name for field in fields(Row) if field.repr]
 _OF_KIND: dict[ColumnKind, tuple[str, ...]] = {
     "number": ("value", "ci_low", "ci_high", "ci_df", "p_value", "p_raw"),
     "whole": ("n_clusters", "n_tests", "n_items", "n_raters"),
@@ -499,7 +501,7 @@ def rows_frame(rows: Iterable[Row], library: Literal["polars"]) -> polars.DataFr
 def rows_frame(rows: Iterable[Row], library: Literal["pyarrow"]) -> pyarrow.Table: ...
 def rows_frame(rows: Iterable[Row], library: FrameLibrary = "pandas") -> Any:
     """Return the rows of `agree`, `correlate` or `panel_quality` as a data frame: one row each, and
-    the fields of `Row` as columns.
+    the fields of `Row` but `limits` as columns.
 
     Errors are those of `frame_of`.
     """

@@ -517,4 +517,5 @@ def _of_source(
     reason = Reason.NO_RATINGS if n_items == 0 else Reason.FEW_SOURCES
     statistic = Statistic.of(value, n_items, count_raters(ratings), reason)
     statistic = replace(statistic, note=note, by="source", by_value=str(source))
-    return statistic if resampled is None else statistic.with_weights(resampled, kind=kind)
+    limits = (0.0, 1.0) if kind == "share" else (-inf, inf)
+    return statistic if resampled is None else statistic.with_weights(resampled, None, kind, limits)

@@ -227,6 +227,21 @@ def test_rows_are_named_by_dimension_and_group() -> None:
     assert figure(found, "tau_c").value == by_key["tau_c", "all", "composite"].value
 
 
+@pytest.mark.parametrize(
+    "name",
+    ["krippendorff_alpha", "kendall_w", "mean_tau_b[clarity]", "tau_b", "tau_b_within_prompts",
+     "pearson_within_prompts", "human_ceiling_pearson"],
+)  # fmt: skip
+def test_no_statistic_of_agreement_is_above_1(name: str) -> None:
+    """A percentage is refused as its bound, with the share that was meant; 1 is none."""
+    options = AnalysisOptions(n_permutations=99)
+    panel, humans = rated(4, ("judge",)), rated(3, ("human",))
+    rows = [*agree(panel, options), *correlate(panel, humans, options)]
+    with pytest.raises(InputError, match=r" 1: 30 % is 0\.3$"):
+        check(rows, f"{name} >= 30")
+    assert not check(rows, f"{name} > 1").met
+
+
 def test_the_alternative_annotator_test_can_be_required() -> None:
     """`omega` is the panel's winning rate and decided by its value, as it counts tests; `rho` is
     decided by the end of its interval; a judge's are named by the judge."""
@@ -252,6 +267,9 @@ def test_the_alternative_annotator_test_can_be_required() -> None:
     assert f"epsilon 0.2; as close as {round(3 * of[None])} of 3 people" in told
     assert check(rows, f"rho >= {rho.value - 0.001}", by_point=True).met
     assert not check(rows, f"rho >= {rho.value - 0.001}").met
+    for name in ("omega", "rho"):
+        with pytest.raises(InputError, match="from 0 to 1: 80 % is"):
+            check(rows, f"{name} >= 80")
 
 
 def difference(value: float, low: float, high: float) -> PairedDifference:

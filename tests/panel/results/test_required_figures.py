@@ -178,6 +178,8 @@ def test_a_figure_has_an_interval_at_95_per_cent_of_no_scale_unless_it_says_othe
         ((0, 1), ">= 1", ""),
         ((0, 1), "> 0", ""),
         ((-inf, 1), ">= -3", ""),
+        ((-0.25, 1), ">= -0.3", ""),
+        ((-0.25, 1), ">= 30", "a number up to 1: 30 % is 0.3"),
         ((1, 4), "<= 5", ""),
         ((-inf, inf), ">= 98", ""),
     ],

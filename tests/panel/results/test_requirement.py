@@ -79,6 +79,7 @@ def test_expressions_are_read(
         ("composite[a] >= six", "'six'", "a number, such as 6, -0.2 or 1e-3"),
         ("composite[a] >= nan", "'nan'", "a number, such as 6, -0.2 or 1e-3"),
         ("composite[a] >= 1e999", "'1e999'", "a number, such as 6, -0.2 or 1e-3"),
+        ("composite[a] >= \uff16", "'\uff16'", "a number, such as 6, -0.2 or 1e-3"),
         ("composite[a] >= 6 %", "'6 %'", "a number, such as 6, -0.2 or 1e-3"),
         ("composite[a >= 6", "'>= 6'", "a comma and another name, or ]"),
         ("composite[] >= 6", "'] >= 6'", "a name"),

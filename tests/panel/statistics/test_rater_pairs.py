@@ -151,9 +151,9 @@ def test_undefined_has_a_reason(ratings: object, reason: Reason) -> None:
 @pytest.mark.parametrize(
     ("statistic", "kind", "limits"),
     [
-        ("tau_b", "correlation", (-inf, inf)),
-        ("spearman", "correlation", (-inf, inf)),
-        ("pearson", "correlation", (-inf, inf)),
+        ("tau_b", "correlation", (-1.0, 1.0)),
+        ("spearman", "correlation", (-1.0, 1.0)),
+        ("pearson", "correlation", (-1.0, 1.0)),
         ("cohen_kappa_none", "kappa", (-inf, 1.0)),
         ("cohen_kappa_linear", "number", (-inf, 1.0)),
         ("cohen_kappa_quadratic", "number", (-inf, 1.0)),
