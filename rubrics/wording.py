@@ -316,17 +316,23 @@ def _reading(
     """Return the reading of a reply, and what is wrong with one that is to be asked for again."""
     if (nothing := unusable(reply)) is not None:
         return nothing, Unreadable(_EMPTY) if nothing.status == "unparsed" else None
+    raw = reply.text
+    if thinking := _THINKING.match(raw):
+        reply = replace(reply, text=raw[thinking.end() :])
     try:
-        return read(reply), None
+        reading = read(reply)
+        return replace(reading, raw=raw) if thinking else reading, None
     except Unreadable as error:
         # Only where nothing could be read, so that a rationale may say "I cannot".
         if "{" not in reply.text and is_refusal(reply.text, language):
             declined = "the judge declined to rate"
-            return ParsedJudgment("refused", raw=reply.text, error=declined), None
-        return ParsedJudgment("unparsed", raw=reply.text, error=str(error)), error
+            return ParsedJudgment("refused", raw=raw, error=declined), None
+        return ParsedJudgment("unparsed", raw=raw, error=str(error)), error
 
 
 _EMPTY = "it is empty"
+# Some servers send what a model thinks in the answer itself: it is no part of it.
+_THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
 _TOKENS = 4  # about what such an answer takes
 _ID = "overall"
 

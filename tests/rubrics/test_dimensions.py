@@ -136,6 +136,18 @@ def test_two_personas_share_the_first_block() -> None:
     assert one.blocks[1] != two.blocks[1]
 
 
+@pytest.mark.parametrize(
+    "draft", ["5, or rather 6?", '{"clarity": 1, "depth": 1}', "I cannot say {"]
+)
+def test_what_a_model_thinks_in_its_answer_is_not_read(draft: str) -> None:
+    """A closed block at its beginning is no part of the answer, which is kept whole; a draft in it
+    is never taken for one."""
+    thought = f"\n<think>{draft}</think>\n"
+    judgment, _ = play(a_question(), [f"{thought}{GOOD}"])
+    assert judgment == replace(play(a_question(), [GOOD])[0], raw=f"{thought}{GOOD}")
+    assert play(a_question(), [thought] * 2)[0].status == "unparsed"
+
+
 def test_persona_first() -> None:
     """The other layout has the same blocks, the persona's at the beginning."""
     question = a_question()
