@@ -8,6 +8,8 @@ from math import isnan
 from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple, cast
 
+import numpy as np
+
 from persona_panel.results.conclusions.wording import (
     EDITED,
     counted,
@@ -203,6 +205,9 @@ def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:
         return corrected
     reasons = [] if calibrated is None else [s.corrected.reason for s in calibrated.systems]
     why = str(next(filter(None, reasons), "they are ranks"))
+    scores = people.people.scores
+    if np.unique(scores[~np.isnan(scores)]).size == 1:
+        why = "all of them are equal, which distinguishes no system from another"
     alone = None if calibrated is None else by_people_alone(calibrated, why)
     if alone is None:
         return by_judges._replace(note=f"People's ratings do not correct this: {why}.")

@@ -171,6 +171,18 @@ def test_no_requirement_on_what_people_reverse_is_met(runs: dict[str, Answered])
     assert check(run, "difference[birch, ash] > 0", "rank[birch] <= 1").met
 
 
+def test_people_who_rate_all_alike_distinguish_no_systems(runs: dict[str, Answered]) -> None:
+    """The first answer says so behind the panel's winner; where ratings differ, it does not."""
+    run, people = runs["biased"]
+    assert people is not None
+    equal = replace(people, scores=np.where(np.isnan(people.scores), np.nan, 5.0))
+    why = "all of them are equal, which distinguishes no system from another"
+    note = f" People's ratings do not correct the panel: {why}. Means by people: ash 5.00, "
+    said = sentences(run, equal)["best"]
+    assert said.startswith("birch is significantly ahead: ") and note in said
+    assert why not in sentences(run, people)["best"]
+
+
 def test_people_on_another_scale_have_no_mark_on_the_axis_of_the_panel(
     runs: dict[str, Answered],
 ) -> None:
