@@ -38,9 +38,11 @@ from persona_panel.statistics.core.registry import (
 from persona_panel.statistics.core.table import Ratings, Row, kept_without, on_composite
 from persona_panel.statistics.reliability import icc, krippendorff_alpha
 from persona_panel.statistics.strata import (
+    Part,
     Strata,
     all_raters_of,
     difference_rows,
+    parts_of,
     stratum_rows,
     without_permutations,
 )
@@ -113,29 +115,24 @@ class AgreementBlock(Block):
     ) -> Statistic:
         """Return a mean over prompts, with an interval where each prompt lies in one cluster, so
         that it is drawn whole or not at all. `kind` and `limits` as for `jackknife`."""
-        if self.prompts is None:
-            return self._without_interval(by_prompt.mean)
-        cluster_of: dict[Hashable, Hashable] = {}
-        whole = all(
-            cluster_of.setdefault(prompt, cluster) == cluster
-            for prompt, cluster in zip(self.prompts, self.clusters, strict=True)
-        )
-        result = mean_over_prompts(
-            by_prompt, self.prompts, self.prompt_kind, kind=kind, limits=limits, whole=whole
-        )
-        # A mean over dimensions, of items without prompts.
-        return result if whole else self._without_interval(result)
+        result, prompts = by_prompt.mean, self.prompts
+        if prompts is not None:
+            result = mean_over_prompts(
+                by_prompt, prompts, self.prompt_kind, kind=kind, limits=limits
+            )
+            if len(set(zip(prompts, self.clusters, strict=True))) == len(set(prompts)):
+                return result
+            # A mean over dimensions, of items without prompts.
+            result = result.without_interval()
+        if result.reason is not None or not self.options.intervals:
+            return result
+        return replace(result, ci=Interval(reason=Reason.NO_RANKINGS_BY_PROMPT))
 
     def counted(self, value: float, otherwise: Reason = Reason.UNDEFINED_ESTIMATE) -> Statistic:
         """Return a value, undefined for this reason where it is NaN, with the numbers of rated
         items and of raters."""
         n_items = int(has_ratings(self.ratings).sum())
         return Statistic.of(value, n_items, count_raters(self.ratings), otherwise)
-
-    def _without_interval(self, result: Statistic) -> Statistic:
-        if result.reason is not None or not self.options.intervals:
-            return result
-        return replace(result, ci=Interval(reason=Reason.NO_RANKINGS_BY_PROMPT))
 
 
 agreement_statistics: Registry[AgreementBlock] = Registry(
@@ -188,12 +185,9 @@ def agree(
     `group` the only group of raters.
     """
     strata = _strata(ratings, by)
-    parts = [
-        part
-        for part in _parts(ratings, strata, options, together=by == "group")
-        if group in (None, part[2])
-    ]
-    return stratum_rows(agreement_statistics, parts, strata.by if strata else None, on_step, only)
+    parts = _parts(ratings, strata, options, together=by == "group")
+    kept = [part for part in parts if group in (None, part[2])]
+    return stratum_rows(agreement_statistics, kept, strata, on_step, only)
 
 
 def agreement_differences(
@@ -204,10 +198,8 @@ def agreement_differences(
     """Test whether raters agree more in one stratum, or on one dimension, than on the others:
     rows of all raters together; see `persona_panel.statistics.strata`."""
     strata = _strata(ratings, by)
-    of_raters = strata is not None and strata.of == "raters"
-    group = ALL if of_raters else all_raters_of(ratings)[0]
-    parts = list(_parts(ratings, strata, without_permutations(options)))
-    return difference_rows(agreement_statistics, parts, group, strata.by if strata else None)
+    parts = _parts(ratings, strata, without_permutations(options))
+    return difference_rows(agreement_statistics, parts, ratings, strata)
 
 
 def _strata(ratings: Ratings, by: Breakdown | Strata) -> Strata | None:
@@ -217,37 +209,24 @@ def _strata(ratings: Ratings, by: Breakdown | Strata) -> Strata | None:
     return None if by in ("dimension", "group") else Strata.named(ratings, by)
 
 
-_Part = tuple[str | None, AgreementBlock, str, str]
-"""A stratum, None where there are none; a block to measure; its group and dimension."""
-
-
 def _parts(
     ratings: Ratings, strata: Strata | None, options: AnalysisOptions, *, together: bool = False
-) -> Iterator[_Part]:
-    """Yield the blocks of the composite, if any, then of each dimension or of all `together`."""
+) -> list[Part[AgreementBlock]]:
+    """Return the blocks of the composite, if any, then of each dimension or of all `together`."""
+
+    def blocks(own: Ratings) -> Iterator[tuple[AgreementBlock, str, str]]:
+        of_raters = strata is not None and strata.of == "raters"
+        groups = {ALL: all_raters_of(own)[1]} if of_raters else own.raters_by_group()
+        for group, raters in groups.items():
+            yield from _blocks(own, group, raters, options, together=together)
+
     composite = None if together or options.level == "nominal" else on_composite(ratings)
-    for own in composite or ():
-        for stratum, block, group, dimension in _parts_of(own, strata, options):
-            yield stratum, replace(block, of="composite"), group, dimension
-    yield from _parts_of(ratings, strata, options, together=together)
-
-
-def _parts_of(
-    ratings: Ratings, strata: Strata | None, options: AnalysisOptions, *, together: bool = False
-) -> Iterator[_Part]:
-    if strata is None:
-        for group, raters in ratings.raters_by_group().items():
-            for dimension, block in _blocks(ratings, group, raters, options, together=together):
-                yield None, block, group, dimension
-        return
-    stratum_ratings = list(strata.parts(ratings))
-    for group in [ALL] if strata.of == "raters" else ratings.raters_by_group():
-        for stratum, own in stratum_ratings:
-            raters = (
-                all_raters_of(own)[1] if strata.of == "raters" else own.raters_by_group()[group]
-            )
-            for dimension, block in _blocks(own, group, raters, options):
-                yield stratum, block, group, dimension
+    of_composite = [
+        (stratum, replace(block, of="composite"), group, dimension)
+        for own in composite or ()
+        for stratum, block, group, dimension in parts_of(own, strata, blocks)
+    ]
+    return [*of_composite, *parts_of(ratings, strata, blocks)]
 
 
 def _blocks(
@@ -257,8 +236,8 @@ def _blocks(
     options: AnalysisOptions,
     *,
     together: bool = False,
-) -> Iterator[tuple[str, AgreementBlock]]:
-    """Yield each dimension, or all `together`, and the block to measure."""
+) -> Iterator[tuple[AgreementBlock, str, str]]:
+    """Yield the block to measure of each dimension, or of all `together`."""
     if together:
         ratings = ratings.comparable_dimensions()
     # Raters of several models differ by their models, too.
@@ -277,7 +256,7 @@ def _blocks(
     if together:
         scales = {ratings.scales.get(dimension) for dimension in ratings.dimensions}
         common = replace(common, scale=scales.pop() if len(scales) == 1 else None)
-        yield ALL, _all_dimensions(common, scores, others, ratings.dimensions)
+        yield _all_dimensions(common, scores, others, ratings.dimensions), group, ALL
         return
     for place, dimension in enumerate(ratings.dimensions):
         categories = ratings.categories.get(dimension, ())
@@ -288,7 +267,7 @@ def _blocks(
             categories=categories,
             scale=(0.0, len(categories) - 1.0) if categories else ratings.scales.get(dimension),
         )
-        yield dimension, block
+        yield block, group, dimension
 
 
 def _all_dimensions(
@@ -340,9 +319,9 @@ def panel_quality(
     ratings = ratings.numeric()
     # The figures that have an interval sample the judges themselves.
     blocks = [
-        (replace(block, judge_factors={}), group, dimension)
+        (replace(block, judge_factors={}), *names)
         for group, raters in ratings.raters_by_group().items()
-        for dimension, block in _blocks(ratings, group, raters, options)
+        for block, *names in _blocks(ratings, group, raters, options)
     ]
     rows_of_blocks = panel_quality_statistics.rows_of_all(blocks, on_step, only)
     return [row for rows in rows_of_blocks for row in rows]

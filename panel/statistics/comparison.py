@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -28,9 +28,10 @@ from persona_panel.statistics.core.registry import (
 from persona_panel.statistics.core.table import HUMANS, Ratings, Row, on_composite, ranges_differ
 from persona_panel.statistics.strata import (
     PROMPT,
+    Part,
     Strata,
-    all_raters_of,
     difference_rows,
+    parts_of,
     stratum_rows,
     without_permutations,
 )
@@ -97,10 +98,6 @@ comparison_statistics: Registry[ComparisonBlock] = Registry(
 """The statistics of `correlate`."""
 
 
-_Part = tuple[str | None, ComparisonBlock, str, str]
-"""A stratum, None where there are none; a block to measure; its group and dimension."""
-
-
 @dataclass(frozen=True, slots=True)
 class _SharedRatings:
     """One side's ratings of the items that both sides rated."""
@@ -145,7 +142,7 @@ def correlate(
     """
     strata = None if by == "dimension" else by
     parts = _parts(panel, humans, options, strata)
-    return stratum_rows(comparison_statistics, parts, strata.by if strata else None, on_step, only)
+    return stratum_rows(comparison_statistics, parts, strata, on_step, only)
 
 
 def correlation_differences(
@@ -158,15 +155,13 @@ def correlation_differences(
     the others, and return rows of all judges together, of strata also on the composite; see
     `persona_panel.statistics.strata`."""
     strata = None if by == "dimension" else by
-    of_raters = strata is not None and strata.of == "raters"
-    group = ALL if of_raters else all_raters_of(panel)[0]
     parts = _parts(panel, humans, without_permutations(options), strata)
-    return difference_rows(comparison_statistics, parts, group, strata.by if strata else None)
+    return difference_rows(comparison_statistics, parts, panel, strata)
 
 
 def _parts(
     panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata | None
-) -> list[_Part]:
+) -> list[Part[ComparisonBlock]]:
     parts = _parts_of(panel, humans, options, strata)
     if (sides := on_composite(panel, humans)) is None:
         return parts
@@ -183,32 +178,23 @@ def _parts(
 
 def _parts_of(
     panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata | None
-) -> list[_Part]:
-    if strata is None:
-        return [(None, *block) for block in _blocks(panel, humans, options)]
+) -> list[Part[ComparisonBlock]]:
     _shared(panel, humans)  # for what it refuses, of all strata together
-    return list(_stratum_blocks(panel, humans, options, strata))
-
-
-def _stratum_blocks(
-    panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata
-) -> Iterator[_Part]:
-    if strata.by == PROMPT:
+    of_raters = strata is not None and strata.of == "raters"
+    if strata is not None and strata.by == PROMPT:
         humans = replace(humans, prompts=None)
     known = set(humans.items)
-    every = []
-    for stratum, own in strata.parts(panel):
+
+    def blocks(own: Ratings) -> list[tuple[ComparisonBlock, str, str]]:
         if not known.intersection(own.items):
-            continue
-        if strata.of == "raters":
-            own = replace(own, groups=(ALL,) * len(own.raters))
-        every += [(stratum, *block) for block in _blocks(own, humans, options)]
-    groups = dict.fromkeys(group for _, _, group, _ in every)
-    if strata.of == "raters":
-        # People are the same in each stratum.
-        groups.pop(HUMANS, None)
-    for name in groups:
-        yield from (part for part in every if part[2] == name)
+            return []
+        own = replace(own, groups=(ALL,) * len(own.raters)) if of_raters else own
+        # People are the same in each stratum of raters.
+        return [
+            each for each in _blocks(own, humans, options) if not of_raters or each[1] != HUMANS
+        ]
+
+    return parts_of(panel, strata, blocks)
 
 
 def _blocks(

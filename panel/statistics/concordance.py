@@ -9,6 +9,7 @@ paper, section 4.2 (perfect agreement).
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -27,6 +28,7 @@ from persona_panel.statistics.core.arrays import (
     count_raters,
     divide,
     encode_labels,
+    has_ratings,
     items_by_label,
     resampled_mean,
 )
@@ -113,14 +115,16 @@ def concordances(
         for scale in scales
     ]
     if n_permutations and not results[0].mean.reason:
-        blocks = [
-            (ranked.ranks[np.ix_((codes == code) & anyone, complete[code])], scales[:, code])
-            for code in np.flatnonzero(~np.isnan(scales[0]))
-        ]
-        means = _shuffled_means(blocks, n_permutations, np.random.default_rng(seed))
+        rng, totals = np.random.default_rng(seed), np.zeros((2, n_permutations))
+        for code in np.flatnonzero(~np.isnan(scales[0])):
+            own = ranked.ranks[np.ix_((codes == code) & anyone, complete[code])]
+            spreads = _shuffled(own, np.ones(own.shape), _spread, n_permutations, rng)
+            totals += np.nan_to_num(scales[:, code, None]) * spreads
         results = [
-            result if result.mean.reason else _with_p_value(result, result.mean.value, shuffled)
-            for result, shuffled in zip(results, means, strict=True)
+            result if result.mean.reason else _with_p_value(result, n * result.mean.value, total)
+            for result, n, total in zip(
+                results, np.sum(~np.isnan(scales), axis=1).tolist(), totals, strict=True
+            )
         ]
     return results[0], results[1]
 
@@ -138,31 +142,43 @@ def _sum_by_prompt(values: Array | Mask, codes: IntArray, n_prompts: int) -> Arr
 
 
 def _estimate(value: float, n_items: float, n_raters: float, present: int) -> Statistic:
-    otherwise = Reason.NO_COMPLETE_RATERS if n_raters < 2 else Reason.CONSTANT_RATER
-    why = _why_no_ranking(n_items, present, otherwise)
+    why = Reason.CONSTANT_RATER
+    if present < 2:
+        why = Reason.FEW_RATERS
+    elif n_items < 2:
+        why = Reason.FEW_ITEMS
+    elif n_raters < 2:
+        why = Reason.NO_COMPLETE_RATERS
     return Statistic.of(float(value), int(n_items), int(n_raters), why)
 
 
-def _why_no_ranking(n_items: float, n_raters: float, otherwise: Reason) -> Reason:
-    if n_raters < 2:
-        return Reason.FEW_RATERS
-    return Reason.FEW_ITEMS if n_items < 2 else otherwise
-
-
-def _shuffled_means(
-    blocks: list[tuple[Array, Array]], n_permutations: int, rng: np.random.Generator
+def _shuffled(
+    ranks: Array,
+    rated: Array,
+    statistic: Callable[[Array], Array],
+    n_shuffles: int,
+    rng: np.random.Generator,
 ) -> Array:
-    """Return the mean W over prompts of each shuffle, without and with ties `(2, shuffles)`."""
-    total = np.zeros((2, n_permutations))
-    for ranks, scales in blocks:
-        centre = ranks.sum() / len(ranks)
-        at_once = max(1, CELLS_AT_ONCE // ranks.size)
-        for start in range(0, n_permutations, at_once):
-            size = min(at_once, n_permutations - start)
-            spread = ((shuffled_sums(ranks, size, rng) - centre) ** 2).sum(axis=1)
-            total[:, start : start + size] += np.nan_to_num(scales)[:, None] * spread
-    defined = np.sum([~np.isnan(scales) for _, scales in blocks], axis=0)
-    return total / np.maximum(defined, 1)[:, None]
+    """Return a statistic of items' totals `(rows, items)` in shuffles of each rater's ranks among
+    the items that this rater rated `(n_shuffles,)`."""
+    values = np.empty(n_shuffles)
+    at_once = max(1, CELLS_AT_ONCE // ranks.size)
+    # Raters beside each other who rated the same items are shuffled in one call.
+    other = np.flatnonzero((rated[:, 1:] != rated[:, :-1]).any(axis=0)) + 1
+    alike = [
+        (np.flatnonzero(rated[:, raters[0]]), raters)
+        for raters in np.split(np.arange(rated.shape[1]), other)
+    ]
+    for start in range(0, n_shuffles, at_once):
+        totals = np.zeros((min(at_once, n_shuffles - start), len(ranks)))
+        for items, raters in alike:
+            totals[:, items] += shuffled_sums(ranks[np.ix_(items, raters)], len(totals), rng)
+        values[start : start + len(totals)] = statistic(totals)
+    return values
+
+
+def _spread(totals: Array) -> Array:
+    return ((totals - totals.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,18 +227,25 @@ def incomplete_concordance(
             design = _Design.of(block[np.ix_(kept_items, kept_raters)])
             designs.append(design)
             unanimous.append(design.unanimous())
-            within.append((name, Statistic(design.w(unanimous[-1]), *design.ranks.shape)))
+            w = float(np.clip(design.observed / unanimous[-1], 0, 1))
+            within.append((name, Statistic(w, *design.ranks.shape)))
         else:
-            within.append((name, _undefined(block)))
+            n_items, n_raters = int(has_ratings(block).sum()), count_raters(block)
+            few = Reason.FEW_RATERS if n_raters < 2 else Reason.FEW_ITEMS
+            why = few if min(n_items, n_raters) < 2 else Reason.NO_OVERLAP
+            within.append((name, Statistic.undefined(why, n_items=n_items, n_raters=n_raters)))
     result = over_prompts(within)
     if not designs:
         return IncompleteConcordance(result, np.nan, np.nan, np.nan, np.nan)
     by_chance = [design.by_chance() for design in designs]
-    observed = sum(float(design.statistic(design.totals)[0]) for design in designs)
+    observed = sum(design.observed for design in designs)
     if n_permutations:
         rng = np.random.default_rng(seed)
-        shuffled = np.sum([design.shuffled(n_permutations, rng) for design in designs], axis=0)
-        result = _with_p_value(result, observed, shuffled)
+        shuffled = [
+            _shuffled(design.ranks, design.rated, design.statistic, n_permutations, rng)
+            for design in designs
+        ]
+        result = _with_p_value(result, observed, np.sum(shuffled, axis=0))
     return IncompleteConcordance(
         result,
         observed,
@@ -252,13 +275,6 @@ def _overlapping(rated: Mask) -> tuple[Mask, Mask]:
         if (more_items == items).all() and (more_raters == raters).all():
             return items, raters
         items, raters = items & more_items, raters & more_raters
-
-
-def _undefined(block: Array) -> Statistic:
-    rated = ~np.isnan(block)
-    n_items, n_raters = int(rated.any(axis=1).sum()), int(rated.any(axis=0).sum())
-    reason = _why_no_ranking(n_items, n_raters, Reason.NO_OVERLAP)
-    return Statistic.undefined(reason, n_items=n_items, n_raters=n_raters)
 
 
 def _weighted_ranks(block: Array) -> Array:
@@ -292,9 +308,9 @@ class _Design:
         return len(self.rated) - int(parts)
 
     @property
-    def totals(self) -> Array:
-        """Return the sum of each item's ranks `(1, items)`."""
-        return self.ranks.sum(axis=1)[None]
+    def observed(self) -> float:
+        """Return T."""
+        return float(self.statistic(self.ranks.sum(axis=1)[None])[0])
 
     def statistic(self, totals: Array) -> Array:
         """Return T of each row of totals `(rows, items)`: `(rows,)`."""
@@ -315,7 +331,7 @@ class _Design:
 
     def unanimous(self) -> float:
         """Return T where every rater follows the order that fits best, without ties; at least T."""
-        effects = self.effects(self.totals)[0]
+        effects = self.effects(self.ranks.sum(axis=1)[None])[0]
         effects = np.round(effects / max(np.abs(effects).max(), 1) / ROUNDING)
         # Of items that fit alike, those that more raters rated come first.
         order = np.lexsort((-self.rated.sum(axis=1), effects))
@@ -323,27 +339,6 @@ class _Design:
         place[order] = np.arange(len(order))
         agreed = _weighted_ranks(np.where(self.rated > 0, place[:, None], np.nan))
         return float(self.statistic(agreed.sum(axis=1)[None])[0])
-
-    def w(self, unanimous: float) -> float:
-        return float(np.clip(self.statistic(self.totals)[0] / unanimous, 0, 1))
-
-    def shuffled(self, n_permutations: int, rng: np.random.Generator) -> Array:
-        """Return T of shuffles of each rater's ranks `(n_permutations,)`."""
-        values = np.empty(n_permutations)
-        at_once = max(1, CELLS_AT_ONCE // self.ranks.size)
-        # Raters beside each other who rated the same items are shuffled in one call.
-        other = np.flatnonzero((self.rated[:, 1:] != self.rated[:, :-1]).any(axis=0)) + 1
-        alike = [
-            (np.flatnonzero(self.rated[:, raters[0]]), raters)
-            for raters in np.split(np.arange(self.rated.shape[1]), other)
-        ]
-        for start in range(0, n_permutations, at_once):
-            totals = np.zeros((min(at_once, n_permutations - start), len(self.ranks)))
-            for items, raters in alike:
-                ranks = self.ranks[np.ix_(items, raters)]
-                totals[:, items] += shuffled_sums(ranks, len(totals), rng)
-            values[start : start + len(totals)] = self.statistic(totals)
-        return values
 
 
 @dataclass(frozen=True, slots=True)

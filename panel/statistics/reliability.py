@@ -168,15 +168,9 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
     array = as_ratings(ratings)
     if n < 2:
         raise ValueError(f"two ratings of an item at least are needed, found {n}")
-    by_item = [np.sort(row[~np.isnan(row)]) for row in array]
     values = np.unique(array[~np.isnan(array)])
-    choices = [
-        [
-            _coincidences(subset, len(values))
-            for subset in _subsets(np.searchsorted(values, own), min(n, len(own)))
-        ]
-        for own in by_item
-    ]
+    subsets = [_subsets(np.searchsorted(values, row[~np.isnan(row)]), n) for row in array]
+    choices = [[_coincidences(subset, len(values)) for subset in own] for own in subsets]
     # Begin with the ratings whose ranks differ least, then improve one item after the other.
     chosen = [0] * len(choices)
     total = sum((own[0] for own in choices), np.zeros((len(values), len(values))))
@@ -191,9 +185,8 @@ def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
                 )
                 total = rest + own[chosen[item]]
     kept = np.full((len(array), n), np.nan)
-    for item, own_values in enumerate(by_item):
-        places = np.searchsorted(values, own_values)
-        subset = _subsets(places, min(n, len(places)))[chosen[item]]
+    for item, place in enumerate(chosen):
+        subset = subsets[item][place]
         kept[item, : len(subset)] = values[list(subset)]
     return ChosenRatings(kept, krippendorff_alpha(kept))
 
@@ -214,8 +207,10 @@ def by_chance(ratings: ArrayLike, n: int = 3, seed: int = 0) -> float:
 
 
 def _subsets(places: IntArray, n: int) -> list[tuple[int, ...]]:
-    """Return the distinct sets of `n` values, those that lie nearest together first."""
-    subsets = {tuple(sorted(map(int, subset))) for subset in combinations(places, n)}
+    """Return the distinct sets of `n` values (of all, if fewer), those that lie nearest together
+    first."""
+    chosen = combinations(places, min(n, len(places)))
+    subsets = {tuple(sorted(map(int, subset))) for subset in chosen}
     return sorted(subsets, key=lambda subset: ((subset[-1] - subset[0]) if subset else 0, subset))
 
 

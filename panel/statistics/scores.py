@@ -7,7 +7,7 @@ communication", section 6 (entropy).
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf
 from typing import Literal
@@ -164,7 +164,7 @@ def pairwise_error(
     (0.333, 0.5)
     """
     theirs, ours, both = paired_scores(human, panel)
-    losses, within, chance_within = [], [], []
+    parts = []
     for name, items in items_by_label(positions, len(theirs)):
         items = items[both[items]]
         a, b = np.triu_indices(len(items), k=1)
@@ -173,12 +173,9 @@ def pairwise_error(
         gap = gap[compared]
         agreement = np.sign(gap) * np.sign(ours[items[a]] - ours[items[b]])[compared]
         stake = np.abs(gap) if weighted else np.sign(np.abs(gap))
-        loss = stake * (1 - agreement) / 2
-        within.append((name, _mean(loss, len(items), Reason.NO_COMPARISONS)))
         # A random judge is wrong in half of the comparisons.
-        chance_within.append(defined_mean(stake / 2))
-        losses.append(loss)
-    return _loss(within, losses, chance_within)
+        parts.append((name, len(items), stake * (1 - agreement) / 2, stake / 2))
+    return _loss(parts, Reason.NO_COMPARISONS)
 
 
 def custom_loss(
@@ -231,14 +228,12 @@ def custom_loss(
     each = np.stack([_weigh(shares, np.abs(terms - judge[..., None])) for judge in judges], axis=2)
     chances = np.where(np.isnan(each), np.nan, _weigh(shares, _chance(terms))[..., None])
     loss, chance = (mean_there(side.reshape(len(side), -1), 1) for side in (each, chances))
-    losses, within, chance_within = [], [], []
+    parts = []
     labels = range(len(theirs)) if positions is None else positions
     for name, items in items_by_label(labels, len(theirs)):
         items = items[~np.isnan(loss[items])]
-        within.append((name, _mean(loss[items], len(items), Reason.NO_SHARED_ITEMS)))
-        chance_within.append(defined_mean(chance[items]))
-        losses.append(loss[items])
-    return _loss(within, losses, chance_within)
+        parts.append((name, len(items), loss[items], chance[items]))
+    return _loss(parts, Reason.NO_SHARED_ITEMS)
 
 
 _CLEAR = np.array([0.5, 0.2, 0.1, 0.1, 0.05, 0.05])
@@ -282,15 +277,13 @@ def _unit(ratings: ArrayLike) -> Array:
     return array
 
 
-def _mean(losses: Array, n_items: int, reason: Reason) -> Statistic:
-    return Statistic.of(defined_mean(losses), n_items, 2, reason)
-
-
-def _loss(
-    within: list[tuple[object, Statistic]], losses: list[Array], chances: list[float]
-) -> Loss:
-    terms = np.concatenate([np.empty(0), *losses])
-    baseline = defined_mean(np.array(chances))
+def _loss(parts: Sequence[tuple[object, int, Array, Array]], otherwise: Reason) -> Loss:
+    """Return the loss from each position's name, number of items, losses, and losses by chance."""
+    within = [
+        (name, Statistic.of(defined_mean(losses), n, 2, otherwise)) for name, n, losses, _ in parts
+    ]
+    terms = np.concatenate([np.empty(0), *(losses for _, _, losses, _ in parts)])
+    baseline = defined_mean(np.array([defined_mean(chances) for *_, chances in parts]))
     return Loss(over_prompts(within), defined_mean(terms), len(terms), baseline)
 
 

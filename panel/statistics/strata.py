@@ -10,7 +10,7 @@ prompt, the paired t-test where they share all. `benchmarks/null_breakdowns.py` 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
 from math import ceil, isnan, nan, sqrt
@@ -192,52 +192,61 @@ def _tested(name: str, difference: float, moved: Array, patterns: Labels) -> Dif
 
 LESS_OTHERS = ", less the mean of the others"
 
+Part = tuple[str | None, BlockT, str, str]
+"""A stratum, None where there are none; a block to measure; its group and dimension."""
+
+
+def parts_of(
+    ratings: Ratings,
+    strata: Strata | None,
+    blocks: Callable[[Ratings], Iterable[tuple[BlockT, str, str]]],
+) -> list[Part[BlockT]]:
+    """Return the `blocks` of ratings, or those of each stratum, group by group."""
+    if strata is None:
+        return [(None, *block) for block in blocks(ratings)]
+    every = [(name, *block) for name, own in strata.parts(ratings) for block in blocks(own)]
+    groups = list(dict.fromkeys(group for _, _, group, _ in every))
+    return sorted(every, key=lambda part: groups.index(part[2]))
+
 
 def stratum_rows(
     registry: Registry[BlockT],
-    parts: Sequence[tuple[str | None, BlockT, str, str]],
-    by: str | None,
+    parts: Sequence[Part[BlockT]],
+    strata: Strata | None,
     on_step: OnStep | None = None,
     only: Collection[str] | None = None,
 ) -> list[Row]:
     """Return the rows of every statistic of each block, those of the composite first, with p-values
     adjusted over dimensions, and over strata where there are any; see `adjust_over_dimensions`.
-
-    Args:
-        parts: blocks, each with its stratum before it, and its group and dimension behind.
-        by: what strata are, which the rows then name; None: there are none.
-        on_step, only: as for `Registry.rows_of_all`.
-    """
+    `on_step` and `only` are as for `Registry.rows_of_all`."""
     rows_by_part = registry.rows_of_all([part[1:] for part in parts], on_step, only)
     composite: list[Row] = []
     dimensions: list[Row] = []
     for (stratum, block, _, _), rows in zip(parts, rows_by_part, strict=True):
-        if by is not None:
-            rows = [replace(row, by=by, by_value=stratum) for row in rows if row.by is None]
+        if strata is not None:
+            rows = [replace(row, by=strata.by, by_value=stratum) for row in rows if row.by is None]
         (composite if block.of == "composite" else dimensions).extend(rows)
-    return adjust_over_dimensions(dimensions, composite, over_strata=by is not None)
+    return adjust_over_dimensions(dimensions, composite, over_strata=strata is not None)
 
 
 def difference_rows(
     registry: Registry[BlockT],
-    parts: Sequence[tuple[str | None, BlockT, str, str]],
-    group: str,
-    by: str | None,
+    parts: Sequence[Part[BlockT]],
+    ratings: Ratings,
+    strata: Strata | None,
 ) -> list[Row]:
     """Return how far each stratum is above the mean of the others, on every statistic of the tables
-    that groups of raters have; a stratum without an interval has no value but a reason.
-
-    Args:
-        parts: as for `stratum_rows`, of which whatever is drawn for p-values is not needed.
-        group: of the raters; the blocks of others are left out.
-        by: what strata are; None: there are none, and dimensions are compared with each other.
-    """
+    that groups of raters have, of all raters together; a stratum without an interval has no value
+    but a reason. Without strata, dimensions are compared with each other. Of `parts`, what is drawn
+    for p-values is not needed."""
+    of_raters = strata is not None and strata.of == "raters"
+    group = ALL if of_raters else all_raters_of(ratings)[0]
     compared = [
         (dimension, ALL, block) if stratum is None else (stratum, dimension, block)
         for stratum, block, own, dimension in parts
         if own == group and (stratum is not None or block.of == "dimension")
     ]
-    by = by or "dimension"
+    by = strata.by if strata else "dimension"
     clusters = _clusters([block for _, _, block in compared])
     figures: dict[str, dict[str, list[tuple[str, StratumFigure]]]] = defaultdict(dict)
     for (stratum, dimension, block), own in zip(compared, clusters, strict=True):

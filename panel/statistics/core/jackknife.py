@@ -69,20 +69,11 @@ class _Needs(NamedTuple):
 
 _FOR_A_NUMBER = _Needs(5, 20, Reason.FEW_FOR_A_NUMBER)
 FOR_A_CORRELATION = _Needs(5, 8, Reason.FEW_FOR_A_CORRELATION)
-_NEEDS: dict[EstimateKind, _Needs] = {
-    "mean": _Needs(2, 2, Reason.FEW_CLUSTERS),
-    "share": _FOR_A_NUMBER,
-    "mean_correlation": FOR_A_CORRELATION,
-    "correlation": FOR_A_CORRELATION,
-    "difference": FOR_A_CORRELATION,
-    "mean_difference": FOR_A_CORRELATION,
-    "skewed_difference": FOR_A_CORRELATION,
-    "kappa": _FOR_A_NUMBER,
-    "alpha": _FOR_A_NUMBER,
-    "entropy": _FOR_A_NUMBER,
-    "number": _FOR_A_NUMBER,
-}
-"""From how many on there is an interval."""
+_NEEDS: dict[str, _Needs] = {"mean": _Needs(2, 2, Reason.FEW_CLUSTERS)} | dict.fromkeys(
+    ("mean_correlation", "correlation", "difference", "mean_difference", "skewed_difference"),
+    FOR_A_CORRELATION,
+)
+"""From how many on there is an interval; of other kinds it is as of a number."""
 _MEANS: tuple[EstimateKind, ...] = (
     "mean", "share", "mean_correlation", "mean_difference", "skewed_difference"
 )  # fmt: skip
@@ -91,7 +82,7 @@ _MEANS: tuple[EstimateKind, ...] = (
 
 def too_few(kind: EstimateKind, n_clusters: int, n_items: int) -> Reason | None:
     """Return why there is no interval over so few clusters and items; None where there is one."""
-    needs = _NEEDS[kind]
+    needs = _NEEDS.get(kind, _FOR_A_NUMBER)
     return needs.reason if n_clusters < needs.clusters or n_items < needs.items else None
 
 

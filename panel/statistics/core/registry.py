@@ -45,23 +45,14 @@ def mean_over_prompts(
     *,
     kind: EstimateKind = "mean_correlation",
     limits: tuple[float, float] = (-1.0, 1.0),
-    whole: bool = True,
 ) -> Statistic:
-    """Return a mean over prompts, with how many there were; `kind` and `limits` as for
-    `jackknife`.
-
-    Args:
-        prompt_kind: what the prompts are called.
-        whole: whether each is drawn whole or not at all; if not, there is no interval.
-    """
+    """Return a mean over prompts, with how many `prompt_kind` there were; `kind` and `limits` as
+    for `jackknife`."""
     note = f"mean of {len(result.prompts) - result.n_undefined} {prompt_kind}"
     if result.n_undefined:
         note += f", {result.n_undefined} undefined"
-    mean = replace(result.mean, note=note)
-    if not whole:
-        return mean
     resampled = resampled_over_prompts(result, prompts)
-    return mean.with_weights(resampled, kind=kind, limits=limits)
+    return replace(result.mean, note=note).with_weights(resampled, kind=kind, limits=limits)
 
 
 def interval_of(

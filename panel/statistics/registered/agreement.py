@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache, partial
 from itertools import combinations
@@ -24,7 +24,6 @@ from persona_panel.statistics.concordance import (
 )
 from persona_panel.statistics.core.arrays import (
     Array,
-    MeasurementLevel,
     Reason,
     Statistic,
     count_raters,
@@ -59,13 +58,6 @@ from persona_panel.statistics.votes import (
     why_no_gain,
 )
 
-
-def _alpha(
-    ratings: Array, level: MeasurementLevel, by: str | None = None, by_value: str | None = None
-) -> Statistic:
-    return replace(krippendorff_alpha(ratings, level), note=level, by=by, by_value=by_value)
-
-
 GROUPS_SHOWN = 12
 """Above this number of groups there would be too many pairs to look at."""
 
@@ -84,7 +76,8 @@ def alpha_matrix(block: AgreementBlock) -> Iterator[Statistic]:
         return
     for first, other in combinations(names, 2):
         ratings = block.ratings[:, [group in (first, other) for group in block.groups]]
-        yield _alpha(ratings, block.level, first, other)
+        alpha = krippendorff_alpha(ratings, block.level)
+        yield replace(alpha, note=block.level, by=first, by_value=other)
 
 
 agreement_statistics.register("icc1", "ICC(1,1)", order=190)(
@@ -108,23 +101,20 @@ def same_rating(block: AgreementBlock) -> Iterator[Statistic]:
 
 agreement_statistics.register(
     "kendall_w", "Kendall\nW", table=AGREEMENT, of=OF_SCORES, summary="Kendall W", order=20
-)(lambda block: [_kendall_w(block, correct_ties=False)])
+)(lambda block: [block.over_prompts(_concordances(block)[0], "share")])
 agreement_statistics.register("kendall_w_ties", "W, corrected\nfor ties", order=110)(
-    lambda block: [_kendall_w(block, correct_ties=True)]
+    lambda block: [block.over_prompts(_concordances(block)[1], "share")]
 )
-
-
-def _kendall_w(block: AgreementBlock, *, correct_ties: bool) -> Statistic:
-    return block.over_prompts(_concordances(block)[correct_ties], "share")
 
 
 # Both come from the same shuffles, which take most of the time.
 @lru_cache(maxsize=64)
 def _concordances(block: AgreementBlock) -> tuple[OverPrompts, OverPrompts]:
-    options = block.options
-    return concordances(
-        block.ratings, block.prompts, n_permutations=options.n_permutations, seed=options.seed
-    )
+    return concordances(block.ratings, block.prompts, **_shuffles(block))
+
+
+def _shuffles(block: AgreementBlock) -> dict[str, int]:
+    return {"n_permutations": block.options.n_permutations, "seed": block.options.seed}
 
 
 @agreement_statistics.register(
@@ -135,12 +125,7 @@ def _concordances(block: AgreementBlock) -> tuple[OverPrompts, OverPrompts]:
 def of_incomplete_rankings(block: AgreementBlock) -> Iterator[Statistic]:
     """Yield W of incomplete rankings, beside Kendall's W, which leaves out raters who rated only
     some items of a prompt."""
-    concordance = incomplete_concordance(
-        block.ratings,
-        block.prompts,
-        n_permutations=block.options.n_permutations,
-        seed=block.options.seed,
-    )
+    concordance = incomplete_concordance(block.ratings, block.prompts, **_shuffles(block))
     result = block.over_prompts(concordance.over_prompts, "share", (0.0, 1.0))
     if isnan(concordance.statistic):
         yield result
@@ -152,46 +137,39 @@ def of_incomplete_rankings(block: AgreementBlock) -> Iterator[Statistic]:
     yield replace(result, note=f"{test}; {result.note}" if result.note else test)
 
 
-def _register_pairs(name: str, statistic: PairStatistic, heading: str, **options: Any) -> None:
-    agreement_statistics.register(name, heading, **options)(
-        lambda block: [_over_pairs(block, statistic)]
-    )
+def _register_pairs(statistic: PairStatistic, heading: str, name: str = "", **options: Any) -> None:
+    @agreement_statistics.register(name or statistic, heading, **options)
+    def over_pairs(block: AgreementBlock) -> Iterator[Statistic]:
+        pairs = pairwise(block.ratings, statistic, min_shared=block.options.min_shared or 2)
+        note = f"{len(pairs.pairs)} pairs of raters"
+        if pairs.n_undefined:
+            note += f", {pairs.n_undefined} with a constant rater left out"
+        yield replace(pairs.mean, note=note)
 
 
-_register_pairs("mean_tau_b", "tau_b", "mean\nτ_b", table=AGREEMENT, order=30)
-_register_pairs("mean_spearman", "spearman", "mean\nSpearman ρ", order=130)
-_register_pairs("cohen_kappa_none", "cohen_kappa_none", "Cohen κ", levels=ANY_LEVEL, order=150)
-_register_pairs("cohen_kappa_linear", "cohen_kappa_linear", "Cohen κ,\nlinear weights", order=160)
-_register_pairs(
-    "cohen_kappa_quadratic", "cohen_kappa_quadratic", "Cohen κ,\nquadratic weights", order=170
-)
+_register_pairs("tau_b", "mean\nτ_b", "mean_tau_b", table=AGREEMENT, order=30)
+_register_pairs("spearman", "mean\nSpearman ρ", "mean_spearman", order=130)
+_register_pairs("cohen_kappa_none", "Cohen κ", levels=ANY_LEVEL, order=150)
+_register_pairs("cohen_kappa_linear", "Cohen κ,\nlinear weights", order=160)
+_register_pairs("cohen_kappa_quadratic", "Cohen κ,\nquadratic weights", order=170)
 
 
-agreement_statistics.register(
-    "mean_tau_b_within_prompts", "mean τ_b,\nwithin prompts", needs=("prompts",), order=120
-)(lambda block: _within_prompts(block, "tau_b"))
-agreement_statistics.register(
-    "mean_spearman_within_prompts", "mean ρ,\nwithin prompts", needs=("prompts",), order=140
-)(lambda block: _within_prompts(block, "spearman"))
-
-
-def _over_pairs(block: AgreementBlock, statistic: PairStatistic) -> Statistic:
-    min_shared = block.options.min_shared or 2
-    pairs = pairwise(block.ratings, statistic, min_shared=min_shared)
-    note = f"{len(pairs.pairs)} pairs of raters"
-    if pairs.n_undefined:
-        note += f", {pairs.n_undefined} with a constant rater left out"
-    return replace(pairs.mean, note=note)
-
-
-def _within_prompts(block: AgreementBlock, statistic: PairStatistic) -> Iterator[Statistic]:
-    if block.prompts is not None:
+def _register_within_prompts(statistic: PairStatistic, sign: str, order: int) -> None:
+    @agreement_statistics.register(
+        f"mean_{statistic}_within_prompts", f"mean {sign},\nwithin prompts", needs=("prompts",),
+        order=order,
+    )  # fmt: skip
+    def within_prompts(block: AgreementBlock) -> Iterator[Statistic]:
         inside = by_prompt(
             lambda items: pairwise(block.ratings[items], statistic).mean,
             block.prompts,
             len(block.ratings),
         )
         yield replace(block.over_prompts(inside), counted=has_two_ratings(block.ratings))
+
+
+_register_within_prompts("tau_b", "τ_b", 120)
+_register_within_prompts("spearman", "ρ", 140)
 
 
 @agreement_statistics.register(
@@ -309,20 +287,18 @@ def of_the_mean(block: AgreementBlock) -> Iterator[Statistic]:
     interval = interval_of(single, block.clusters, block.options, judges)
     n_judges = len(block.raters)
     sizes = {*(2**n for n in range(n_judges.bit_length())), n_judges, 2 * n_judges}
+    if single.reason or single.value <= 0:
+        interval = None
+        single = replace(single, value=nan, reason=single.reason or Reason.NOT_RELIABLE)
     for size in sorted(sizes):
-        if single.reason or single.value <= 0:
-            value, ci = (
-                replace(single, value=nan, reason=single.reason or Reason.NOT_RELIABLE),
-                None,
-            )
-        else:
-            value = replace(single, value=float(spearman_brown(single.value, size)))
-            ci = interval and replace(
-                interval,
-                low=0.0 if interval.low <= 0 else float(spearman_brown(interval.low, size)),
-                high=0.0 if interval.high <= 0 else float(spearman_brown(interval.high, size)),
-            )
-        yield value.without_interval(by="judges", by_value=f"{size}", ci=ci)
+
+        def of_mean(icc2: float, size: int = size) -> float:
+            return 0.0 if icc2 <= 0 else float(spearman_brown(icc2, size))
+
+        ci = interval and replace(interval, low=of_mean(interval.low), high=of_mean(interval.high))
+        yield single.without_interval(
+            value=of_mean(single.value), by="judges", by_value=f"{size}", ci=ci
+        )
 
 
 @panel_quality_statistics.register(
@@ -368,10 +344,13 @@ def of_designs(block: AgreementBlock) -> Iterator[Statistic]:
 def of_components(block: AgreementBlock) -> Iterator[Statistic]:
     """Yield the share of each component; only of interactions that the design identifies."""
     components = _components(block)
+    held = [of for of, why in components.unidentified.items() if why is Reason.IN_RESIDUAL]
     for name, share in components.shares.items():
         if BETWEEN in name and (components.reason or name in components.unidentified):
             continue
-        note = _note(name, components.variances[name], components.unidentified)
+        variance = components.variances[name]
+        note = f"variance {variance:.4g}" + ", taken as 0" * (variance < 0)
+        note += f", with {held[0]}" if name == RESIDUAL and held else ""
         value = block.counted(share, components.reason or Reason.ONE_LEVEL)
         note = "" if value.reason else note
         yield replace(value, note=note, by="component", by_value=name)
@@ -395,14 +374,6 @@ def _interchangeable(block: AgreementBlock) -> bool:
     """Return whether judges differ by one factor, and none is a replicate of another."""
     several = [set(labels) for labels in with_several_levels(block.judge_facets).values()]
     return len(several) == 1 and len(several[0]) == len(block.raters)
-
-
-def _note(name: str, variance: float, unidentified: Mapping[str, Reason]) -> str:
-    note = f"variance {variance:.4g}"
-    if variance < 0:
-        note += ", taken as 0"
-    held = [of for of, why in unidentified.items() if why is Reason.IN_RESIDUAL]
-    return f"{note}, with {held[0]}" if name == RESIDUAL and held else note
 
 
 @panel_quality_statistics.register(

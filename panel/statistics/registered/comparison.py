@@ -14,11 +14,13 @@ from persona_panel.statistics.comparison import ComparisonBlock, comparison_stat
 from persona_panel.statistics.core.arrays import (
     Array,
     EstimateKind,
+    Labels,
     Mask,
     Reason,
     Resampled,
     Statistic,
     count_raters,
+    defined_mean,
     difference_of,
     has_two_ratings,
     resampled_mean,
@@ -31,7 +33,7 @@ from persona_panel.statistics.core.correlation import (
     ranks_within,
 )
 from persona_panel.statistics.core.display import number, percent
-from persona_panel.statistics.core.means import by_prompt, resampled_over_prompts
+from persona_panel.statistics.core.means import by_prompt
 from persona_panel.statistics.core.registry import OF_SCORES, StatisticTable, mean_over_prompts
 from persona_panel.statistics.human_raters import (
     NOT_COMPARABLE,
@@ -69,13 +71,7 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
     def panel(block: ComparisonBlock) -> Iterator[Statistic]:
         # Items of different prompts are not exchangeable: with prompts the test is of the
         # correlation within them.
-        n_permutations = 0 if block.prompts else block.options.n_permutations
-        sides, seed = (block.panel_mean, block.target), block.options.seed
-        statistic = correlation_test(
-            *sides, kind, n_permutations=n_permutations, confidence=block.options.confidence,
-            seed=seed,
-        )  # fmt: skip
-        yield block.of_both(statistic)
+        yield _tested(block, kind, None, 0 if block.prompts else block.options.n_permutations)
 
     @comparison_statistics.register(
         f"human_ceiling_{kind}", heading, table=OVER_ALL_ITEMS, side="humans", of=OF_SCORES,
@@ -90,14 +86,8 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
         order=order + 100,
     )  # fmt: skip
     def panel_within_prompts(block: ComparisonBlock) -> Iterator[Statistic]:
-        prompts, options = block.prompts or [], block.options
-        sides = block.panel_mean, block.target
-        tested = block.of_both(
-            correlation_test(
-                *sides, kind, prompts, n_permutations=options.n_permutations,
-                confidence=options.confidence, seed=options.seed,
-            )
-        )  # fmt: skip
+        prompts, sides = block.prompts or [], (block.panel_mean, block.target)
+        tested = _tested(block, kind, prompts, block.options.n_permutations)
         if kind == "pearson":
             yield replace(tested, note=_OF_DEVIATIONS)
             return
@@ -119,6 +109,16 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
             by_prompt(lambda items: human_ceiling(people[items], kind), prompts, len(people)),
             prompts,
         )
+
+
+def _tested(
+    block: ComparisonBlock, kind: CorrelationKind, prompts: Labels | None, n_permutations: int
+) -> Statistic:
+    tested = correlation_test(
+        block.panel_mean, block.target, kind, prompts, n_permutations=n_permutations,
+        confidence=block.options.confidence, seed=block.options.seed,
+    )  # fmt: skip
+    return block.of_both(tested)
 
 
 _register_correlation("tau_b", "τ_b", 10)
@@ -156,7 +156,7 @@ def _register_custom_loss(
     order: int, of: Literal["losses", "means"], over: Literal["items", "prompts"]
 ) -> None:
     name = f"custom_loss{'_of_means' * (of == 'means')}{'_over_prompts' * (over == 'prompts')}"
-    what = "mean of losses" if of == "losses" else "loss of means"
+    what = {"losses": "mean of losses", "means": "loss of means"}[of]
 
     @comparison_statistics.register(
         name, f"{what},\nover {over}", table=CUSTOM_LOSSES, of=("all",), order=order,
@@ -186,9 +186,8 @@ _register_custom_loss(333, "means", "prompts")
 
 def _loss(loss: Loss, prompts: list[Hashable]) -> Statistic:
     note = f"smaller is better, {loss.baseline:.3g} at random, {loss.n_terms} terms"
-    resampled = resampled_over_prompts(loss.by_position, prompts)
-    mean = replace(loss.by_position.mean, note=note)
-    return mean.with_weights(resampled, kind="mean", limits=(0, inf))
+    mean = mean_over_prompts(loss.by_position, prompts, kind="mean", limits=(0, inf))
+    return replace(mean, note=note)
 
 
 _register_loss("pairwise_error", "pairwise\nranking error", 310, weighted=False)
@@ -464,14 +463,10 @@ def mean(block: ComparisonBlock) -> Iterator[Statistic]:
     means = sign * row_means(_ratings(block))
     for source in _preferences(block).sources:
         own = _own(block, source, means)
-        rated = own[~np.isnan(own)]
-        value = float(rated.mean()) if len(rated) else nan
-        yield _of_source(block, source, value, resampled_mean(own), "", "mean")
+        yield _of_source(block, source, defined_mean(own), resampled_mean(own), "", "mean")
 
 
-def _register_tally(
-    name: Literal["win_rate", "first_place"], heading: str, counted: str, order: int
-) -> None:
+def _register_tally(name: str, heading: str, counted: str, order: int) -> None:
     @comparison_statistics.register(
         name, heading, table=BY_SOURCE, needs=("sources",), side="both", order=order
     )
