@@ -38,8 +38,8 @@ from persona_panel.statistics.core.registry import (
 from persona_panel.statistics.core.table import Ratings, Row, kept_without, on_composite
 from persona_panel.statistics.reliability import icc, krippendorff_alpha
 from persona_panel.statistics.strata import (
-    Part,
     Strata,
+    StratumPart,
     all_raters_of,
     difference_rows,
     parts_of,
@@ -211,7 +211,7 @@ def _strata(ratings: Ratings, by: Breakdown | Strata) -> Strata | None:
 
 def _parts(
     ratings: Ratings, strata: Strata | None, options: AnalysisOptions, *, together: bool = False
-) -> list[Part[AgreementBlock]]:
+) -> list[StratumPart[AgreementBlock]]:
     """Return the blocks of the composite, if any, then of each dimension or of all `together`."""
 
     def blocks(own: Ratings) -> Iterator[tuple[AgreementBlock, str, str]]:
@@ -319,9 +319,9 @@ def panel_quality(
     ratings = ratings.numeric()
     # The figures that have an interval sample the judges themselves.
     blocks = [
-        (replace(block, judge_factors={}), *names)
+        (replace(block, judge_factors={}), group, dimension)
         for group, raters in ratings.raters_by_group().items()
-        for block, *names in _blocks(ratings, group, raters, options)
+        for block, _, dimension in _blocks(ratings, group, raters, options)
     ]
     rows_of_blocks = panel_quality_statistics.rows_of_all(blocks, on_step, only)
     return [row for rows in rows_of_blocks for row in rows]

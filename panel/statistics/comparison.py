@@ -23,13 +23,12 @@ from persona_panel.statistics.core.registry import (
     OnStep,
     Registry,
     StatisticTable,
-    labels_of,
 )
 from persona_panel.statistics.core.table import HUMANS, Ratings, Row, on_composite, ranges_differ
 from persona_panel.statistics.strata import (
     PROMPT,
-    Part,
     Strata,
+    StratumPart,
     difference_rows,
     parts_of,
     stratum_rows,
@@ -98,20 +97,6 @@ comparison_statistics: Registry[ComparisonBlock] = Registry(
 """The statistics of `correlate`."""
 
 
-@dataclass(frozen=True, slots=True)
-class _SharedRatings:
-    """One side's ratings of the items that both sides rated."""
-
-    ratings: Ratings
-    items: list[int]
-
-    def of(self, dimension: str, raters: list[int] | None = None) -> Array:
-        """Return `(items, raters)`, higher is better; of categories, their codes."""
-        scores = self.ratings.scores[self.items, :, self.ratings.dimensions.index(dimension)]
-        sign = 1 if dimension in self.ratings.categories else self.ratings.sign
-        return sign * (scores if raters is None else scores[:, raters])
-
-
 def correlate(
     panel: Ratings,
     humans: Ratings,
@@ -161,7 +146,7 @@ def correlation_differences(
 
 def _parts(
     panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata | None
-) -> list[Part[ComparisonBlock]]:
+) -> list[StratumPart[ComparisonBlock]]:
     parts = _parts_of(panel, humans, options, strata)
     if (sides := on_composite(panel, humans)) is None:
         return parts
@@ -178,7 +163,7 @@ def _parts(
 
 def _parts_of(
     panel: Ratings, humans: Ratings, options: AnalysisOptions, strata: Strata | None
-) -> list[Part[ComparisonBlock]]:
+) -> list[StratumPart[ComparisonBlock]]:
     _shared(panel, humans)  # for what it refuses, of all strata together
     of_raters = strata is not None and strata.of == "raters"
     if strata is not None and strata.by == PROMPT:
@@ -202,8 +187,10 @@ def _blocks(
 ) -> list[tuple[ComparisonBlock, str, str]]:
     ours, theirs, dimensions = _shared(panel, humans)
     numeric = [name for name in dimensions if name not in panel.categories]
-    prompts = labels_of(humans.prompts, theirs.items) or labels_of(panel.prompts, ours.items)
-    sources = labels_of(humans.sources, theirs.items) or labels_of(panel.sources, ours.items)
+    prompts, sources = (
+        list[Hashable](labels) if labels else None
+        for labels in (theirs.prompts or ours.prompts, theirs.sources or ours.sources)
+    )
     sides: dict[str, tuple[Literal["panel", "humans"], list[int]]] = {
         HUMANS: ("humans", []),
         **{group: ("panel", raters) for group, raters in panel.raters_by_group().items()},
@@ -211,7 +198,9 @@ def _blocks(
     nothing = np.empty((len(theirs.items), 0))
     blocks: dict[str, ComparisonBlock] = {}
     for group, (side, raters) in sides.items():
-        by_dimension = {name: (ours.of(name, raters), theirs.of(name)) for name in dimensions}
+        by_dimension = {
+            name: (_on(ours, name)[:, raters], _on(theirs, name)) for name in dimensions
+        }
         judges, people = (
             np.mean([by_dimension[name][of] for name in numeric], axis=0) if numeric else nothing
             for of in (0, 1)
@@ -220,7 +209,7 @@ def _blocks(
             side=side, judges=judges, humans=people, compared=_compared(people, prompts, options),
             by_dimension=by_dimension, judges_sign=panel.sign, humans_sign=humans.sign,
             prompts=prompts, sources=sources, options=options, controls=nothing,
-            clusters=prompts or [humans.items[index] for index in theirs.items],
+            clusters=prompts or list[Hashable](theirs.items),
             same_scale=panel.lower_is_better == humans.lower_is_better,
             judge_names=tuple(panel.raters[rater] for rater in raters),
             human_names=humans.raters, of="all",
@@ -236,7 +225,7 @@ def _blocks(
                 compared=people
                 if dimension in panel.categories
                 else _compared(people, prompts, options),
-                controls=ours.of(dimension, panel.controls_of(group)),
+                controls=_on(ours, dimension)[:, panel.controls_of(group)],
                 categories=panel.categories.get(dimension, ()),
                 of="dimension",
                 other_scale=_on_other_scales(panel, humans, dimension),
@@ -258,7 +247,14 @@ def _dimensions_differ(panel: Ratings, humans: Ratings, numeric: Sequence[str]) 
     return apart or any(len(scales) > 1 for scales in known) or ranges_differ(sides, numeric)
 
 
-def _shared(panel: Ratings, humans: Ratings) -> tuple[_SharedRatings, _SharedRatings, list[str]]:
+def _on(ratings: Ratings, dimension: str) -> Array:
+    """Return `(items, raters)`, higher is better; of categories, their codes."""
+    sign = 1 if dimension in ratings.categories else ratings.sign
+    return sign * ratings.scores[:, :, ratings.dimensions.index(dimension)]
+
+
+def _shared(panel: Ratings, humans: Ratings) -> tuple[Ratings, Ratings, list[str]]:
+    """Return both sides' ratings of the items that both name, and the dimensions that both have."""
     if HUMANS in panel.groups:
         raise ValueError(f"a group of judges is called {HUMANS!r}, the name of the other side")
     place = {name: index for index, name in enumerate(panel.items)}
@@ -272,8 +268,8 @@ def _shared(panel: Ratings, humans: Ratings) -> tuple[_SharedRatings, _SharedRat
                 f"panel and people have different categories of {name!r}; `load_aligned_ratings` "
                 "gives both the same"
             )
-    ours = _SharedRatings(panel, [place[humans.items[index]] for index in shared])
-    return ours, _SharedRatings(humans, shared), dimensions
+    ours = panel.of_items([place[humans.items[index]] for index in shared])
+    return ours, humans.of_items(shared), dimensions
 
 
 def _compared(humans: Array, prompts: list[Hashable] | None, options: AnalysisOptions) -> Array:

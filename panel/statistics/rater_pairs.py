@@ -314,12 +314,7 @@ def tau_b_matrix(ratings: ArrayLike) -> Array:
     array = as_ratings(ratings)
     if (tables := ValueTables.of(array)) is not None:
         return _quotient(*tau_b_sums(tables.counts))
-    agreement, untied = (np.zeros((array.shape[1], array.shape[1])) for _ in range(2))
-    for _, signs, rated in _blocks(array):
-        flat, there = signs.reshape(-1, signs.shape[2]), rated.reshape(-1, rated.shape[2])
-        agreement += (flat.T @ flat).astype(np.float64)
-        untied += (np.abs(flat).T @ there).astype(np.float64)
-    return _quotient(agreement, untied)
+    return _quotient(*_weighted_sums(array, np.zeros((1, len(array)))))[0]
 
 
 def _quotient(together: Array, own: Array) -> Array:

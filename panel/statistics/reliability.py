@@ -112,19 +112,16 @@ def _alpha(counts: Array, values: Array, weights: Array, level: MeasurementLevel
         within = ((counts @ distances) * counts).sum(axis=1)
         observed = weights @ (within / (sizes - 1))
         expected = ((marginals @ distances) * marginals).sum(axis=1)
-    elif level == "interval":
-        # Centred on a value that occurs: integers stay integers, whose sums are exact.
-        centred = scaled_to_unit(values - values[len(values) // 2])
-        within = _squared_differences(sizes, counts @ centred, counts @ centred**2)
-        observed = weights @ (within / (sizes - 1))
-        expected = _squared_differences(totals, marginals @ centred, marginals @ centred**2)
     else:
-        ranks = np.cumsum(marginals, axis=1) - marginals / 2
-        within = _squared_differences(sizes[:, None], counts @ ranks.T, counts @ ranks.T**2)
+        # Centred on a value that occurs: integers stay integers, whose sums are exact.
+        scores = scaled_to_unit(values - values[len(values) // 2])[None]
+        if level == "ordinal":
+            scores = np.cumsum(marginals, axis=1) - marginals / 2
+        within = _squared_differences(sizes[:, None], counts @ scores.T, counts @ scores.T**2)
         within /= sizes[:, None] - 1
-        observed = np.einsum("ri,ir->r", weights, within)
+        observed = np.einsum("ri,ir->r", weights, np.broadcast_to(within, weights.T.shape))
         expected = _squared_differences(
-            totals, (marginals * ranks).sum(axis=1), (marginals * ranks**2).sum(axis=1)
+            totals, (marginals * scores).sum(axis=1), (marginals * scores**2).sum(axis=1)
         )
     several = ((marginals > 0).sum(axis=1) > 1) & (weights.sum(axis=1) > 1)
     return np.where(several, 1 - divide(observed * (totals - 1), expected), np.nan)

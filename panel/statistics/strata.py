@@ -192,7 +192,7 @@ def _tested(name: str, difference: float, moved: Array, patterns: Labels) -> Dif
 
 LESS_OTHERS = ", less the mean of the others"
 
-Part = tuple[str | None, BlockT, str, str]
+StratumPart = tuple[str | None, BlockT, str, str]
 """A stratum, None where there are none; a block to measure; its group and dimension."""
 
 
@@ -200,7 +200,7 @@ def parts_of(
     ratings: Ratings,
     strata: Strata | None,
     blocks: Callable[[Ratings], Iterable[tuple[BlockT, str, str]]],
-) -> list[Part[BlockT]]:
+) -> list[StratumPart[BlockT]]:
     """Return the `blocks` of ratings, or those of each stratum, group by group."""
     if strata is None:
         return [(None, *block) for block in blocks(ratings)]
@@ -211,7 +211,7 @@ def parts_of(
 
 def stratum_rows(
     registry: Registry[BlockT],
-    parts: Sequence[Part[BlockT]],
+    parts: Sequence[StratumPart[BlockT]],
     strata: Strata | None,
     on_step: OnStep | None = None,
     only: Collection[str] | None = None,
@@ -231,7 +231,7 @@ def stratum_rows(
 
 def difference_rows(
     registry: Registry[BlockT],
-    parts: Sequence[Part[BlockT]],
+    parts: Sequence[StratumPart[BlockT]],
     ratings: Ratings,
     strata: Strata | None,
 ) -> list[Row]:

@@ -127,11 +127,6 @@ def adjust_over_dimensions(
     return adjusted
 
 
-def labels_of(labels: Sequence[Hashable] | None, items: Iterable[int]) -> list[Hashable] | None:
-    """Return the labels of these items, None where there are none."""
-    return None if labels is None else [labels[item] for item in items]
-
-
 def _row(
     name: str, statistic: Statistic, group: str, dimension: str, interval: Interval | None
 ) -> Row:

@@ -291,14 +291,15 @@ def of_the_mean(block: AgreementBlock) -> Iterator[Statistic]:
         interval = None
         single = replace(single, value=nan, reason=single.reason or Reason.NOT_RELIABLE)
     for size in sorted(sizes):
-
-        def of_mean(icc2: float, size: int = size) -> float:
-            return 0.0 if icc2 <= 0 else float(spearman_brown(icc2, size))
-
-        ci = interval and replace(interval, low=of_mean(interval.low), high=of_mean(interval.high))
-        yield single.without_interval(
-            value=of_mean(single.value), by="judges", by_value=f"{size}", ci=ci
+        ci = interval and replace(
+            interval, low=_of_mean(interval.low, size), high=_of_mean(interval.high, size)
         )
+        value = _of_mean(single.value, size)
+        yield single.without_interval(value=value, by="judges", by_value=f"{size}", ci=ci)
+
+
+def _of_mean(icc2: float, size: int) -> float:
+    return 0.0 if icc2 <= 0 else float(spearman_brown(icc2, size))
 
 
 @panel_quality_statistics.register(

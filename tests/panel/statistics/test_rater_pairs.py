@@ -87,6 +87,12 @@ def test_tau_b_of_many_raters_leaves_no_seam() -> None:
         assert matrix[a, b] == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.parametrize("statistic", STATISTICS)
+def test_without_raters_there_is_a_reason(statistic: PairStatistic) -> None:
+    """Where the only rater is left out, the mean over pairs says that raters are too few."""
+    assert pairwise(np.empty((3, 0)), statistic).mean.reason is Reason.FEW_RATERS
+
+
 @given(RATINGS, st.integers(0, 2**32 - 1))
 def test_raters_have_no_names(ratings: np.ndarray, seed: int) -> None:
     """Shuffling raters and items changes no mean."""
