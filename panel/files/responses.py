@@ -10,6 +10,7 @@ import json
 import pickle
 import tempfile
 from array import array
+from collections import Counter
 from collections.abc import (
     AsyncIterable,
     AsyncIterator,
@@ -454,6 +455,7 @@ class Batch:
         metadata: the names of all metadata, in order of appearance.
         versions: a prompt id that stands for versions of a prompt; None where each has one.
         digests: of the responses, `persona_panel.files.outputs.DIGEST_BYTES` each, in order.
+        shared: how many texts to the same prompts two systems have in common.
 
     Raises:
         InputError: a response is there twice or is no text, or a prompt id stands for two
@@ -472,6 +474,9 @@ class Batch:
         seen: dict[str, tuple[int, Item]] = {}
         # Their digests: the prompts themselves may be more than memory holds.
         prompts: dict[tuple[str, Any], tuple[bytes, int]] = {}
+        # By what they answer and say, who first said it.
+        authors: dict[bytes, str] = {}
+        self.shared: Counter[tuple[str, str]] = Counter()
         self.versions: str | None = None
         faults = []
         for place, response in enumerate(self, start=1):
@@ -489,6 +494,9 @@ class Batch:
             if before[0] != place and (not faults or faults[-1].line != place):
                 faults.append(_repeated(place, item, *before))
             self.items.append(item)
+            text = short_digest(response.prompt) + short_digest(response.text)
+            if (author := authors.setdefault(text, item.system)) != item.system:
+                self.shared[author, item.system] += 1
             line = line_of(response)
             try:
                 orjson.dumps(line)

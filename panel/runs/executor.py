@@ -35,7 +35,7 @@ from persona_panel.files.errors import ConfigurationError, RunFolderError
 from persona_panel.files.named_files import written_place
 from persona_panel.files.records import Responses
 from persona_panel.files.responses import Batch, ResponseFile, as_async, identified, responses_in
-from persona_panel.files.wording import alike
+from persona_panel.files.wording import alike, shown
 from persona_panel.graphs import Judgment, Response, Verdict
 from persona_panel.graphs.context import ShowPeers
 from persona_panel.graphs.records import has_own_prompt
@@ -67,6 +67,7 @@ if TYPE_CHECKING:
 
 _EVERY_S = 0.5
 _TIME_LEFT_AFTER_S = 3.0
+_PAIRS_NAMED = 3
 
 
 def notebook_progress(total: int) -> Callable[[object], None]:
@@ -284,7 +285,7 @@ class Scoring(PanelJob[Run]):
         super().__init__(plan, output, texts or counted(len(self.batch), "response"))
         systems = (item.system for item in self.batch.items)
         of_texts = [*_of_missing_prompts(plan, self.batch), *alike(systems, "systems")]
-        self.notices = [*self.notices, *of_texts]
+        self.notices = [*self.notices, *of_texts, *_of_shared_texts(self.batch)]
         self.n_results = self.most_results = len(self.batch) * len(plan.judges)
         # Who deliberates must have heard the others.
         self.others_too = plan.settings.deliberation is not None
@@ -523,6 +524,15 @@ def _compare_with(humans: Ratings, run: Run, plan: PanelPlan) -> None:
     run.humans = humans
     if (deliberation := run.deliberation()) is not None:
         run.humans = replace(humans, origin=deliberation.people)
+
+
+def _of_shared_texts(batch: Batch) -> Iterator[str]:
+    """Yield for the pairs of systems that share the most texts how many these are."""
+    for (a, b), n in batch.shared.most_common(_PAIRS_NAMED):
+        yield (
+            f"{shown(a)} and {shown(b)} have {counted(n, 'text')} in common: see that response and "
+            "system are the columns that they should be."
+        )
 
 
 def _of_missing_prompts(plan: PanelPlan, batch: Batch) -> Iterator[str]:

@@ -71,6 +71,27 @@ def words(text: str) -> str:
 # A run that goes well
 
 
+def test_systems_with_texts_in_common_are_named_before_a_run(
+    command: Command, tmp_path: Path
+) -> None:
+    """Two of three texts are those of another system to the same prompt; one more is, to another,
+    and one is the same system's."""
+    texts = {"alder": ("Yes.", "No.", "It may."), "birch": ("Yes.", "No.", "Yes."),
+             "cedar": ("So.", "So.", "So.")}  # fmt: skip
+    rows = [
+        {"prompt": f"Question {k}?", "response": text, "system": name}
+        for name, each in texts.items()
+        for k, text in enumerate(each)
+    ]
+    (tmp_path / "in.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    done = command("score", "in.jsonl", "--dry-run", "--model", "openai:stub")
+    shared = [line for line in done.stderr.splitlines() if "in common" in line]
+    assert shared == [
+        "'alder' and 'birch' have 2 texts in common: see that response and system are the columns "
+        "that they should be."
+    ]
+
+
 def test_a_complete_run_exits_0_and_the_same_again_calls_nothing(
     command: Command, batch: Path, tmp_path: Path
 ) -> None:
