@@ -81,7 +81,7 @@ def table_of(ratings: NDArray[np.float64]) -> Ratings:
 def values_of(found: ManyFacetRasch | OrdinalMixedModel) -> dict[str, float]:
     """Return the location of each system and, of the Rasch model, of each judge."""
     if isinstance(found, OrdinalMixedModel):
-        return {each.name: each.log_odds.value for each in found.systems}
+        return {each.name: each.measure.value for each in found.systems}
     facets = (found.measured, found.facets["judge"])
     return {each.name: each.measure.value for facet in facets for each in facet.elements}
 

@@ -192,7 +192,7 @@ def _ordinal_result(fitted: OrdinalMixedModel, ratings: Ratings, *, source: str)
     from persona_panel.results.conclusions.rows import rater_word
 
     word, systems = rater_word(ratings), fitted.systems
-    places = [(each.name, each.log_odds.value) for each in systems]
+    places = [(each.name, each.measure.value) for each in systems]
     order = [name for name, _ in places]
     called = {"judge": word, "prompt": "prompt"}
     sds = [f"{called[name]}s {number(sd)}" for name, sd in fitted.sds.items()]
@@ -207,7 +207,7 @@ def _ordinal_result(fitted: OrdinalMixedModel, ratings: Ratings, *, source: str)
         Column("n_ratings", "whole", "ratings", full=True),
         Column("model_error", "number"),
     )
-    rows = [row_of(each, columns) | {"system": each.name} for each in systems]
+    rows = [row_of(each, columns, system=each.name, log_odds=each.measure) for each in systems]
     key = Key("system", "system", labels=ratings.labels)
     sd_rows = [{"effect": called[name], "sd": sd} for name, sd in fitted.sds.items()]
     tables = (

@@ -183,7 +183,7 @@ def _ordinal(run: Run, terms: Array) -> Mapping[str, ComparedSystems]:
         )
     except RaschError:
         return {}
-    means = {each.name: each.log_odds.value for each in fitted.systems}
+    means = {each.name: each.measure.value for each in fitted.systems}
     return {_ORDINAL: ComparedSystems(means, fitted.differences)}
 
 

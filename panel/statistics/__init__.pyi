@@ -128,7 +128,6 @@ from persona_panel.statistics.human_raters import (
 )
 from persona_panel.statistics.human_raters import mean_reliability as mean_reliability
 from persona_panel.statistics.ordinal import OrdinalMixedModel as OrdinalMixedModel
-from persona_panel.statistics.ordinal import SystemLogOdds as SystemLogOdds
 from persona_panel.statistics.ordinal import ordinal_mixed_model as ordinal_mixed_model
 from persona_panel.statistics.peers import Conformities as Conformities
 from persona_panel.statistics.peers import Conformity as Conformity

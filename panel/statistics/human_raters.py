@@ -164,19 +164,6 @@ DifferenceOverPrompts = Differences[OverPrompts]
 """The differences inside each prompt, and their means over prompts."""
 
 
-class _Columns(NamedTuple):
-    """Two raters a column, and the mean of the people whom both are compared with."""
-
-    first: Array
-    second: Array
-    others: Array
-
-    @classmethod
-    def of(cls, first: Array, second: Array, others: Array) -> _Columns:
-        missing = np.isnan(first + second + others)
-        return cls(*(np.where(missing, np.nan, side) for side in (first, second, others)))
-
-
 def human_difference(
     judges: ArrayLike, humans: ArrayLike, kind: CorrelationKind, prompts: Labels | None = None
 ) -> HumanDifference:
@@ -236,22 +223,19 @@ def _checked(judges: ArrayLike, humans: ArrayLike) -> tuple[Array, Array]:
     return ours, theirs
 
 
-def _comparisons(judges: Array, humans: Array) -> tuple[_Columns, _Columns, _Columns]:
-    others, mean = mean_of_others(humans), row_means(judges)[:, None]
-    each = judges[:, ~np.isnan(judges).all(axis=0)]
-    several = each if each.shape[1] > 1 else each[:, :0]
-
-    def crossed(columns: Array, of: Array) -> Array:
-        return np.repeat(columns, of.shape[1], axis=1)
-
-    def in_turn(columns: Array) -> Array:
-        return np.tile(columns, humans.shape[1])
-
-    return (
-        _Columns.of(in_turn(mean), humans, others),
-        _Columns.of(in_turn(each), crossed(humans, each), crossed(others, each)),
-        _Columns.of(mean, in_turn(several), crossed(others, several)),
+def _comparisons(judges: Array, humans: Array) -> Differences[Array]:
+    """Return two raters' ratings in each comparison, and the mean of the people whom both are
+    compared with, of the items that have all three: `(comparisons, 3, items)`."""
+    mean, sides = row_means(judges), [*zip(humans.T, mean_of_others(humans).T, strict=True)]
+    each = [judge for judge in judges.T if not np.isnan(judge).all()]
+    compared = (
+        [(mean, human, others) for human, others in sides],
+        [(judge, human, others) for human, others in sides for judge in each],
+        [(mean, judge, others) for _, others in sides for judge in each if len(each) > 1],
     )
+    columns = [np.reshape(of, (len(of), 3, len(judges))) for of in compared]
+    missing = [np.isnan(of).any(axis=1, keepdims=True) for of in columns]
+    return Differences(*map(lambda no, of: np.where(no, nan, of), missing, columns))
 
 
 def _correlated(
@@ -262,7 +246,7 @@ def _correlated(
     return correlation_within(side, others, prompts).resampled
 
 
-def _resampled(columns: _Columns, kind: CorrelationKind, prompts: Labels | None) -> Resampled:
+def _resampled(columns: Array, kind: CorrelationKind, prompts: Labels | None) -> Resampled:
     def mean(weights: Array) -> Array:
         values: dict[bytes, Array] = {}
 
@@ -273,8 +257,7 @@ def _resampled(columns: _Columns, kind: CorrelationKind, prompts: Labels | None)
                 values[key] = _correlated(side, others, kind, prompts)(weights)
             return values[key]
 
-        sides = zip(*(side.T for side in columns), strict=True)
-        apart = [of(first, others) - of(second, others) for first, second, others in sides]
+        apart = [of(first, others) - of(second, others) for first, second, others in columns]
         return mean_there(np.array(apart).reshape(-1, len(weights)), 0)
 
     return mean
@@ -288,16 +271,13 @@ def _values(x: Array, y: Array, kind: CorrelationKind, prompts: Labels | None) -
 
 
 def _statistic(
-    columns: _Columns,
-    kind: CorrelationKind,
-    judges: Array,
-    humans: Array,
-    prompts: Labels | None,
+    columns: Array, kind: CorrelationKind, judges: Array, humans: Array, prompts: Labels | None
 ) -> Statistic:
-    first, second = (_values(side, columns.others, kind, prompts) for side in columns[:2])
+    *sides, others = columns.transpose(1, 2, 0)
+    first, second = (_values(side, others, kind, prompts) for side in sides)
     defined = ~np.isnan(first - second)
     n_judges, n_humans = count_raters(judges), count_raters(humans)
-    shared = ~np.isnan(columns.others)
+    shared = ~np.isnan(others)
     n_items = int(shared.any(axis=1).sum())
     reason = None
     if not defined.any():

@@ -267,30 +267,28 @@ def ranks_by_judge(terms: Array, prompts: IntArray) -> Array:
 def z_scores_by_judge(terms: Array) -> Array:
     """Return each judge's ratings less his mean, by his standard deviation (n − 1), `(responses,
     judges, terms)`; NaN of a judge who rates (nearly) all alike, see `LEAST_SPREAD`."""
-    spread = _spread(terms)
-    scores: Array = (terms - mean_there(terms, 0)) / np.where(_varies(spread), spread, nan)
+    spread, varies = _spread(terms)
+    scores: Array = (terms - mean_there(terms, 0)) / np.where(varies, spread, nan)
     return scores
 
 
 def nearly_constant(terms: Array) -> Mask:
     """Return which judges `(judges,)` have no z-scores of some of their terms."""
-    spread = _spread(terms)
-    return np.asarray((~_varies(spread) & ~np.isnan(spread)).any(axis=1))
+    spread, varies = _spread(terms)
+    return np.asarray((~varies & ~np.isnan(spread)).any(axis=1))
 
 
-def _spread(terms: Array) -> Array:
-    """Return each judge's standard deviation `(judges, terms)`, NaN of fewer than two ratings."""
-    return np.sqrt(variance_there(terms, 0))
-
-
-def _varies(spread: Array) -> Mask:
+def _spread(terms: Array) -> tuple[Array, Mask]:
+    """Return each judge's standard deviation `(judges, terms)`, NaN of fewer than two ratings, and
+    whether it is enough."""
+    spread = np.sqrt(variance_there(terms, 0))
     # Of a judge without any, the rounding of his mean is no spread.
     any_ = spread > 1e-9
     medians = [
         float(np.median(own[of])) if of.any() else nan
         for own, of in zip(spread.T, any_.T, strict=True)
     ]
-    return any_ & (spread >= LEAST_SPREAD * np.array(medians))
+    return spread, any_ & (spread >= LEAST_SPREAD * np.array(medians))
 
 
 def least_correlated(scores: Array) -> int | None:

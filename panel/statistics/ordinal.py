@@ -32,9 +32,10 @@ from persona_panel.statistics.core.arrays import (
     mean_there,
     means_by_cell,
 )
-from persona_panel.statistics.core.estimate import Difference, Estimate
+from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.rasch import (
+    Element,
     ElementSample,
     RaschError,
     Threshold,
@@ -292,36 +293,19 @@ def _rising(parameters: Array, n: int) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class SystemLogOdds:
-    """A system of the ordinal mixed model.
-
-    Attributes:
-        log_odds: of a higher rating by the same judge on the same prompt; the systems' mean is 0.
-        model_error: its standard error where ratings were independent, given judges and prompts.
-        n_ratings: how many ratings it has.
-        mean: their mean over prompts, each counting once.
-    """
-
-    name: str
-    log_odds: Estimate
-    model_error: float
-    n_ratings: int
-    mean: float
-
-
-@dataclass(frozen=True, slots=True)
 class OrdinalMixedModel:
     """The fitted model.
 
     Attributes:
-        systems: the highest log-odds first.
+        systems: the highest first, by the log-odds of a higher rating by the same judge on the
+            same prompt; their mean is 0.
         differences: of every two systems, the higher first.
         thresholds: from the lowest category up: where half of the ratings are above.
         sds: the standard deviations of the effects of judges and prompts, by name, in logits.
         log_likelihood: by Laplace's approximation.
     """
 
-    systems: tuple[SystemLogOdds, ...]
+    systems: tuple[Element, ...]
     differences: tuple[Difference, ...]
     thresholds: tuple[Threshold, ...]
     sds: Mapping[str, float]
@@ -384,13 +368,13 @@ def ordinal_mixed_model(ratings: Ratings) -> OrdinalMixedModel:
     errors = np.sqrt(np.einsum("ij,jk,ik->i", close, fit.covariance[part, part], close))
     cells = means_by_cell(values, system, clusters, (len(names), clusters.max() + 1))
     systems = [
-        SystemLogOdds(*own)
+        Element(*own)
         for own in zip(
             map(str, names), sample.measures(odds, of_each), errors.tolist(), count.tolist(),
             mean_there(cells, 1).tolist(), strict=True,
         )
     ]  # fmt: skip
-    systems.sort(key=lambda each: -each.log_odds.value)
+    systems.sort(key=lambda each: -each.measure.value)
     thresholds = thresholds_of(
         fit.thresholds, moved[:, :n], categories, np.bincount(chosen), "prompts"
     )

@@ -71,21 +71,21 @@ class Element:
         measure: its location in logits, the mean of its facet 0: of systems and items the higher
             the better, of judges severity, of prompts and dimensions difficulty.
         model_error: its standard error where ratings were independent, given the facets.
-        infit, outfit: the mean square of its residuals, weighted by their variance and not: 1 is
-            expected, more is noisier than the model says, less more regular.
         n_ratings: how many ratings it has.
         mean: their mean; of a system over prompts, each counting once.
+        infit, outfit: by `many_facet_rasch`, the mean square of its residuals, weighted by their
+            variance and not: 1 is expected, more is noisier than the model says, less more regular.
         extreme: whether all its ratings are in the lowest or all in the highest category.
     """
 
     name: str
     measure: Estimate
     model_error: float
-    infit: float
-    outfit: float
     n_ratings: int
     mean: float
-    extreme: bool
+    infit: float = nan
+    outfit: float = nan
+    extreme: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -421,10 +421,10 @@ def many_facet_rasch(ratings: Ratings) -> ManyFacetRasch:
         elements = [
             Element(*of)
             for of in zip(
-                own, measures, fit.model_errors[part].tolist(),
+                own, measures, fit.model_errors[part].tolist(), count.tolist(), means.tolist(),
                 (np.bincount(code, residuals**2) / np.bincount(code, variance)).tolist(),
-                (np.bincount(code, residuals**2 / variance) / count).tolist(),
-                count.tolist(), means.tolist(), extreme.tolist(), strict=True,
+                (np.bincount(code, residuals**2 / variance) / count).tolist(), extreme.tolist(),
+                strict=True,
             )
         ]  # fmt: skip
         # Rounding does not order what is equal.

@@ -92,7 +92,7 @@ def test_systems_of_incomplete_ratings() -> None:
     """The same ratings: systems lie about their mean, which is 0.5651570973 above the first."""
     found = ordinal_mixed_model(crossed())
     assert [each.name for each in found.systems] == ["c", "b", "a"]
-    assert [each.log_odds.value for each in found.systems] == pytest.approx(
+    assert [each.measure.value for each in found.systems] == pytest.approx(
         [1.218878265 - 0.565157097, 0.476593027 - 0.565157097, -0.565157097], abs=2e-5
     )
     assert found.sds == pytest.approx({"judge": 0.620841, "prompt": 1.004390}, abs=2e-5)
