@@ -168,22 +168,24 @@ def annotator_test(
         return AnnotatorTest(none, none, none, tuple(people))
     half = math.ceil(n / 2)
     level = FALSE_DISCOVERIES * half / n / sum(1 / place for place in range(1, n + 1))
-    means = [
-        _clustered_mean((behind - ahead)[shared[:, human], human], codes[shared[:, human]])
-        for human in tested
-    ]
-    p_values = [_p_below(*mean, epsilon) for mean in means]
-    adjusted = benjamini_yekutieli(p_values)
-    for human, mean, p, p_adjusted in zip(tested, means, p_values, adjusted, strict=True):
+    for human in tested:
+        of, each = shared[:, human], people[human]
+        mean, error, p = _tested((behind - ahead)[of, human], codes[of], epsilon)
+        n_own, more = each.n_clusters, None
+        if mean < epsilon:
+            more = assured(mean, error * math.sqrt(n_own), n_own, epsilon, 2 * level).needed
         people[human] = replace(
-            people[human],
+            each,
             advantage=float(np.nanmean(ahead[:, human])),
             human_advantage=float(np.nanmean(behind[:, human])),
             p_value=p,
-            p_adjusted=float(p_adjusted),
-            items_needed=_items_needed(*mean, people[human].n_items, epsilon, level),
+            # So many new items show the mean to be below epsilon, one-sided at `level`.
+            items_needed=None if more is None else math.ceil(more * each.n_items / n_own),
             is_tested=True,
         )
+    adjusted = benjamini_yekutieli([people[human].p_value for human in tested])
+    for human, p_adjusted in zip(tested, adjusted.tolist(), strict=True):
+        people[human] = replace(people[human], p_adjusted=p_adjusted)
     needed = sorted(each.items_needed for each in people if each.items_needed is not None)
     advantage = float(np.mean([people[human].advantage for human in tested]))
     wins = float(np.mean(adjusted <= FALSE_DISCOVERIES))
@@ -233,32 +235,18 @@ def _why_untested(humans: Array, shared: Array, people: Sequence[AnnotatorCompar
     return Reason.FEW_ITEMS_A_PERSON if few else Reason.FEW_PROMPTS_A_PERSON
 
 
-def _clustered_mean(values: Array, codes: IntArray) -> tuple[float, float, int]:
+def _tested(values: Array, codes: IntArray, bound: float) -> tuple[float, float, float]:
     """Return the mean over items, its standard error from leaving out one cluster at a time, and
-    the number of clusters."""
+    the one-sided p-value of a mean of `bound` or more."""
     sums, counts = np.bincount(codes, values), np.bincount(codes)
     sums, counts = sums[counts > 0], counts[counts > 0]
     without = (sums.sum() - sums) / (counts.sum() - counts)
-    variance = left_out_variance(without, counts / counts.sum())
-    return float(values.mean()), math.sqrt(variance), len(sums)
-
-
-def _p_below(mean: float, error: float, n_clusters: int, bound: float) -> float:
-    """Return the one-sided p-value of the mean being `bound` or more."""
-    away = mean - bound
+    mean, error = values.mean(), math.sqrt(left_out_variance(without, counts / counts.sum()))
     # All differences are the same: the mean is known as far as they go.
-    if error <= _SAME:
-        return 0.0 if away < -_SAME else 1.0
-    return float(special.stdtr(n_clusters - 1, away / error))
-
-
-def _items_needed(
-    mean: float, error: float, n_clusters: int, n_items: int, bound: float, level: float
-) -> int | None:
-    """Return how many new items show the mean to be below `bound`, one-sided at `level`."""
-    spread = error * math.sqrt(n_clusters)
-    needed = assured(mean, spread, n_clusters, bound, 2 * level).needed if mean < bound else None
-    return None if needed is None else math.ceil(needed * n_items / n_clusters)
+    p = 0.0 if mean < bound - _SAME else 1.0
+    if error > _SAME:
+        p = float(special.stdtr(len(sums) - 1, (mean - bound) / error))
+    return float(mean), error, p
 
 
 SHARED = 50

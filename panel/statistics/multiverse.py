@@ -212,7 +212,7 @@ def multiverse(
         of = transformed(choices.aggregation, choices.dimension)[np.ix_(rows, judges)]
         sample = None
         if choices.aggregation in (MEDIAN, TRIMMED):
-            scores = _aggregated(choices.aggregation, _rating_all(of, of_prompt[rows]))
+            scores = _aggregated(choices.aggregation, of, of_prompt[rows])
         else:
             scores = mean_there(of, 1).mean(axis=1)
             sample = JudgeSample(of, {}) if np.isnan(of).any() else None
@@ -300,25 +300,19 @@ def least_correlated(scores: Array) -> int | None:
     return None if np.isnan(own).all() else int(np.nanargmin(own))
 
 
-def _aggregated(aggregation: str, terms: Array) -> Array:
-    """Return each response's score `(responses,)`, the mean over terms."""
+def _aggregated(aggregation: str, terms: Array, prompts: IntArray) -> Array:
+    """Return each response's score `(responses,)`, the mean over terms, by the judges who rated all
+    responses to the prompt that any judge rated: no judge's severity moves a difference."""
+    missing = np.isnan(terms) & ~np.isnan(terms).all(axis=1, keepdims=True)
+    if missing.any():
+        lacking = means_by(missing.astype(np.float64), prompts)[prompts] > 0
+        terms = np.where(lacking, nan, terms)
     ordered = np.sort(terms, axis=1)
     n = (~np.isnan(terms)).sum(axis=1, keepdims=True)
     cut = (n - 1) // 2 if aggregation == MEDIAN else np.floor(_TRIMMED * n)
     place = np.arange(terms.shape[1])[None, :, None]
     kept = np.where((place >= cut) & (place < n - cut), ordered, nan)
     return mean_there(kept, 1).mean(axis=1)
-
-
-def _rating_all(terms: Array, prompts: IntArray) -> Array:
-    """Return the ratings of judges who rated all responses to the prompt that any judge rated, so
-    that no judge's severity moves a difference; NaN of the others."""
-    missing = np.isnan(terms) & ~np.isnan(terms).all(axis=1, keepdims=True)
-    if not missing.any():
-        return terms
-    lacking = np.zeros((int(prompts.max()) + 1, *terms.shape[1:]), dtype=np.bool_)
-    np.logical_or.at(lacking, prompts, missing)
-    return np.where(lacking[prompts], nan, terms)
 
 
 def _kept(

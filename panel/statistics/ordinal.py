@@ -117,7 +117,9 @@ class CumulativeLogit:
             nonlocal at
             parameters = first + scale @ moved
             log_sds = parameters[k:].clip(_LEAST_LOG_SD, _MOST_LOG_SD)
-            at = at._with(np.append(_rising(parameters[:k], n), log_sds))
+            # The first threshold, and the logarithms of the distances of the others.
+            rising = np.cumsum(np.append(parameters[:1], np.exp(parameters[1:n])))
+            at = at._with(np.concatenate([rising, parameters[n:k], log_sds]))
             gradient = at.gradient
             by_step = np.cumsum(gradient[:n][::-1])[::-1]
             by_step[1:] *= np.exp(parameters[1:n])
@@ -283,13 +285,6 @@ class CumulativeLogit:
             rows.append(self._with(parameters + by).gradient - self._with(parameters - by).gradient)
         second = np.array(rows)[:, free] / (2 * step)
         return np.asarray(np.linalg.inv(-(second + second.T) / 2)[:n, :n])
-
-
-def _rising(parameters: Array, n: int) -> Array:
-    """Return parameters of which the first n are thresholds, from the first of them and the
-    logarithms of the distances of the others."""
-    steps = np.append(parameters[:1], np.exp(parameters[1:n]))
-    return np.append(np.cumsum(steps), parameters[n:])
 
 
 @dataclass(frozen=True, slots=True)

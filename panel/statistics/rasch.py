@@ -37,6 +37,7 @@ from persona_panel.statistics.core.arrays import (
     Reason,
     effective_number,
     encode_labels,
+    group_count,
     items_by_label,
     mean_there,
     means_by,
@@ -171,9 +172,14 @@ class RaschFit:
         cls, codes: IntArray, chosen: IntArray, steps: Array, *, reduced: bool = True
     ) -> RaschFit:
         """Return the parameters before they are fitted, all 0; see the attributes."""
-        n_elements = int(codes.max()) + 1
+        n, n_elements = len(codes), group_count(codes)
+        products = sums_by_pair(codes, np.ones(n), n_elements)
+        counts = products.sum(axis=1) / codes.shape[1]
+        values, vectors = np.linalg.eigh(products - np.outer(counts, counts) / n)
+        # The directions of the elements that change no difference of two ratings.
+        unlinked = vectors[:, values < _NONE * max(1.0, values[-1])]
         parameters = np.zeros(n_elements + len(steps) - 1)
-        return cls(codes, chosen, steps, parameters, _unlinked(codes, n_elements), reduced)
+        return cls(codes, chosen, steps, parameters, unlinked, reduced)
 
     def fitted(self) -> RaschFit:
         """Fit the parameters by Fisher scoring; without `reduced` no element's ratings may be all
@@ -320,16 +326,6 @@ def sums_by_pair(codes: IntArray, values: Array, n: int) -> Array:
 def paired_sum(codes: IntArray, matrix: Array) -> Array:
     """Return of each rating the sum of the matrix over every two of its elements `(ratings,)`."""
     return np.asarray(matrix[codes[:, :, None], codes[:, None, :]].sum(axis=(1, 2)))
-
-
-def _unlinked(codes: IntArray, n_elements: int) -> Array:
-    """Return the directions of the elements that change no difference of two ratings."""
-    n = len(codes)
-    products = sums_by_pair(codes, np.ones(n), n_elements)
-    counts = products.sum(axis=1) / codes.shape[1]
-    values, vectors = np.linalg.eigh(products - np.outer(counts, counts) / n)
-    none: Mask = values < _NONE * max(1.0, values[-1])
-    return np.asarray(vectors[:, none])
 
 
 def many_facet_rasch(ratings: Ratings) -> ManyFacetRasch:

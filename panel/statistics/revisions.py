@@ -443,17 +443,24 @@ def _changes(
     elif len(target):
         closer, farther = map(resampled_mean, away)
         distance = change_between(closer, farther, labels, seed=seed)
+    was, became = (correlation(side, target, "tau_c") for side in (first, last))
+    if reason := was.reason or became.reason:
+        order = Change.undefined(reason, len(target))
+    else:
+        order = change_between(
+            was.resampled, became.resampled, labels, kind="difference", seed=seed
+        )
     changes = [
-        _tau_c(first, last, target, labels, seed),
+        order,
         distance,
         spread_of(before[used], after[used], of, labels, seed=seed),
     ]
     calm, excited = spreads(before[used], after[used], of)
     # Ranks: higher scores in the same order are no change of order.
-    order = _added_to_s(scipy.stats.rankdata(first), scipy.stats.rankdata(last), target)
+    added = _added_to_s(scipy.stats.rankdata(first), scipy.stats.rankdata(last), target)
     sums = [
         np.full(len(names), nan) if isnan(change.value) else _sums(values, codes, len(names))
-        for change, values in zip(changes, (order, away[1] - away[0], excited - calm), strict=True)
+        for change, values in zip(changes, (added, away[1] - away[0], excited - calm), strict=True)
     ]
     return changes, np.stack(sums, axis=1), len(np.unique(codes[of]))
 
@@ -472,13 +479,6 @@ def _added_to_s(before: Array, after: Array, human: Array) -> Array:
         order = np.tile(np.sign(human[place] - human), 2)
         added[place] = order @ (np.sign(last - both) - np.sign(first - both)) / 2
     return added
-
-
-def _tau_c(before: Array, after: Array, human: Array, prompts: Labels, seed: int) -> Change:
-    first, last = (correlation(side, human, "tau_c") for side in (before, after))
-    if reason := first.reason or last.reason:
-        return Change.undefined(reason, len(human))
-    return change_between(first.resampled, last.resampled, prompts, kind="difference", seed=seed)
 
 
 def _direction(

@@ -119,7 +119,13 @@ def select_items(panel: Ratings, n: int, seed: int = 0) -> tuple[SelectedItem, .
     """
     if n < 1:
         raise ValueError(f"at least one item is to be drawn, found {n}")
-    variances = _variances(panel)
+    scores = panel.scores[:, panel.panel_columns]
+    # Of categories the share of pairs of judges who differ.
+    by_dimension = [
+        disagreement_by_item(of, "nominal" if name in panel.categories else "interval")
+        for name, of in zip(panel.dimensions, np.moveaxis(scores, 2, 0), strict=True)
+    ]
+    variances = mean_there(np.stack(by_dimension), 0)
     scored = scored_items(panel)
     if not scored.any():
         raise ValueError("the panel scored nothing")
@@ -161,18 +167,6 @@ def scored_items(panel: Ratings) -> Mask:
     drawn."""
     judges = panel.panel_columns
     return np.asarray((~np.isnan(panel.scores[:, judges])).any(axis=(1, 2)))
-
-
-def _variances(panel: Ratings) -> Array:
-    scores = panel.scores[:, panel.panel_columns]
-    # Of categories the share of pairs of judges who differ.
-    variances = [
-        disagreement_by_item(
-            scores[:, :, place], "nominal" if name in panel.categories else "interval"
-        )
-        for place, name in enumerate(panel.dimensions)
-    ]
-    return mean_there(np.stack(variances), 0)
 
 
 def _sizes(variances: Array) -> Array:
