@@ -151,12 +151,6 @@ def paired_difference(
     )  # fmt: skip
 
 
-def mean_over_prompts_of(values: ArrayLike, prompts: Labels) -> Array:
-    """Return the mean of each prompt's values `(prompts,)`, NaN left out."""
-    array = as_scores(values)
-    return means_by(array, encode_labels(prompts, len(array))[1])
-
-
 def _mean_of_terms(terms: Array) -> Array:
     """Return the mean over terms of the mean over judges who have one; NaN if a term has none."""
     return without_rounding(mean_there(terms, 1).mean(axis=1), terms)
@@ -235,15 +229,15 @@ def best_of_prompts(a: ArrayLike, b: ArrayLike, prompts: Labels) -> BestOfPrompt
     `order_alike`."""
     first, second = as_scores(a), as_scores(b)
     rated: Mask = ~np.isnan(first + second)
-    counts = {"same": 0, "shared": 0, "flipped": 0}
+    counts = [0, 0, 0]
     for _, items in items_by_label(prompts, len(first)):
         both = items[rated[items]]
-        if len(both) < 2:
-            continue
-        best = [set(both[competition_ranks(side[both]) == 1].tolist()) for side in (first, second)]
-        kind = "same" if best[0] == best[1] else "shared" if best[0] & best[1] else "flipped"
-        counts[kind] += 1
-    return BestOfPrompts(**counts)
+        if len(both) > 1:
+            a_best, b_best = (competition_ranks(side[both]) == 1 for side in (first, second))
+            counts[
+                0 if np.array_equal(a_best, b_best) else 1 if (a_best & b_best).any() else 2
+            ] += 1
+    return BestOfPrompts(*counts)
 
 
 def nearer_to_people(
@@ -258,17 +252,18 @@ def nearer_to_people(
     sides = [as_scores(side) for side in (a, b, people)]
     missing = np.isnan(np.sum(sides, axis=0))
     first, second, target = (np.where(missing, np.nan, side) for side in sides)
+    codes = encode_labels(prompts, len(missing))[1]
     # Some prompt has at least two items with a value.
-    within = bool((np.bincount(encode_labels(prompts, len(missing))[1][~missing]) > 1).any())
+    within = bool((np.bincount(codes[~missing]) > 1).any())
     if within:
         taus = [correlation_by_prompt(side, target, prompts, "tau_b") for side in (first, second)]
-        each = [*zip(taus[0].prompts, *(side.values for side in taus), strict=True)]
+        each = zip(taus[0].prompts, *(side.values for side in taus), strict=True)
         inside = over_prompts([(name, ours.less(theirs, 3)) for name, theirs, ours in each])
         result = mean_over_prompts(inside, prompts, kind="mean_difference", limits=_GAIN_LIMITS)
         # Over the prompts that enter their difference, so that it is theirs.
-        both = [pair for _, *pair in each if not any(side.reason for side in pair)]
-        of_each = [float(np.mean([side.value for side in own])) for own in zip(*both, strict=True)]
-        of_each = of_each or [nan, nan]
+        values = np.array([[each.value for each in side.values] for side in taus])
+        values[:, np.isnan(values).any(axis=0)] = nan
+        of_each = mean_there(values, 1).tolist()
     else:
         result = correlation_gain(second, first, target, "tau_b")
         of_each = [correlation(side, target, "tau_b").value for side in (first, second)]
@@ -278,9 +273,7 @@ def nearer_to_people(
     if not same_scale or missing.all():
         distance = undefined_figure(Reason.NO_SHARED_ITEMS if same_scale else Reason.OTHER_SCALE)
     else:
-        ours, theirs = (
-            mean_over_prompts_of(np.abs(side - target), prompts) for side in (first, second)
-        )
+        ours, theirs = (means_by(np.abs(side - target), codes) for side in (first, second))
         distance = sampled_mean(theirs - ours).as_a(
             PairedFigure, a_value=defined_mean(ours), b_value=defined_mean(theirs),
             n_items=int(np.sum(~missing)),

@@ -234,13 +234,11 @@ class ResponseDepartures:
 def contested_responses(cells: PersonaCells) -> list[ContestedResponse]:
     """Return every response: first those on which personas differ by more than noise, in each part
     the widest spread first, then in the order given."""
-    n = len(cells.values)
+    n, _, _, n_terms = cells.values.shape
     tables = _tables(cells, without_severity(cells.values))
     if isinstance(tables, Reason):
-        none = (nan,) * cells.values.shape[3]
-        return [
-            ContestedResponse(nan, reason=tables, response=i, by_dimension=none) for i in range(n)
-        ]
+        none = ContestedResponse(nan, reason=tables, by_dimension=(nan,) * n_terms)
+        return [replace(none, response=i) for i in range(n)]
     p_values = tables.p_values()
     adjusted = holm(p_values)
     components = tables.components
@@ -272,20 +270,17 @@ def response_departures(cells: PersonaCells) -> ResponseDepartures:
         return ResponseDepartures(apart, by_dimension, none, none, none, tables)
     there = ~np.isnan(whole)
     # A persona's mean over its columns, less the mean of the personas of each.
-    share = divide(1.0, there.sum(axis=2)) * (
-        1 - divide(1.0, there.any(axis=2).sum(axis=1))[:, None]
-    )
+    n_columns, n_personas = there.sum(axis=2), there.any(axis=2).sum(axis=1, keepdims=True)
+    share = divide(1.0, n_columns) * (1 - divide(1.0, n_personas))
     p = np.zeros(apart.shape)
     for noise, df in ((tables.noise, tables.pooled_df), (tables.mean_squares, tables.residual_df)):
         error = np.sqrt(noise * share)
         at_zero = np.where(np.abs(apart) > ROUNDING, 0.0, 1.0)
         of_noise = 2 * special.stdtr(df, -divide(np.abs(apart), error))
         p = np.maximum(p, np.where(error > 0, of_noise, at_zero))
-    signs = np.where(there, np.sign(np.where(np.abs(whole) > ROUNDING, whole, 0)), np.nan)
-    one_side = (np.nanmin(np.where(there, signs, 1), axis=2) == 1) | (
-        np.nanmax(np.where(there, signs, -1), axis=2) == -1
-    )
-    p = np.where(np.isnan(apart), nan, np.where(one_side & (there.sum(axis=2) > 1), p, 1.0))
+    signs = np.where(np.abs(whole) > ROUNDING, np.sign(whole), 0).sum(axis=2)
+    one_side = (n_columns > 1) & (np.abs(signs) == n_columns)
+    p = np.where(np.isnan(apart), nan, np.where(one_side, p, 1.0))
     chance = critical_t(tables.pooled_df.item()) * np.sqrt(tables.noise.item() * share)
     return ResponseDepartures(
         apart, by_dimension, chance, p, holm(p.ravel()).reshape(p.shape), None

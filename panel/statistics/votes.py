@@ -327,11 +327,6 @@ def same_ratings(ratings: Array) -> list[tuple[list[int], int, int]]:
     return [group for group in groups if len(group[0]) > 1]
 
 
-def why_no_gain(controls: Array) -> Reason | None:
-    """Return why there can be no comparison with these replicates `(items, replicates)`."""
-    return Reason.IDENTICAL_REPLICATES if all_alike(controls) else None
-
-
 Sets = Sequence[Sequence[int]]
 """Columns of judges, set by set: the personas of one model, say."""
 

@@ -23,7 +23,14 @@ from persona_panel.runs.scale_limits import (
     mean_limits,
     share_name,
 )
-from persona_panel.statistics.core.arrays import Array, Labels, Reason, encode_labels, mean_there
+from persona_panel.statistics.core.arrays import (
+    Array,
+    Labels,
+    Reason,
+    encode_labels,
+    mean_there,
+    means_by,
+)
 from persona_panel.statistics.core.display import COMPOSITE, general
 from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.sampled_mean import Limits
@@ -32,7 +39,6 @@ from persona_panel.statistics.paired import (
     PairedTerms,
     by_other_judges,
     by_same_judges,
-    mean_over_prompts_of,
 )
 from persona_panel.statistics.strata import (
     StratumFigure,
@@ -281,7 +287,8 @@ def strata_apart(strata: Sequence[StratumTerms]) -> list[Difference]:
     figures = []
     for item in strata:
         names, _ = encode_labels(item.prompts, len(item.prompts))
-        scores = mean_over_prompts_of(item.paired.difference, item.prompts)
+        codes = encode_labels(item.prompts, len(item.prompts))[1]
+        scores = means_by(item.paired.difference, codes)
         figures.append((item.stratum, StratumFigure.mean(scores, names)))
     return stratum_differences(figures)
 

@@ -52,10 +52,10 @@ from persona_panel.statistics.rater_pairs import PairStatistic, fleiss_kappa, pa
 from persona_panel.statistics.reliability import disagreement_by_item, icc, krippendorff_alpha
 from persona_panel.statistics.selection import THRESHOLD, smallest_subset
 from persona_panel.statistics.votes import (
+    all_alike,
     effective_judges,
     effective_judges_interval,
     spearman_brown,
-    why_no_gain,
 )
 
 GROUPS_SHOWN = 12
@@ -251,8 +251,8 @@ def _mean(block: AgreementBlock, by_item: Array, ratings: Array) -> Statistic:
 
 def _unless_alike(block: AgreementBlock, result: Statistic) -> Statistic:
     n_replicates = count_raters(block.controls)
-    if result.reason is None and (why := why_no_gain(block.controls)) is not None:
-        return Statistic.undefined(why)
+    if result.reason is None and all_alike(block.controls):
+        return Statistic.undefined(Reason.IDENTICAL_REPLICATES)
     n_personas = count_raters(block.ratings)
     return replace(
         result, note=f"{n_personas} judges with a persona, {n_replicates} replicates without"

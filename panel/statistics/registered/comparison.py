@@ -45,10 +45,10 @@ from persona_panel.statistics.human_raters import (
 from persona_panel.statistics.scores import CUSTOM_DIMENSIONS, Loss, custom_loss, pairwise_error
 from persona_panel.statistics.sources import Preferences, preferences, source_means
 from persona_panel.statistics.votes import (
+    all_alike,
     correlation_gain,
     effective_judges,
     effective_judges_interval,
-    why_no_gain,
 )
 
 OVER_ALL_ITEMS = StatisticTable(
@@ -291,8 +291,8 @@ def _register_gain(kind: CorrelationKind, heading: str, order: int) -> None:
 
 def of_all_raters(block: ComparisonBlock, result: Statistic) -> Statistic:
     """Return the result with all raters counted; undefined where replicates are one judgment."""
-    if result.reason is None and (why := why_no_gain(block.controls)) is not None:
-        return Statistic.undefined(why)
+    if result.reason is None and all_alike(block.controls):
+        return Statistic.undefined(Reason.IDENTICAL_REPLICATES)
     n_judges, n_replicates, n_humans = map(
         count_raters, (block.judges, block.controls, block.humans)
     )

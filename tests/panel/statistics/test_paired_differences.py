@@ -12,7 +12,6 @@ from persona_panel.statistics.core.significance import holm_adjusted
 from persona_panel.statistics.paired import (
     by_other_judges,
     by_same_judges,
-    mean_over_prompts_of,
     paired_difference,
 )
 
@@ -184,9 +183,3 @@ def test_shapes_that_cannot_be_paired_are_refused() -> None:
         by_same_judges(A, B[:, :3])
     with pytest.raises(ValueError, match="12 and 11 texts"):
         by_other_judges(A, B[:11])
-
-
-def test_means_of_prompts_leave_gaps_out() -> None:
-    """Of 1 and a gap the mean is 1; of gaps alone there is none."""
-    assert mean_over_prompts_of([1, NAN, 3, NAN], "ppqr")[:2].tolist() == [1, 3]
-    assert np.isnan(mean_over_prompts_of([NAN], "p")).all()
