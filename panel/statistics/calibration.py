@@ -285,10 +285,9 @@ def _estimated(sides: Sequence[RatedPart], limits: Limits, over: str) -> Correct
     kind, is_mean = (Estimate, True) if len(sides) == 1 else (Difference, False)
     names = dict.fromkeys(chain(*(side.names for side in sides)))
     place = {name: index for index, name in enumerate(names)}
-    is_rated = np.zeros(len(place), dtype=bool)
-    for side in sides:
-        is_rated[[place[name] for name in compress(side.names, side.rated)]] = True
-    n, least = int(is_rated.sum()), min(int(side.rated.sum()) for side in sides)
+    rated = {name for side in sides for name in compress(side.names, side.rated)}
+    is_rated = np.array([name in rated for name in names], dtype=bool)
+    n, least = len(rated), min(int(side.rated.sum()) for side in sides)
     cut = limits if is_mean else (low - high, high - low)
     none = kind(nan, over=over, n=n, limits=cut)
     signs = (1.0, -1.0)[: len(sides)]

@@ -15,7 +15,6 @@ from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
     EstimateKind,
-    IntArray,
     Labels,
     Mask,
     Reason,
@@ -458,18 +457,13 @@ def _changes(
     calm, excited = spreads(before[used], after[used], of)
     # Ranks: higher scores in the same order are no change of order.
     added = _added_to_s(scipy.stats.rankdata(first), scipy.stats.rankdata(last), target)
-    sums = [
-        np.full(len(names), nan) if isnan(change.value) else _sums(values, codes, len(names))
-        for change, values in zip(changes, (added, away[1] - away[0], excited - calm), strict=True)
-    ]
-    return changes, np.stack(sums, axis=1), len(np.unique(codes[of]))
-
-
-def _sums(values: Array, codes: IntArray, n: int) -> Array:
-    """Return the sum of each prompt's values, NaN where there is none."""
-    there = ~np.isnan(values)
-    sums = np.bincount(codes[there], values[there], n)
-    return np.where(np.bincount(codes[there], minlength=n) > 0, sums, nan)
+    sums = np.full((len(names), len(changes)), nan)
+    by_item = added, away[1] - away[0], excited - calm
+    for place, (change, values) in enumerate(zip(changes, by_item, strict=True)):
+        there = ~np.isnan(values) & (not isnan(change.value))
+        own = np.unique(codes[there])
+        sums[own, place] = np.bincount(codes[there], values[there])[own]
+    return changes, sums, len(np.unique(codes[of]))
 
 
 def _added_to_s(before: Array, after: Array, human: Array) -> Array:

@@ -245,10 +245,9 @@ def smallest_subset(
     array, codes = array[rated], np.unique(codes[rated], return_inverse=True)[1]
     n_prompts = group_count(codes)
     unknown = np.full(n_judges, nan)
-    if count_raters(array) < 2:
-        return SmallestSubset((), unknown, unknown, reason=Reason.FEW_RATERS)
-    if n_prompts < LEAST_PROMPTS or len(array) < LEAST_ITEMS:
-        return SmallestSubset((), unknown, unknown, reason=Reason.FEW_TO_CHOOSE)
+    few = Reason.FEW_RATERS if count_raters(array) < 2 else Reason.FEW_TO_CHOOSE
+    if few is Reason.FEW_RATERS or n_prompts < LEAST_PROMPTS or len(array) < LEAST_ITEMS:
+        return SmallestSubset((), unknown, unknown, reason=few)
 
     fold = np.random.default_rng(seed).permutation(n_prompts)[codes] % N_FOLDS
     reached = np.array(

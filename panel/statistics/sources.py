@@ -203,15 +203,17 @@ def author_shares(
         for _, items in items_by_label(prompts, len(values))
         if len(set(of_kinds[kept := items[counted[items]]])) > 1
     ]
-    names = [name for name in dict.fromkeys(kinds) if any(name in text.kinds for text in texts)]
+    names = [
+        name for name in dict.fromkeys(kinds) if name and any(name in text.kinds for text in texts)
+    ]
     rows: list[tuple[AuthorShare, Array]] = []
-    for a, b in combinations(filter(None, names), 2):
+    for a, b in combinations(names, 2):
         both = [text.of(a, b) for text in texts if a in text.kinds and b in text.kinds]
         if both:
             rows += [_each(a, b, both), _best("best", a, b, both, seed)]
     rows += [
         _best("first place", name, "", [text for text in texts if name in text.kinds], seed)
-        for name in filter(None, names)
+        for name in names
     ]
     # Drawn p-values of the same test, or of its opposite, differ: that of the first stands.
     places = [
@@ -347,23 +349,19 @@ def share_differences(
     errors as of `group_shares`."""
     table = _mask(has)
     names, codes = encode_labels(groups, len(table))
-    if not table.shape[1]:
-        return []
     of_prompt = encode_labels(prompts, len(table))[1]
     # Of shape (prompts, features), a group's means by prompt, NaN where it has no text.
     means = [
         means_by(np.where((codes == place)[:, None], table, nan), of_prompt)
         for place in range(len(names))
     ]
-    compared = []
-    for a, b in combinations(range(len(names)), 2):
-        for feature, differences in enumerate((means[a] - means[b]).T):
-            compared.append(
-                sampled_mean(differences).as_a(
-                    ShareDifference, cut=(-1.0, 1.0), a=str(names[a]), b=str(names[b]),
-                    feature=feature,
-                )
-            )  # fmt: skip
+    compared = [
+        sampled_mean(apart).as_a(
+            ShareDifference, cut=(-1.0, 1.0), a=str(names[a]), b=str(names[b]), feature=feature
+        )
+        for a, b in combinations(range(len(names)), 2)
+        for feature, apart in enumerate((means[a] - means[b]).T)
+    ]
     return holm_adjusted(compared)
 
 

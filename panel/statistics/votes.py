@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
-from math import isnan, nan, sqrt
+from math import comb, isnan, nan, sqrt
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -173,12 +173,9 @@ class _Errors:
             people = np.asarray(reference, dtype=np.float64)
             if len(people) != len(array):
                 raise ValueError(f"{len(people)} reference scores for {len(array)} items")
-            if people.ndim == 2:
-                people = as_ratings(people)
-                truth = row_means(people)
-                known = known if reliability is not None else mean_reliability(people).resampled
-            else:
-                truth = as_scores(people)
+            truth = row_means(as_ratings(people)) if people.ndim == 2 else as_scores(people)
+            if people.ndim == 2 and reliability is None:
+                known = mean_reliability(people).resampled
         there = ~np.isnan(array) & ~np.isnan(truth)[:, None]
         rated = there.astype(np.float64)
         shared = np.triu(rated.T @ rated >= 2, 1)
@@ -379,9 +376,10 @@ def effective_votes(
     """
     array = as_ratings(ratings)
     several = {
-        name: [judges for judges in sets if len(judges) > 1] for name, sets in sources.items()
+        name: kept
+        for name, sets in sources.items()
+        if (kept := [judges for judges in sets if len(judges) > 1])
     }
-    several = {name: sets for name, sets in several.items() if sets}
     if not several:
         raise ValueError("no set has two judges")
     k = max(len(judges) for sets in several.values() for judges in sets)
@@ -389,8 +387,7 @@ def effective_votes(
     counted = has_two_ratings(array)
     if reference is not None:
         counted &= ~np.isnan(np.reshape(reference, (n_items, -1))).all(axis=1)
-    names = list(several)
-    confidence = 1 - 0.05 / max(len(names) * (len(names) - 1) // 2, 1)
+    confidence = 1 - 0.05 / max(comb(len(several), 2), 1)
     over = "items" if clusters is None else "prompts"
     votes, wide = [], []
     for name, sets in several.items():
@@ -412,11 +409,11 @@ def _votes(
     correlation = float(interval.values[0])
     sizes = len(sets), k, max(map(len, sets))
     about = Estimate(nan, over=over, limits=(1.0, float(k)))
-    if isnan(correlation):
-        return Votes(source, *sizes, nan, replace(about, reason=why or Reason.UNDEFINED_ESTIMATE))
-    # The noise of people's mean is taken off the errors of judges, and may be more than those are.
-    if abs(correlation) > 1 + ROUNDING:
-        return Votes(source, *sizes, nan, replace(about, reason=Reason.NOISE_ABOVE_ERRORS))
+    if not abs(correlation) <= 1 + ROUNDING:
+        # The noise of people's mean, taken off the errors of judges, may be more than those are.
+        undefined = why or Reason.UNDEFINED_ESTIMATE
+        reason = undefined if isnan(correlation) else Reason.NOISE_ABOVE_ERRORS
+        return Votes(source, *sizes, nan, replace(about, reason=reason))
     # The higher the correlation, the fewer votes.
     ends = np.clip([interval.high, correlation, interval.low], 0, 1)
     low, value, high = kish_number(k, ends).tolist()
