@@ -260,11 +260,10 @@ def leaves_out_raters(ratings: ArrayLike, prompts: Labels | None = None) -> bool
     raters out."""
     rated = ~np.isnan(as_ratings(ratings))
     names, codes = encode_labels(prompts, len(rated))
-    n_raters = rated.shape[1]
-    cells = (codes[:, None] * n_raters + np.arange(n_raters))[rated]
-    counts = np.bincount(cells, minlength=len(names) * n_raters).reshape(len(names), n_raters)
-    items = np.bincount(codes[rated.any(axis=1)], minlength=len(names))
-    return bool(((counts > 0) & (counts < items[:, None])).any())
+    by_rater, by_anyone = (
+        _sum_by_prompt(there, codes, len(names)) for there in (rated, rated.any(axis=1))
+    )
+    return bool(((by_rater > 0) & (by_rater < by_anyone[:, None])).any())
 
 
 def _overlapping(rated: Mask) -> tuple[Mask, Mask]:

@@ -17,6 +17,7 @@ from persona_panel.statistics.core.arrays import (
     divide,
     encode_labels,
 )
+from persona_panel.statistics.human_raters import mean_of_others
 from persona_panel.statistics.revisions import Revisions
 
 
@@ -95,13 +96,7 @@ def conformity(revisions: Revisions) -> Conformities:
     >>> conformity(revisions).all.share.value
     1.0
     """
-    moved = revisions.moved
-    present = ~np.isnan(revisions.before)
-    filled = np.where(present, revisions.before, 0)
-    peers = divide(
-        filled.sum(axis=1, keepdims=True) - filled, present.sum(axis=1, keepdims=True) - present
-    )
-    apart = peers - revisions.before
+    moved, apart = revisions.moved, mean_of_others(revisions.before) - revisions.before
     side = np.where(np.abs(apart) <= ROUNDING, 0, np.sign(apart))
     way = side * np.sign(revisions.after - revisions.before)
     stated = np.broadcast_to(revisions.stated[:, :, None], moved.shape)

@@ -239,33 +239,23 @@ def frame_of(columns: Iterable[FrameColumn], library: FrameLibrary) -> Any:
             f"pip install {library}, or ask for library={others}",
             name=library,
         ) from None
-    typed = [(column, _DTYPES[column.kind][library]) for column in columns]
-    if library == "pandas":
-        # Before its version 3, pandas would turn a missing text into the text 'None'.
-        text = "str" if int(module.__version__.partition(".")[0]) >= 3 else object
-        return module.DataFrame(
-            {
-                column.name: module.Series(column.values, dtype=text if dtype == "str" else dtype)
-                for column, dtype in typed
-            }
-        )
-    if library == "polars":
-        frame = module.DataFrame(
-            [
-                module.Series(column.name, column.values, dtype=getattr(module, dtype))
-                for column, dtype in typed
-            ]
-        )
-        # In polars NaN is a number, and every mean with it becomes NaN.
-        return frame.fill_nan(None)
-    return module.table(
-        {
-            column.name: module.array(
-                column.values, type=getattr(module, dtype)(), from_pandas=True
-            )
-            for column, dtype in typed
-        }
-    )
+
+    def typed(column: FrameColumn) -> Any:
+        dtype = _DTYPES[column.kind][library]
+        if library == "pyarrow":
+            return module.array(column.values, type=getattr(module, dtype)(), from_pandas=True)
+        if library == "polars":
+            return module.Series(values=column.values, dtype=getattr(module, dtype))
+        if dtype == "str" and int(module.__version__.partition(".")[0]) < 3:
+            dtype = object  # pandas would turn a missing text into the text 'None'
+        return module.Series(column.values, dtype=dtype)
+
+    arrays = {column.name: typed(column) for column in columns}
+    if library == "pyarrow":
+        return module.table(arrays)
+    frame = module.DataFrame(arrays)
+    # In polars NaN is a number, and every mean with it becomes NaN.
+    return frame.fill_nan(None) if library == "polars" else frame
 
 
 def field_columns(rows: Iterable[object], kind: ColumnKind, *names: str) -> list[FrameColumn]:

@@ -88,13 +88,12 @@ def _note(block: ComparisonBlock, test: AnnotatorTest) -> str:
         sentences.append(f"as close as {n_wins} of {n_tested} people")
     few = [person for person in test.humans if person.n_items < LEAST_ITEMS]
     untested = [person for person in test.humans if not person.is_tested and person not in few]
-    for people, what in (
-        (few, f"fewer than {LEAST_ITEMS} shared items"),
-        (untested, f"fewer than {LEAST_CLUSTERS} prompts"),
-    ):
-        if people:
-            names = [block.human_names[person.human] for person in people]
-            sentences.append(left_out(names, len(test.humans), what))
+    what = f"fewer than {LEAST_ITEMS} shared items", f"fewer than {LEAST_CLUSTERS} prompts"
+    sentences += [
+        left_out([block.human_names[person.human] for person in people], len(test.humans), why)
+        for people, why in zip((few, untested), what, strict=True)
+        if people
+    ]
     return "; ".join(sentences)
 
 

@@ -55,12 +55,19 @@ def kappa_matrix(labels: Array, names: Sequence[str]) -> Iterator[Statistic]:
     levels=ANY_LEVEL, needs=("categories",), order=70,
 )  # fmt: skip
 def of_annotators(block: AgreementBlock) -> Iterator[Statistic]:
-    several = has_two_ratings(block.ratings)
-    n_items, n_raters = int(several.sum()), count_raters(block.ratings[several])
+    n_raters = count_raters(block.ratings[has_two_ratings(block.ratings)])
+    for statistic in _on_labels(block, block.ratings, Reason.NO_RATINGS):
+        yield replace(statistic, n_raters=n_raters)
+
+
+def _on_labels(
+    block: AgreementBlock | ComparisonBlock, ratings: Array, otherwise: Reason
+) -> Iterator[Statistic]:
+    """Yield the agreement on each label, with none of the raters counted."""
+    n_items = int(has_two_ratings(ratings).sum())
     for code, name in enumerate(block.categories):
-        resampled = agreement_on(block.ratings, code)
-        value = value_of(resampled, len(several))
-        statistic = Statistic.of(value, n_items, n_raters, Reason.NO_RATINGS)
+        resampled = agreement_on(ratings, code)
+        statistic = Statistic.of(value_of(resampled, len(ratings)), n_items, 0, otherwise)
         named = replace(statistic, by="label", by_value=name)
         yield named.with_weights(resampled, None, "share", _OF_SHARE)
 
@@ -96,8 +103,14 @@ _PAIRS = "mean κ of\ntwo annotators"
     order=1,
 )  # fmt: skip
 def kappa(block: ComparisonBlock) -> Iterator[Statistic]:
-    of_majorities = _kappa(majority(block.judges), majority(block.humans), *_sides(block))
-    yield replace(block.of_both(of_majorities), note=_without_majority(block))
+    sides = _sides(block)
+    left_out = [
+        f"left out: {n} items without a majority of the {name}"
+        for name, side in zip(("panel", "humans"), sides, strict=True)
+        if (n := int((has_ratings(side) & np.isnan(majority(side))).sum()))
+    ]
+    of_majorities = _kappa(*map(majority, sides), *sides)
+    yield replace(block.of_both(of_majorities), note="; ".join(left_out))
 
 
 @_of_labels("label_agreement", _SAME, table=LABELS, order=2)
@@ -150,19 +163,11 @@ _of_labels("human_label_kappa_pairs", _PAIRS, table=LABELS, side="humans", order
 
 @_of_labels("agreement_on_label", "agreement", table=BY_LABEL, order=4)
 def by_label(block: ComparisonBlock) -> Iterator[Statistic]:
-    both = np.stack([majority(block.judges), majority(block.humans)], axis=1)
-    n_items = int(has_two_ratings(both).sum())
-    for code, name in enumerate(block.categories):
-        resampled = agreement_on(both, code)
-        value = value_of(resampled, len(both))
-        if not n_items:
-            statistic = Statistic.undefined(_why_not_shared(*_sides(block)))
-        elif np.isnan(value):
-            statistic = Statistic.undefined(Reason.NO_RATINGS, n_items=n_items)
-        else:
-            statistic = block.of_both(Statistic(value, n_items, 2))
-        named = replace(statistic, by="label", by_value=name)
-        yield named.with_weights(resampled, None, "share", _OF_SHARE)
+    both = np.stack([majority(side) for side in _sides(block)], axis=1)
+    shared = has_two_ratings(both).any()
+    why = Reason.NO_RATINGS if shared else _why_not_shared(*_sides(block))
+    for statistic in _on_labels(block, both, why):
+        yield statistic if statistic.reason else block.of_both(statistic)
 
 
 @_of_labels("confusion", "items", table=CONFUSION, order=5)
@@ -267,11 +272,3 @@ def _why_not_shared(*sides: Array) -> Reason:
     """Return why no item has a majority of each side: not rated by all of them, or ties."""
     rated = np.all([has_ratings(side) for side in sides], axis=0)
     return Reason.NO_MAJORITY if rated.any() else Reason.NO_SHARED_ITEMS
-
-
-def _without_majority(block: ComparisonBlock) -> str:
-    parts = []
-    for side, labels in (("panel", block.judges), ("humans", block.humans)):
-        if n := int((has_ratings(labels) & np.isnan(majority(labels))).sum()):
-            parts.append(f"left out: {n} items without a majority of the {side}")
-    return "; ".join(parts)
