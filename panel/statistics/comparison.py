@@ -50,8 +50,7 @@ class ComparisonBlock(Block):
         judges: `(items, judges)`, higher is better, as of `controls`, NaN where there is no rating;
             of the people's side there are none, `(items, 0)`.
         humans: `(items, humans)`, likewise.
-        compared: people's ratings or, where ranks are the target, the negated ranks in
-            their prompt.
+
         by_dimension: the ratings of judges and of people on each dimension.
         judges_sign, humans_sign: the factor that turns a side's ratings back into the given ones.
         sources: one an item, None where there are none.
@@ -63,7 +62,6 @@ class ComparisonBlock(Block):
 
     judges: Array
     humans: Array
-    compared: Array
     by_dimension: Mapping[str, tuple[Array, Array]]
     judges_sign: int
     humans_sign: int
@@ -80,6 +78,14 @@ class ComparisonBlock(Block):
     def panel_mean(self) -> Array:
         """Return the mean of the judges who rated an item `(items,)`."""
         return row_means(self.judges)
+
+    @property
+    def compared(self) -> Array:
+        """Return people's ratings or, where ranks are the target, the negated ranks in their
+        prompt."""
+        if self.options.target == "score" or self.categories:
+            return self.humans
+        return -ranks_within(-self.humans, self.prompts).ranks
 
     @property
     def target(self) -> Array:
@@ -206,7 +212,7 @@ def _blocks(
             for of in (0, 1)
         )
         blocks[group] = ComparisonBlock(
-            side=side, judges=judges, humans=people, compared=_compared(people, prompts, options),
+            side=side, judges=judges, humans=people,
             by_dimension=by_dimension, judges_sign=panel.sign, humans_sign=humans.sign,
             prompts=prompts, sources=sources, options=options, controls=nothing,
             clusters=prompts or list[Hashable](theirs.items),
@@ -222,9 +228,6 @@ def _blocks(
                 whole,
                 judges=judges,
                 humans=people,
-                compared=people
-                if dimension in panel.categories
-                else _compared(people, prompts, options),
                 controls=_on(ours, dimension)[:, panel.controls_of(group)],
                 categories=panel.categories.get(dimension, ()),
                 of="dimension",
@@ -270,10 +273,6 @@ def _shared(panel: Ratings, humans: Ratings) -> tuple[Ratings, Ratings, list[str
             )
     ours = panel.of_items([place[humans.items[index]] for index in shared])
     return ours, humans.of_items(shared), dimensions
-
-
-def _compared(humans: Array, prompts: list[Hashable] | None, options: AnalysisOptions) -> Array:
-    return -ranks_within(-humans, prompts).ranks if options.target == "rank" else humans
 
 
 def _on_other_scales(panel: Ratings, humans: Ratings, dimension: str) -> bool:

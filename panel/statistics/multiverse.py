@@ -31,7 +31,7 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.correlation import correlations, ranks_within
 from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.core.means import critical_t
+from persona_panel.statistics.core.means import PairedScores, critical_t
 from persona_panel.statistics.core.ranking import (
     Cells,
     competition_ranks,
@@ -216,7 +216,7 @@ def multiverse(
         else:
             scores = mean_there(of, 1).mean(axis=1)
             sample = JudgeSample(of, {}) if np.isnan(of).any() else None
-        return ranks_and_differences(cells, scores, judges=sample, declining=declining)
+        return ranks_and_differences(cells, PairedScores(cells.means(scores)), sample, declining)
 
     combinations = _combinations([*terms], {name: len(own[1]) for name, own in kept.items()})
     main, models = combinations[0], models or {}

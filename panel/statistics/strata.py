@@ -66,15 +66,11 @@ class Strata:
         """Return the strata that ratings name themselves: `prompt` and `source` of items, `persona`
         and `model` (the raters' group) of raters; controls are in none.
         """
-        if by in (PROMPT, "source"):
-            labels = ratings.prompts if by == PROMPT else ratings.sources
-            if labels is not None:
-                return cls(by, "items", labels)
-        elif by in ("persona", "model"):
-            labels = ratings.personas if by == "persona" else ratings.groups
-            if labels is not None:
-                return cls(by, "raters", labels)
-        raise ValueError(f"these ratings name no {by}")
+        of_items = {PROMPT: ratings.prompts, "source": ratings.sources}
+        of_raters = {"persona": ratings.personas, "model": ratings.groups}
+        if (labels := (of_items | of_raters).get(by)) is None:
+            raise ValueError(f"these ratings name no {by}")
+        return cls(by, "items" if by in of_items else "raters", labels)
 
     def parts(self, ratings: Ratings) -> Iterator[tuple[str, Ratings]]:
         """Yield each stratum, in order of appearance, with its ratings; within a prompt items have
@@ -102,12 +98,8 @@ class Strata:
 
 def all_raters_of(ratings: Ratings) -> tuple[str, list[int]]:
     """Return the group of all raters that are no controls, and their columns."""
-    groups = {
-        name: columns
-        for name, columns in ratings.raters_by_group().items()
-        if not name.endswith(NO_PERSONA_GROUP)
-    }
-    name = list(groups)[-1]
+    groups = ratings.raters_by_group()
+    name = [name for name in groups if not name.endswith(NO_PERSONA_GROUP)][-1]
     return name, groups[name]
 
 

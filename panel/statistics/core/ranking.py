@@ -240,7 +240,7 @@ def rank_systems(
     declining = is_declining(counts)
     factors = None if judges is None or random == "prompts" else judges.factors
     paired = PairedScores(table, None if factors is None else influence)
-    ranks, differences = _ranked(
+    ranks, differences = ranks_and_differences(
         cells, paired, judges, declining, random, limits, factors, compared
     )
     ranges = _rank_ranges(differences, ranks)
@@ -281,24 +281,6 @@ def rank_systems(
         )
     board.sort(key=lambda entry: (entry.rank is None, entry.rank, entry.system))
     return Leaderboard(tuple(board), tuple(differences), random)
-
-
-def ranks_and_differences(
-    cells: Cells,
-    composites: Array,
-    *,
-    judges: JudgeSample | None = None,
-    declining: Mask,
-) -> tuple[dict[str, int], list[SystemDifference]]:
-    """Return the ranks of `rank_systems`, best first, and its differences with prompts as the
-    sample, without the means and their intervals, which take most of its time. `declining`: which
-    systems are not ranked.
-
-    >>> cells = Cells.of(["a", "b"], ["p", "p"])
-    >>> ranks_and_differences(cells, np.array([3.0, 4.0]), declining=np.zeros(2, bool))[0]
-    {'b': 1, 'a': 2}
-    """
-    return _ranked(cells, PairedScores(cells.means(composites)), judges, declining)
 
 
 class Cells(NamedTuple):
@@ -342,7 +324,7 @@ def is_declining(counts: IntArray) -> Mask:
     return declining
 
 
-def _ranked(
+def ranks_and_differences(
     cells: Cells,
     paired: PairedScores,
     judges: JudgeSample | None,
@@ -352,7 +334,14 @@ def _ranked(
     factors: Mapping[str, Labels] | None = None,
     compared: bool = True,
 ) -> tuple[dict[str, int], list[SystemDifference]]:
-    """Return the ranks of systems that have one, best first, and their adjusted differences."""
+    """Return the ranks of systems that have one, best first, and their adjusted differences: those
+    of `rank_systems`, without the means, whose intervals take most of its time. `declining`: which
+    systems are not ranked.
+
+    >>> cells, scores = Cells.of(["a", "b"], ["p", "p"]), PairedScores(np.array([[3.0, 4.0]]))
+    >>> ranks_and_differences(cells, scores, None, np.zeros(2, bool))[0]
+    {'b': 1, 'a': 2}
+    """
     if judges is not None and np.isnan(judges.terms).any():
         shares = cells.means(np.isfinite(judges.terms).astype(np.float64))
         paired = within_judges(paired, cells.means(judges.terms), shares)
