@@ -30,7 +30,7 @@ from persona_panel.runs.run_remarks import (
 )
 from persona_panel.runs.scale_limits import mean_limits
 from persona_panel.statistics.core.arrays import Reason
-from persona_panel.statistics.core.display import percent, signed
+from persona_panel.statistics.core.display import COMPOSITE, percent, signed
 from persona_panel.statistics.core.estimate import LEVEL, Estimate
 from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.core.table import Coverage
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
     from persona_panel.experiments.sweep.result import Sweep
     from persona_panel.planning.panel_plan import PanelPlan
 
-MEAN = "mean"
-"""The dimension of a Δ over all dimensions."""
 _NOT_MEASURED = "no prompt has scores with and without framing"
 _FIRST = "pluralistic_engagement"
 """The dimension in which agreement under pressure shows first (scrub.txt, section 6.1)."""
@@ -176,7 +174,7 @@ def _tables(sweep: Sweep) -> Iterator[Table]:
     """Yield the tables of Δs, contrasts and scores, and those for programs alone."""
     rubric, cells = sweep.rubric, sweep.cells
     labels = {dimension.id: dimension.label for dimension in rubric.numeric}
-    dimension = Key("dimension", "dimension", {MEAN}, labels)
+    dimension = Key("dimension", "dimension", {COMPOSITE}, labels)
     of = Key("system", "system"), dimension
     labels = {BASELINE: "Baseline", **sweep.labels.conditions}
     condition = Key("condition", "condition", labels=labels)
@@ -199,7 +197,7 @@ def _tables(sweep: Sweep) -> Iterator[Table]:
     yield cells_table(cells, (*of, condition), title("Δ of each dimension and condition"))
     scores = {each[:3]: each[3] for each in _each_score(sweep)}
     composites = {
-        (each.system, MEAN, each.condition): Estimate(
+        (each.system, COMPOSITE, each.condition): Estimate(
             each.value, each.ci_low, each.ci_high, over="prompts", n=each.n_pairs,
             df=each.n_pairs - 1.0, reason=_reason(each.value, each.ci_low, each.n_pairs),
         )
@@ -216,7 +214,7 @@ def _tables(sweep: Sweep) -> Iterator[Table]:
     )  # fmt: skip
     yield wide(
         "delta_by_condition", "Δ, baseline − framed", condition, sweep.conditions[1:], deltas,
-        [*sweep.dimensions, MEAN],
+        [*sweep.dimensions, COMPOSITE],
     )  # fmt: skip
     rows = [_row(cell) for each in sweep.profiles for cell in (*each.degraded, *each.improved)]
     yield _claims("established", (*of, condition), "delta", "Δ", rows, "Significant changes")

@@ -186,6 +186,7 @@ def test_names_are_known_before_a_sweep() -> None:
     found = figure(after, "delta[Clarity, emotion_agree]")
     assert (found.value, found.low) == (cell.delta.value, cell.delta.ci_low)
     assert figure(after, "delta[my sys, emotion_agree]").value == whole.value
+    assert figure(after, "delta[my sys, composite, emotion_agree]").value == whole.value
     assert check(sweep, "coverage >= 1", "answers_missing <= 0").met
 
 
