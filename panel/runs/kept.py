@@ -110,9 +110,12 @@ def command_again(folder: Path, times: float, *, capped: bool) -> str:
 
 def command_with(folder: Path, option: str) -> str:
     """Return the command that began a run's folder with an option more, into a folder beside it,
-    as a folder keeps the panel that it began with; empty as of `command_again`."""
+    as a folder keeps the panel that it began with, and without requirements on the first and other
+    files of it; empty as of `command_again`."""
     beside = option.removeprefix("-")
-    words = _command_of(folder, ("--out",), lambda _, value: value.rstrip("/") + beside)
+    words = _command_of(
+        folder, ("--out",), lambda _, value: value.rstrip("/") + beside, _PRINTED | _OF_THE_FIRST
+    )
     return shlex.join([*words, option] if words else [])
 
 
@@ -120,10 +123,16 @@ _CAPS = ("--max-calls", "--max-tokens", "--max-usd")
 _PRINTED = {"--format": 2, "--json": 1, "--csv": 1, "--latex": 1, "--full": 1}
 """The options for how a result is printed, with the words that each takes: a run's answers, which
 name its command, are the same in whatever format they are printed."""
+_OF_THE_FIRST = {
+    "--require": 2, "--require-point": 1, "--junit": 2, "--markdown": 2, "--plot": 2
+}  # fmt: skip
 
 
 def _command_of(
-    folder: Path, options: Collection[str], changed: Callable[[str, str], str]
+    folder: Path,
+    options: Collection[str],
+    changed: Callable[[str, str], str],
+    left_out: Mapping[str, int] = _PRINTED,
 ) -> list[str]:
     """Return the words of the command that began a run's folder, which it names, with what
     `changed` makes of the values of these options; empty where the folder has none that runs as it
@@ -140,8 +149,8 @@ def _command_of(
         while left:
             word = left.pop(0)
             name, equals, value = word.partition("=")
-            if name in _PRINTED:
-                del left[: 0 if equals else _PRINTED[name] - 1]
+            if name in left_out:
+                del left[: 0 if equals else left_out[name] - 1]
             elif name == "--out" or name in options:
                 value = value if equals else left.pop(0)
                 # A copy of the folder, or a moved one, is not where the command first wrote.

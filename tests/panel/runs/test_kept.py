@@ -120,6 +120,10 @@ def test_caps_of_a_command_are_raised(tmp_path: Path, words: str, again: str) ->
         ("a.csv --out r --json --full", "a.csv --out {}-plain-judge --plain-judge"),
         ("a.csv --format csv --out r", "a.csv --out {}-plain-judge --plain-judge"),
         ("a.csv --format=csv --out r", "a.csv --out {}-plain-judge --plain-judge"),
+        (
+            "a.csv --require 'a >= 1' --require-point --junit=j.xml --markdown m.md --plot f.pdf",
+            "a.csv --out {}-plain-judge --plain-judge",
+        ),
     ],
 )
 def test_a_command_with_an_option_more_writes_beside_the_run(
