@@ -36,10 +36,10 @@ from persona_panel.statistics.core.estimate import Difference
 from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.rasch import (
     Element,
-    ElementSample,
     RaschError,
     Threshold,
     paired_sum,
+    sampled_elements,
     sums_by,
     sums_by_pair,
     thresholds_of,
@@ -356,17 +356,20 @@ def ordinal_mixed_model(ratings: Ratings) -> OrdinalMixedModel:
     clusters, n = ranked["prompt"], len(categories) - 1
     moved = fit.without_each_prompt()
     moved[~linked[:-1]] = nan
-    sample = ElementSample(clusters, moved, system, np.zeros(len(names), bool), "prompts")
     part = slice(n, n + len(names) - 1)
     close = _contrasts(np.arange(len(names)))
     odds, of_each = close @ fit.parameters[part], moved[:, part] @ close.T
+    own_names, none = [*map(str, names)], np.zeros(len(names), bool)
+    measures, differences = sampled_elements(
+        odds, of_each, system, clusters, "prompts", none, own_names
+    )
     errors = np.sqrt(np.einsum("ij,jk,ik->i", close, fit.covariance[part, part], close))
     cells = means_by_cell(values, system, clusters, (len(names), clusters.max() + 1))
     systems = [
         Element(*own)
         for own in zip(
-            map(str, names), sample.measures(odds, of_each), errors.tolist(), count.tolist(),
-            mean_there(cells, 1).tolist(), strict=True,
+            own_names, measures, errors.tolist(), count.tolist(), mean_there(cells, 1).tolist(),
+            strict=True,
         )
     ]  # fmt: skip
     systems.sort(key=lambda each: -each.measure.value)
@@ -374,7 +377,7 @@ def ordinal_mixed_model(ratings: Ratings) -> OrdinalMixedModel:
         fit.thresholds, moved[:, :n], categories, np.bincount(chosen), "prompts"
     )
     return OrdinalMixedModel(
-        tuple(systems), sample.differences([*map(str, names)], odds, of_each), thresholds,
+        tuple(systems), differences, thresholds,
         dict(zip(random, np.exp(fit.log_sds).tolist(), strict=True)), fit.log_likelihood,
     )  # fmt: skip
 

@@ -406,12 +406,14 @@ def many_facet_rasch(ratings: Ratings) -> ManyFacetRasch:
             [np.bincount(code, chosen == end) == count for end in (0, len(steps) - 1)], axis=0
         )
         sampled = "raters" if name == "item" else over
-        of_sample = ElementSample(*samples[sampled], code, extreme & (name == "system"), sampled)
-        moved = sign * of_sample.parameters[:, part]
-        measures = of_sample.measures(sign * fit.parameters[part], moved)
+        of_sample, left_out = samples[sampled]
+        measures, of_pairs = sampled_elements(
+            sign * fit.parameters[part], sign * left_out[:, part], code, of_sample, sampled,
+            extreme & (name == "system"), own if name == "system" else (),
+        )  # fmt: skip
         means = means_by(values, code)
         if name == "system":
-            differences = of_sample.differences(own, fit.parameters[part], moved)
+            differences = of_pairs
             cells = means_by_cell(values, code, clusters, (len(own), int(clusters.max()) + 1))
             means = mean_there(cells, 1)
         elements = [
@@ -456,58 +458,46 @@ def _subsets(names: Sequence[str], unlinked: Array) -> tuple[tuple[str, ...], ..
     return tuple(tuple(names[place] for place in places) for _, places in by_code)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ElementSample:
-    """Clusters of ratings as a sample, for the elements of one facet. `unbounded`: which of
-    them have all ratings at one end, so that the data do not bound their location."""
+def sampled_elements(
+    values: Array,
+    moved: Array,
+    codes: IntArray,
+    clusters: IntArray,
+    over: str,
+    unbounded: Mask,
+    names: Sequence[str] = (),
+) -> tuple[list[Estimate], tuple[Difference, ...]]:
+    """Return the estimates of the elements of a facet, and the differences of every two that have
+    `names`, where these are not too many.
 
-    clusters: IntArray
-    parameters: Array
-    codes: IntArray
-    unbounded: Mask
-    over: str
+    Args:
+        values, moved: the locations `(elements,)`, and without each cluster `(clusters, elements)`.
+        codes, clusters: `(ratings,)`, of which element and cluster each is.
+        unbounded: which have all ratings at one end, so that the data do not bound their location.
+    """
+    n, n_elements = moved.shape
+    counts = np.bincount(clusters * n_elements + codes, minlength=n * n_elements)
+    sizes = counts.reshape(n, n_elements).astype(np.float64)
 
-    def _sizes(self) -> Array:
-        """Return how many ratings each element has in each cluster `(clusters, elements)`."""
-        n, n_elements = len(self.parameters), len(self.unbounded)
-        counts = np.bincount(self.clusters * n_elements + self.codes, minlength=n * n_elements)
-        return counts.reshape(n, n_elements).astype(np.float64)
-
-    def measures(self, values: Array, moved: Array) -> list[Estimate]:
-        sizes = self._sizes()
-        each = zip(values.tolist(), moved.T, sizes.T, self.unbounded.tolist(), strict=True)
-        return [_in_logits(self._mean(*own), self.over) for own in each]
-
-    def differences(
-        self, names: Sequence[str], values: Array, moved: Array
-    ) -> tuple[Difference, ...]:
-        if len(names) > MOST_SYSTEMS:
-            return ()
-        sizes, order = self._sizes(), np.argsort(-values, kind="stable").tolist()
-        return tuple(
-            pairs_adjusted(
-                [
-                    replace(
-                        self._mean(
-                            float(values[a] - values[b]), moved[:, a] - moved[:, b],
-                            np.minimum(sizes[:, a], sizes[:, b]),
-                            bool(self.unbounded[a] or self.unbounded[b]),
-                        ).as_a(Difference, over=self.over, unit="logits", a=names[a], b=names[b]),
-                        sampled=None,
-                    )
-                    for a, b in combinations(order, 2)
-                ]
-            )
-        )  # fmt: skip
-
-    def _mean(self, value: float, moved: Array, sizes: Array, is_unbounded: bool) -> SampledMean:
-        n = int(np.sum(sizes > 0))
+    def sampled(value: float, own: Array, counted: Array, is_unbounded: bool) -> SampledMean:
+        n_there = int(np.sum(counted > 0))
         if is_unbounded:
-            return SampledMean(value, (), n, Reason.AT_ONE_END)
-        worth = float(np.nan_to_num(effective_number(sizes[:, None])[0]))
-        mean = sampled_without_each(value, [moved], n, worth)
-        few = mean.reason == Reason.FEW_FOR_A_STRENGTH and self.over != "prompts"
+            return SampledMean(value, (), n_there, Reason.AT_ONE_END)
+        worth = float(np.nan_to_num(effective_number(counted[:, None])[0]))
+        mean = sampled_without_each(value, [own], n_there, worth)
+        few = mean.reason == Reason.FEW_FOR_A_STRENGTH and over != "prompts"
         return replace(mean, reason=Reason.FEW_LEFT_OUT) if few else mean
+
+    each = zip(values.tolist(), moved.T, sizes.T, unbounded.tolist(), strict=True)
+    order = np.argsort(-values, kind="stable").tolist() if 0 < len(names) <= MOST_SYSTEMS else []
+    differences = []
+    for a, b in combinations(order, 2):
+        value, apart = float(values[a] - values[b]), moved[:, a] - moved[:, b]
+        smaller, either = np.minimum(sizes[:, a], sizes[:, b]), bool(unbounded[a] or unbounded[b])
+        mean = sampled(value, apart, smaller, either)
+        difference = mean.as_a(Difference, over=over, unit="logits", a=names[a], b=names[b])
+        differences.append(replace(difference, sampled=None))
+    return [_in_logits(sampled(*own), over) for own in each], tuple(pairs_adjusted(differences))
 
 
 def separation_reliability(measures: Sequence[Estimate]) -> float:
