@@ -137,7 +137,9 @@ class DesignStudy:
 
         def tried(facet: str, n: int) -> Sequence[int]:
             if facet == PROMPT:
-                return [n_prompts for n_prompts in _prompts(n) if n_prompts >= fewest_prompts]
+                further = np.geomspace(100, _MOST_PROMPTS, 96).round().astype(int).tolist()
+                every = sorted({*range(fewest_prompts, 101), *further, n})
+                return [more for more in every if more >= fewest_prompts]
             single = facet != REPLICATE and self.components.levels[facet] < 2
             if present_judges or single:
                 return [n]
@@ -322,11 +324,6 @@ def _result(
     detectable = detectable_difference(components, measured, levels)
     # What the scale does not allow cannot be detected.
     return DesignResult(figures, n_ratings, width, detectable if detectable <= span else nan)
-
-
-def _prompts(present: int) -> list[int]:
-    further = np.geomspace(100, _MOST_PROMPTS, 96).round().astype(int)
-    return sorted({*range(2, 101), *further.tolist(), present})
 
 
 ComponentName = Literal["item", "rater", "residual"]

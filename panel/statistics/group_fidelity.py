@@ -270,21 +270,17 @@ def split_half(a: ArrayLike, b: ArrayLike, *, splits: int = SPLITS, seed: int = 
     if len(ours) != len(theirs):
         raise ValueError(f"{len(ours)} items cannot be paired with {len(theirs)}")
     rng = np.random.default_rng(seed)
-    first_a, second_a = _halves(ours, splits, rng)
-    first_b, second_b = _halves(theirs, splits, rng)
-    first, second = first_a - first_b, second_a - second_b
+    halves = []
+    for ratings in (ours, theirs):
+        n = ratings.shape[1]
+        order = rng.random((n, splits)).argsort(axis=0).argsort(axis=0)
+        chosen = (order < (n + 1) // 2).astype(np.float64)
+        there, values = (~np.isnan(ratings)).astype(np.float64), np.nan_to_num(ratings)
+        halves.append([divide(values @ half, there @ half) for half in (chosen, 1 - chosen)])
+    # Of shape (items, splits).
+    first, second = (a_half - b_half for a_half, b_half in zip(*halves, strict=True))
     enough = np.sum(~np.isnan(first + second), axis=0) >= _LEAST_ITEMS
     return defined_mean(correlations(first[:, enough], second[:, enough], "pearson"))
-
-
-def _halves(ratings: Array, splits: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Return each item's mean by either half of the raters `(items, splits)`."""
-    n = ratings.shape[1]
-    order = rng.random((n, splits)).argsort(axis=0).argsort(axis=0)
-    chosen = (order < (n + 1) // 2).astype(np.float64)
-    there, values = (~np.isnan(ratings)).astype(np.float64), np.nan_to_num(ratings)
-    first, second = (divide(values @ half, there @ half) for half in (chosen, 1 - chosen))
-    return first, second
 
 
 def _apart(

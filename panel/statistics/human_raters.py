@@ -204,16 +204,11 @@ def human_difference_by_prompt(
     [0.0, 1.0]
     """
     ours, theirs = _checked(judges, humans)
-    within = [
-        (name, human_difference(ours[items], theirs[items], kind))
-        for name, items in items_by_label(prompts, len(ours))
-    ]
-    return Differences(
-        *(
-            over_prompts([(name, difference[field]) for name, difference in within])
-            for field in range(len(Differences._fields))
-        )
-    )
+    by_prompt = [*items_by_label(prompts, len(ours))]
+    within = [human_difference(ours[items], theirs[items], kind) for _, items in by_prompt]
+    names = [name for name, _ in by_prompt]
+    each = zip(*within, strict=True)
+    return Differences(*(over_prompts([*zip(names, own, strict=True)]) for own in each))
 
 
 def _checked(judges: ArrayLike, humans: ArrayLike) -> tuple[Array, Array]:

@@ -82,9 +82,7 @@ class PersonaCells:
     def whole(self) -> Array:
         """Return the mean over terms `(responses, personas, columns)`, NaN where one is missing or
         there is no term."""
-        if not self.values.shape[3]:
-            return np.full(self.values.shape[:3], np.nan)
-        return self.values.mean(axis=3)
+        return divide(self.values.sum(axis=3), self.values.shape[3])
 
 
 def departures(values: Array) -> Array:

@@ -25,7 +25,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import combinations
+from itertools import combinations, pairwise
 from math import nan
 
 import numpy as np
@@ -263,16 +263,6 @@ class RaschFit:
         return [slice(int(own.min()), int(own.max()) + 1) for own in self.codes.T]
 
     @cached_property
-    def model_errors(self) -> Array:
-        """Return the standard error of each element's location beside the mean of its facet
-        `(elements,)`, were ratings independent."""
-        variances = []
-        for facet in self._facets:
-            own = self.covariance[facet, facet]
-            variances.append(own.diagonal() - 2 * own.mean(axis=1) + own.mean())
-        return np.asarray(np.sqrt(np.concatenate(variances)))
-
-    @cached_property
     def _counts(self) -> Array:
         """Return what each rating counts in each category `(ratings, categories)`: 1 in its own
         and, where bias is reduced, half of the category's leverage beside the mean of all."""
@@ -416,10 +406,13 @@ def many_facet_rasch(ratings: Ratings) -> ManyFacetRasch:
             differences = of_pairs
             cells = means_by_cell(values, code, clusters, (len(own), int(clusters.max()) + 1))
             means = mean_there(cells, 1)
+        # Beside the mean of the facet.
+        between = fit.covariance[part, part]
+        variances = between.diagonal() - 2 * between.mean(axis=1) + between.mean()
         elements = [
             Element(*of)
             for of in zip(
-                own, measures, fit.model_errors[part].tolist(), count.tolist(), means.tolist(),
+                own, measures, np.sqrt(variances).tolist(), count.tolist(), means.tolist(),
                 (np.bincount(code, residuals**2) / np.bincount(code, variance)).tolist(),
                 (np.bincount(code, residuals**2 / variance) / count).tolist(), extreme.tolist(),
                 strict=True,
@@ -520,12 +513,12 @@ def thresholds_of(
 ) -> tuple[Threshold, ...]:
     """Return thresholds from their locations `(categories − 1,)` and those without each part of the
     sample `(parts, categories − 1)`; `counts` says how often each category was given."""
-    thresholds = []
-    for place, (value, own) in enumerate(zip(values.tolist(), moved.T, strict=True)):
-        mean = sampled_without_each(value, [own], len(moved), float(len(moved)))
-        low, high = categories[place : place + 2].tolist()
-        thresholds.append(Threshold(low, high, _in_logits(mean, over), int(counts[place + 1])))
-    return tuple(thresholds)
+    n, ends = len(moved), pairwise(categories.tolist())
+    of = zip(ends, values.tolist(), moved.T, counts[1:].tolist(), strict=True)
+    return tuple(
+        Threshold(*both, _in_logits(sampled_without_each(value, [own], n, n), over), count)
+        for both, value, own, count in of
+    )
 
 
 def _in_logits(mean: SampledMean, over: str) -> Estimate:

@@ -283,7 +283,16 @@ def reordering(
     first, last = (np.where(both, np.round(side, 9), nan) for side in (first, last))
     pairs = [_pairs(first[items], last[items]) for _, items in items_by_label(prompts, len(first))]
     n_pairs, n_swapped, n_tied, n_untied = np.reshape(pairs, (-1, 4)).sum(axis=0).tolist()
-    shifts = _systems(first, last, prompts, systems)
+    none = np.empty((len(first), 0))
+    then, since = (
+        {each.system: each for each in rank_systems(systems, prompts, side, none, []).systems}
+        for side in (first, last)
+    )
+    shifts = tuple(
+        SystemShift(name, was.composite.value, now.composite.value, was.rank, now.rank)
+        for name, was in then.items()
+        for now in (since[name],)
+    )
     means = np.reshape([[shift.before, shift.after] for shift in shifts], (-1, 2)).round(9)
     return Reordering(
         n_pairs, n_swapped, n_tied, n_untied, shifts,
@@ -299,19 +308,6 @@ def _pairs(before: Array, after: Array) -> list[int]:
     was, became = (np.sign(side[a] - side[b]) for side in (before, after))
     tied, untied = (was != 0) & (became == 0), (was == 0) & (became != 0)
     return [len(was), *(int(np.sum(mask)) for mask in (was * became < 0, tied, untied))]
-
-
-def _systems(
-    before: Array, after: Array, prompts: Sequence[str], systems: Sequence[str]
-) -> tuple[SystemShift, ...]:
-    none = np.empty((len(before), 0))
-    boards = [rank_systems(systems, prompts, side, none, []).systems for side in (before, after)]
-    last = {entry.system: entry for entry in boards[1]}
-    return tuple(
-        SystemShift(was.system, was.composite.value, became.composite.value, was.rank, became.rank)
-        for was in boards[0]
-        for became in (last[was.system],)
-    )
 
 
 _DIGITS = 9
