@@ -38,7 +38,7 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.display import ALL, COMPOSITE
 from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
-from persona_panel.statistics.core.jackknife import jackknife_variance
+from persona_panel.statistics.core.jackknife import left_out_variance
 from persona_panel.statistics.core.means import (
     Assurance,
     assured,
@@ -310,7 +310,7 @@ def _estimated(sides: Sequence[RatedPart], limits: Limits, over: str) -> Correct
         placed[:, [1 + place[name] for name in side.names]] = mean[:, 1:]
         moved += sign * placed
     of_people = moved[0]
-    own = jackknife_variance(of_people[1:][is_rated])
+    own = left_out_variance(of_people[1:][is_rated])
     alone = _Reached(float(of_people[0]), own, 0.0, n - 1.0)
     why_alone = Reason.FEW_CLUSTERS if least < 2 else alone.why_none
     human = replace(none, value=alone.value, reason=why_alone)
@@ -360,8 +360,8 @@ class _Reached:
     def of(cls, moved: Array, is_rated: Mask) -> _Reached:
         n, n_others = int(is_rated.sum()), int((~is_rated).sum())
         # Without (n - 1)/n (HC3): with it, eight to twelve prompts covered in 0.92 to 0.94.
-        by_rated = jackknife_variance(moved[1:][is_rated]) * n / (n - 1)
-        by_others = jackknife_variance(moved[1:][~is_rated])
+        by_rated = left_out_variance(moved[1:][is_rated]) * n / (n - 1)
+        by_others = left_out_variance(moved[1:][~is_rated])
         parts = by_rated**2 / (n - 2) + (by_others**2 / (n_others - 1) if n_others > 1 else 0.0)
         # For a panel that agrees with people without error, only the other prompts add variance.
         df = (by_rated + by_others) ** 2 / parts if parts else n - 2.0

@@ -37,7 +37,7 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.correlation import correlations
 from persona_panel.statistics.core.display import ALL, ends
 from persona_panel.statistics.core.estimate import Difference, Estimate, EstimateT
-from persona_panel.statistics.core.jackknife import jackknife_variance, standard_errors
+from persona_panel.statistics.core.jackknife import left_out_variance, standard_errors
 from persona_panel.statistics.core.means import reach_of
 
 LEAST_RATERS = 5
@@ -187,7 +187,7 @@ def sampled_part(by_item: Array, of: PairedGroupDifference) -> VariancePart:
         left_out += sign * (sums.sum() - sums) / (sizes.sum() - sizes)
         counted += sizes / sizes.sum()
     df = max(float(effective_number(counted)) - 1, 1.0)
-    return VariancePart(jackknife_variance(left_out[counted > 0]), df)
+    return VariancePart(left_out_variance(left_out[counted > 0]), df)
 
 
 def _paired(

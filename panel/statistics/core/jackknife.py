@@ -189,7 +189,7 @@ def jackknife(
     if kind in _WITHOUT_THE_FACTOR:
         variance *= n / max(n - 1, 1)
     errors = standard_errors(
-        [variance, *(jackknife_variance(factor[:, 0]) for factor in levels)],
+        [variance, *(left_out_variance(factor[:, 0]) for factor in levels)],
         [n - 1, *(len(factor) - 1 for factor in levels)],
         [_shared(factor) for factor in levels],
     )
@@ -228,15 +228,17 @@ def _of(statistic: Resampled, weights: Array) -> Array:
     )
 
 
-def left_out_variance(left_out: Array, shares: Array) -> float:
+def left_out_variance(left_out: Array, shares: Array | None = None) -> float:
     """Return the variance of a statistic from its values without each cluster `(clusters,)`: of
     clusters with one share each the jackknife's, of others HC4's with exponents up to `STEEPEST`.
 
     `shares` `(clusters,)` are the clusters' of the weight of all, below 1 each; their sum is 1.
+    None: equal ones.
     """
     n = len(left_out)
     if n < 2:
         return 0.0
+    shares = np.full(n, 1 / n) if shares is None else shares
     rest = 1 - shares
     squares = (left_out - rest @ left_out / rest.sum()) ** 2
     return float(squares @ rest ** (2 - np.minimum(n * shares, STEEPEST)))
@@ -285,13 +287,6 @@ def _dealt(n: int, most: int, seed: int) -> IntArray:
     return places if n <= most else np.random.default_rng(seed).permutation(places % most)
 
 
-def jackknife_variance(left_out: Array) -> float:
-    n = len(left_out)
-    if n < 2:
-        return 0.0
-    return float((n - 1) / n * np.sum((left_out - left_out.mean()) ** 2))
-
-
 def _shares_of_a_mean(value: float, left_out: Array, alone: Array) -> Array:
     apart = alone - left_out
     # Of those that are like the others nothing depends on the share: they have what is left.
@@ -324,7 +319,7 @@ def _without_levels(factor: Sequence[Resampled | None], groups: IntArray, seed: 
 def _shared(levels: Array) -> tuple[float, float]:
     n_levels, n_groups = len(levels), levels.shape[1] - 1
     apart = (levels - levels.mean(axis=0))[:, 1:]
-    variance = (n_levels - 1) / n_levels * sum(map(jackknife_variance, apart))
+    variance = (n_levels - 1) / n_levels * sum(map(left_out_variance, apart))
     return (0.0, inf) if isnan(variance) else (variance, (n_levels - 1.0) * (n_groups - 1.0))
 
 

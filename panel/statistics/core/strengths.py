@@ -37,7 +37,7 @@ from persona_panel.statistics.core.arrays import (
     encode_labels,
 )
 from persona_panel.statistics.core.estimate import OVER, Difference, Estimate
-from persona_panel.statistics.core.jackknife import LEAST_JUDGES, standard_errors
+from persona_panel.statistics.core.jackknife import LEAST_JUDGES, left_out_variance, standard_errors
 from persona_panel.statistics.core.sampled_mean import SampledMean
 from persona_panel.statistics.core.significance import pairs_adjusted
 
@@ -437,7 +437,7 @@ def sampled_without_each(
         reason = Reason.UNDEFINED_WITHOUT_ONE
     if reason is not None:
         return SampledMean(value, (), n_prompts, reason)
-    variances = [(len(sample) - 1) * float(sample.var()) for sample in samples]
+    variances = [left_out_variance(sample) for sample in samples]
     dfs = [worth - 1, *(len(sample) - 1.0 for sample in samples[1:])]
     errors = standard_errors(variances, dfs)
     if errors[-1][0] <= ROUNDING * max(1.0, abs(value)):

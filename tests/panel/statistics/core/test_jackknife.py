@@ -23,7 +23,7 @@ from persona_panel.statistics.comparison import correlate
 from persona_panel.statistics.core.arrays import AnalysisOptions, Mask, resampled_mean
 from persona_panel.statistics.core.jackknife import (
     MOST_GROUPS,
-    jackknife_variance,
+    left_out_variance,
     left_out_weights,
     standard_errors,
 )
@@ -477,9 +477,9 @@ def test_items_outside_a_figure_are_no_part_of_a_prompts_share() -> None:
 
 def test_the_variance_of_values_without_each() -> None:
     """Of 1 and 2, half of twice a quarter; of 1, 2 and 3, two thirds of 2; of one, 0."""
-    assert jackknife_variance(np.array([1.0, 2.0])) == pytest.approx(0.25)
-    assert jackknife_variance(np.array([1.0, 2.0, 3.0])) == pytest.approx(4 / 3)
-    assert jackknife_variance(np.array([1.0])) == 0.0
+    assert left_out_variance(np.array([1.0, 2.0])) == pytest.approx(0.25)
+    assert left_out_variance(np.array([1.0, 2.0, 3.0])) == pytest.approx(4 / 3)
+    assert left_out_variance(np.array([1.0])) == 0.0
 
 
 @pytest.mark.parametrize(
