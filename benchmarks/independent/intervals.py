@@ -37,7 +37,7 @@ from benchmarks.independent.winner import (
     spread_out,
 )
 from persona_panel.statistics import AnalysisOptions
-from persona_panel.statistics.core.means import mostly_at_an_end, unusual_coverage
+from persona_panel.statistics.core.means import few_off_an_end, unusual_coverage
 from persona_panel.statistics.core.registry import interval_of
 from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.reliability import krippendorff_alpha
@@ -255,24 +255,31 @@ def ordinal_alpha(ratings: Floats) -> float:
     return float(1 - ranks.var(axis=1, ddof=1).mean() / ranks.var(ddof=1))
 
 
-def alpha_covers(share: float, prompts: int, judges: int, samples: int) -> list[bool]:
-    """Return of boards mostly at an end, as of `mostly_at_an_end`, whether the interval covers."""
+def alpha_covers(
+    share: float, prompts: int, judges: int, samples: int
+) -> tuple[list[bool], list[bool]]:
+    """Return of boards with enough ratings off the end, and of those with too few, as of
+    `few_off_an_end`, whether the interval covers."""
     rng = np.random.default_rng([prompts, judges, int(100 * share)])
     truth = ordinal_alpha(ceiling_board(rng, 40_000, judges, share).reshape(-1, judges))
-    labels, covers = np.repeat(np.arange(prompts), ITEMS).tolist(), []
+    labels = np.repeat(np.arange(prompts), ITEMS).tolist()
+    covers = list[bool](), list[bool]()
     for _ in range(samples):
         ratings = ceiling_board(rng, prompts, judges, share).reshape(-1, judges)
-        if mostly_at_an_end(ratings):
-            interval = interval_of(krippendorff_alpha(ratings), labels, AnalysisOptions())
-            if interval is not None and interval.reason is None:
-                covers.append(interval.low <= truth <= interval.high)
+        interval = interval_of(krippendorff_alpha(ratings), labels, AnalysisOptions())
+        if interval is not None and interval.reason is None:
+            few = few_off_an_end(ratings, labels)
+            covers[few].append(interval.low <= truth <= interval.high)
     return covers
 
 
 def alpha_rows(samples: int) -> Iterator[Row]:
-    """Yield the coverage of α where most ratings are the highest, of 3, 5 and 9 judges."""
+    """Yield the coverage of α where most ratings are the highest, of 3, 5 and 9 judges; of kinds of
+    boards that are at least a fifth."""
     for prompts, share in product((5, 12, 30), AT_AN_END):
-        own = [alpha_covers(share, prompts, judges, samples) for judges in (3, 5, 9)]
-        where = f"{share:.0%} of ratings the highest, {prompts} prompts"
-        covered = tuple(float(np.mean(each)) for each in own)
-        yield Row("Krippendorff's α", where, covered, min(map(len, own)))
+        boards = [alpha_covers(share, prompts, judges, samples) for judges in (3, 5, 9)]
+        for kind, own in zip(("enough others", "too few"), zip(*boards, strict=True), strict=True):
+            if (least := min(map(len, own))) >= samples // 5:
+                where = f"{share:.0%} of ratings the highest, {kind}, {prompts} prompts"
+                covered = tuple(float(np.mean(each)) for each in own)
+                yield Row("Krippendorff's α", where, covered, least)

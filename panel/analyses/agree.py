@@ -195,7 +195,6 @@ def _for_people(
     """Return the short table, those of the full report (of strata the main ones), and sentences."""
     from dataclasses import replace
 
-    from persona_panel.analyses.agree_conclusion import dimensions_at_an_end
     from persona_panel.results.conclusions.rows import (
         in_short,
         labelled_rows,
@@ -211,15 +210,17 @@ def _for_people(
     names = short_names(ratings)
     broken_down = by not in ("dimension", "group")
     *_, all_raters = ratings.raters_by_group()
-    alphas = {
-        row.dimension: row.estimate()
-        for row in rows
-        if row.group == all_raters and row.statistic == "krippendorff_alpha" and not broken_down
-    }
     rows = in_short(rows, names)
     of_all = [row for row in rows if row.group in (all_raters, ALL)]
-    summary = made.summary("Agreement", rows if by == "group" else of_all, agreement_statistics, by)
-    remarks = [*on_coverage(alphas, at_an_end=dimensions_at_an_end(ratings, all_raters))]
+    in_summary = rows if by == "group" else of_all
+    summary = made.summary("Agreement", in_summary, agreement_statistics, by)
+    part = "group" if by == "group" else "dimension"
+    cautioned = {
+        ", ".join(filter(None, (row.by_value, getattr(row, part)))): row.estimate()
+        for row in in_summary
+        if row.caution
+    }
+    remarks = [*on_coverage(cautioned)]
     if any(row.statistic == "disagreement_added" and not row.reason for row in of_all):
         remarks.append(_PERSONAS_ADD)
     if remarks:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import inf, isnan
 
@@ -32,8 +32,8 @@ from persona_panel.results.conclusions.wording import (
 )
 from persona_panel.statistics.core.display import ALL, COMPOSITE, number
 from persona_panel.statistics.core.estimate import LEVEL, RELIABLE, TENTATIVE
-from persona_panel.statistics.core.means import MOSTLY_AT_AN_END, assured, mostly_at_an_end
-from persona_panel.statistics.core.table import Ratings, Row, on_composite
+from persona_panel.statistics.core.means import FEW_OFF_AN_END, assured
+from persona_panel.statistics.core.table import Ratings, Row
 
 _ALPHA = "Krippendorff α"
 
@@ -58,8 +58,7 @@ def agree_conclusion(rows: Sequence[Row], ratings: Ratings, by: str) -> list[str
     if not alphas or all(row.reason for row in alphas.values()):
         why = reasons_of(alphas.values()) or "no ratings"
         return [f"Agreement cannot be measured: {why}."]
-    at_an_end = dimensions_at_an_end(ratings, group)
-    families, word = _families(composite, rows, group, at_an_end), rater_word(ratings)
+    families, word = _families(composite, rows, group), rater_word(ratings)
     return [
         _beyond_chance(families, word),
         *_orders_alone(families),
@@ -78,35 +77,19 @@ _Ends = Mapping[str, tuple[float, float]]
 @dataclass(frozen=True, slots=True)
 class _Family:
     """The statistics that are tested together, of the composite or the dimensions: α of each, its
-    interval widened for their number; the tests of agreement; and those of which most ratings lie
-    at an end, so that no level of α is shown."""
+    interval widened for their number; and the tests of agreement."""
 
     alphas: Mapping[str, Row]
     ends: _Ends
     tests: Mapping[str, Row]
-    at_an_end: Collection[str]
 
     @property
     def trusted(self) -> _Ends:
         """Return the intervals by which α is shown to be on a side of a level, or not."""
-        return {name: own for name, own in self.ends.items() if name not in self.at_an_end}
+        return {name: own for name, own in self.ends.items() if not self.alphas[name].caution}
 
 
-def dimensions_at_an_end(ratings: Ratings, group: str) -> set[str]:
-    """Return the dimensions of numbers, and the composite, of which the ratings of this group are
-    `mostly_at_an_end`."""
-    columns = ratings.raters_by_group()[group]
-    return {
-        name
-        for side in (ratings.numeric(), *(on_composite(ratings) or ()))
-        for d, name in enumerate(side.dimensions)
-        if mostly_at_an_end(side.scores[:, columns, d])
-    }
-
-
-def _families(
-    composite: Sequence[Row], rows: Sequence[Row], group: str, at_an_end: Collection[str]
-) -> list[_Family]:
+def _families(composite: Sequence[Row], rows: Sequence[Row], group: str) -> list[_Family]:
     """Return the families of the composite and of the dimensions, as far as there are any."""
     parts, tests = [], []
     for those in (composite, rows):
@@ -118,7 +101,6 @@ def _families(
             alphas,
             {name: adjusted_ends(row, len(alphas)) for name, row in alphas.items()},
             own,
-            at_an_end,
         )
         for alphas, own in zip(parts, tests, strict=True)
         if alphas
@@ -256,7 +238,7 @@ def _level(family: _Family) -> str:
     alphas, ends = family.alphas, family.trusted
     there = [name for name, row in alphas.items() if not row.reason]
     without = [name for name in there if isnan(family.ends[name][0])]
-    unsure = [name for name in there if name in family.at_an_end and name not in without]
+    unsure = [name for name in there if alphas[name].caution and name not in without]
     parts = [
         text if len(alphas) == 1 else f"{text}{on_dimensions(names, alphas, 'all dimensions')}"
         for text, names in (
@@ -264,7 +246,7 @@ def _level(family: _Family) -> str:
             (f"shown to be at least {TENTATIVE}", _in(ends, TENTATIVE, RELIABLE)),
             (f"shown to be below {TENTATIVE}", [n for n in ends if ends[n][1] < TENTATIVE]),
             (f"not shown to be below or above {TENTATIVE}", _undecided(ends)),
-            (f"undecided about {TENTATIVE}, as {MOSTLY_AT_AN_END}", unsure),
+            (f"undecided about {TENTATIVE}, as {FEW_OFF_AN_END}", unsure),
             ("without an interval", without),
             ("undefined", [name for name in alphas if name not in there]),
         )

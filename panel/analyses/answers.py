@@ -63,7 +63,7 @@ from persona_panel.statistics.core.estimate import (
     Difference,
     Estimate,
 )
-from persona_panel.statistics.core.means import MOSTLY_AT_AN_END, Assurance
+from persona_panel.statistics.core.means import Assurance
 from persona_panel.statistics.core.ranking import is_ahead
 from persona_panel.statistics.core.sampled_mean import prompts_assured, takes_more_judges
 from persona_panel.statistics.core.table import Row, row_in
@@ -144,8 +144,7 @@ _OPEN = {"personas": "what personas add", "people": "how the panel compares with
 def _with_open(settle: RunAnswer, trust: RunAnswer, *others: RunAnswer) -> RunAnswer:
     """Return the answer with the other questions that are open beside its verdict."""
     low, high = trust.estimate.ends
-    is_shown = low >= TENTATIVE or high < TENTATIVE
-    is_shown &= not any(MOSTLY_AT_AN_END in each for each in trust.limits)
+    is_shown = (low >= TENTATIVE or high < TENTATIVE) and not trust.estimate.caution
     agree = [] if is_shown else ["whether judges agree enough"]
     names = [*agree, *(_OPEN[each.question] for each in others if not each.is_known)]
     if not names:
@@ -223,28 +222,26 @@ def can_be_trusted(
     if demonstration_notice(*(judge.model for judge in run.judges)):
         signs.append("A model is for demonstration only.")
     # Differences that people reverse are no sign of trust.
-    estimate, at_an_end, alpha, agreement = _agreement(run, systems=systems and not reversed_pairs)
+    estimate, alpha, agreement = _agreement(run, systems=systems and not reversed_pairs)
     marks = {"tentative": TENTATIVE, "reliable": RELIABLE}
     reversal = [reversal_sentence(reversed_pairs)] if reversed_pairs else []
     verdict = [f"No: {first_lower(each)}" for each in reversal]
-    undecided = isnan(estimate.value) or (estimate.high < TENTATIVE and not at_an_end)
+    undecided = isnan(estimate.value) or (estimate.high < TENTATIVE and not estimate.caution)
     caution = [] if undecided else ["Agreement does not show that ratings are right."]
     few = signs
     if len(signs) > _SIGNS:
         few = [*signs[:_SIGNS], f"{counted(len(signs) - _SIGNS, 'more sign')} of bias."]
     whole = " ".join([*verdict, agreement, *caution, *signs, *limiting])
     shorter = " ".join([*verdict, alpha, *caution, *few, *([] if reversed_pairs else common)])
-    coverage = on_coverage({_ALPHA: estimate}, at_an_end=[_ALPHA] * at_an_end)
+    coverage = on_coverage({_ALPHA: estimate})
     beside = [*reversal, *signs, *caution, *coverage]
     if not (isnan(estimate.value) or estimate.has_interval):
         beside.append(f"No interval: {estimate.lacks}.")
     return RunAnswer("trust", whole, estimate, command, _ALPHA, marks, beside, shorter)
 
 
-def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, bool, str, str]:
-    """Return Krippendorff's α, whether most ratings lie at an end, so that its interval decides
-    nothing, the sentence on it, and the same with what explains it."""
-    from persona_panel.analyses.agree_conclusion import dimensions_at_an_end
+def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str, str]:
+    """Return Krippendorff's α, the sentence on it, and the same with what explains it."""
     from persona_panel.runs.votes import are_identical_replicates
 
     if are_identical_replicates(run, run.ranking_columns()[0]):
@@ -261,13 +258,12 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, bool, str, str]:
     estimate = alpha.estimate()
     if isnan(estimate.value):
         return _unmeasured(estimate)
-    at_an_end = estimate.has_interval and alpha.dimension in dimensions_at_an_end(ratings, group)
     options = AnalysisOptions(n_permutations=0, intervals=False)
     numeric = ratings_of(run).numeric()
     by_dimension = agree(numeric, options, only={"krippendorff_alpha"}, group=group)
     own = [row.value for row in by_dimension if row.dimension != COMPOSITE and not row.reason]
     why = "" if estimate.has_interval else f" (no interval: {estimate.lacks})"
-    parts = [f"{_how_high(estimate, at_an_end)}: {_ALPHA} {_figure(estimate)}{why}"]
+    parts = [f"{_how_high(estimate)}: {_ALPHA} {_figure(estimate)}{why}"]
     if systems and not isnan(reliability.value):
         parts.append(
             f"the mean of {counted(reliability.n_raters, 'judge')} has a reliability of "
@@ -277,21 +273,21 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, bool, str, str]:
     if len(own) > 1 and round(estimate.value, 2) > round(max(own), 2):
         values = f"{number(min(own))} to {number(max(own))}"
         sentence += f" By dimension α is lower, {values}, as {AVERAGED}."
-    return estimate, at_an_end, f"{parts[0]}.", sentence
+    return estimate, f"{parts[0]}.", sentence
 
 
-def _unmeasured(alpha: Estimate) -> tuple[Estimate, bool, str, str]:
+def _unmeasured(alpha: Estimate) -> tuple[Estimate, str, str]:
     sentence = f"Agreement cannot be measured: {alpha.reason}."
-    return alpha, False, sentence, sentence
+    return alpha, sentence, sentence
 
 
-def _how_high(alpha: Estimate, at_an_end: bool) -> str:
+def _how_high(alpha: Estimate) -> str:
     low, high = alpha.ends
     asked = f"the {TENTATIVE} asked for tentative conclusions"
     if not alpha.has_interval:
         return "How far judges agree is uncertain"
-    if at_an_end:
-        return f"Uncertain, {MOSTLY_AT_AN_END}"
+    if alpha.caution:
+        return f"Uncertain, {alpha.caution}"
     if low >= RELIABLE:
         return "Judges agree reliably"
     if low >= TENTATIVE:

@@ -10,7 +10,8 @@ from heapq import nlargest
 from math import inf, isclose, isinf, isnan, nan
 from typing import Any
 
-from persona_panel.results.conclusions.wording import counted
+from persona_panel.results.conclusions.score import coverage_of
+from persona_panel.results.conclusions.wording import counted, first_upper
 from persona_panel.results.requirement import (
     Requirement,
     WrongRequirement,
@@ -343,6 +344,7 @@ def _about(table: Table, name: str, row: Mapping[str, Any]) -> Figure:
 
 def _of_estimate(about: Figure, column: Column, cell: Estimate) -> Figure:
     lacks = isnan(cell.value) or (not cell.has_interval and not cell.exact)
+    own = first_upper(coverage_of(cell.caution)) if cell.caution and cell.has_interval else ""
     return replace(
         about,
         value=cell.value,
@@ -359,6 +361,7 @@ def _of_estimate(about: Figure, column: Column, cell: Estimate) -> Figure:
         df=cell.df,
         sampled=cell.sampled,
         detail=cell.detail or _not_established(cell),
+        caution=" ".join(filter(None, (own, about.caution))),
     )
 
 

@@ -25,7 +25,7 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.jackknife import Interval
-from persona_panel.statistics.core.means import OverPrompts
+from persona_panel.statistics.core.means import FEW_OFF_AN_END, OverPrompts, few_off_an_end
 from persona_panel.statistics.core.registry import (
     ANY_LEVEL,
     OF_SCORES,
@@ -140,12 +140,16 @@ agreement_statistics: Registry[AgreementBlock] = Registry(
 )
 """The statistics of `agree`. Those here a run's answers need, too, and so load no others."""
 
-agreement_statistics.register(
+
+@agreement_statistics.register(
     "krippendorff_alpha", "Krippendorff\nα", table=AGREEMENT, levels=ANY_LEVEL,
     of=OF_SCORES, summary="Krippendorff α", order=10,
-)(
-    lambda block: [replace(krippendorff_alpha(block.ratings, block.level), note=block.level)]
 )  # fmt: skip
+def alpha_of_all(block: AgreementBlock) -> Iterator[Statistic]:
+    few = not block.categories and few_off_an_end(block.ratings, block.clusters)
+    caution = FEW_OFF_AN_END if few else ""
+    alpha = krippendorff_alpha(block.ratings, block.level)
+    yield replace(alpha, note="; ".join(filter(None, (block.level, caution))), caution=caution)
 
 
 @agreement_statistics.register(

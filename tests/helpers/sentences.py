@@ -200,7 +200,7 @@ _HOW_HIGH: dict[str, Callable[[float, float], bool]] = {
     "Uncertain, judges may agree less than the 0.667 asked for tentative conclusions": (
         lambda low, high: low < TENTATIVE <= high
     ),
-    "Uncertain, most ratings are the highest, or the lowest, that were given": (
+    "Uncertain, too few ratings differ from the highest, or from the lowest, that were given": (
         lambda low, high: low <= high
     ),
 }

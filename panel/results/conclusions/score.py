@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from math import inf, isnan, nan
 from typing import TYPE_CHECKING
@@ -18,7 +18,7 @@ from persona_panel.statistics.core.display import number, percent
 from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
 from persona_panel.statistics.core.means import (
     FAR_OFF,
-    MOSTLY_AT_AN_END,
+    FEW_OFF_AN_END,
     NEAR_THE_END,
     STRONG,
     unusual_coverage,
@@ -34,7 +34,7 @@ _LEADERS_SHOWN = 3
 _STRONG = 0.6
 _SHARES = {
     FAR_OFF: "above 95 %, up to 100 %",
-    MOSTLY_AT_AN_END: "79 to 97 %: those that miss often lie below the true value",
+    FEW_OFF_AN_END: "78 to 93 %: those that miss often lie below the true value",
     NEAR_THE_END: "far below 95 %: rare prompts with a much different mean would change it",
     STRONG: "97 to 100 %: they are wider than 95 % needs",
 }
@@ -179,29 +179,26 @@ def on_missing(
     yield from on_systems(missing)
 
 
-def on_coverage(
-    figures: Mapping[str, Estimate],
-    *,
-    within_prompts: bool = False,
-    at_an_end: Collection[str] = (),
-) -> Iterator[str]:
+def on_coverage(figures: Mapping[str, Estimate], *, within_prompts: bool = False) -> Iterator[str]:
     """Yield of figures, by name, that have intervals, of which these may not cover as often as they
-    say; they are means on a scale, correlations `within_prompts`, or Krippendorff's α, of which
-    those named `at_an_end` are `mostly_at_an_end`."""
+    say; they have a caution, are means on a scale, or correlations `within_prompts`."""
     names: dict[str, list[str]] = {}
     for name, figure in figures.items():
-        sampled, kind = figure.sampled, None
-        if name in at_an_end:
-            kind = MOSTLY_AT_AN_END
-        elif within_prompts:
+        sampled, kind = figure.sampled, figure.caution
+        if within_prompts:
             kind = STRONG if abs(figure.value) > _STRONG else None
         elif sampled is not None and sampled.values is not None:
             kind = unusual_coverage(sampled.values, sampled.limits)
-        if kind is not None and figure.has_interval:
+        if kind and figure.has_interval:
             names.setdefault(kind, []).append(name)
     for kind, own in names.items():
-        share = _SHARES.get(kind, "above or below 95 %")
-        yield f"{some(own, as_=str)}: {kind}. Coverage of such 95 % intervals may be {share}."
+        yield f"{some(own, as_=str)}: {coverage_of(kind)}"
+
+
+def coverage_of(kind: str) -> str:
+    """Return why intervals may not cover as often as they say, and how often they may."""
+    share = _SHARES.get(kind, "above or below 95 %")
+    return f"{kind}. Coverage of such 95 % intervals may be {share}."
 
 
 def _over(lead: DifferenceBounds) -> str:

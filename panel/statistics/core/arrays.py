@@ -434,7 +434,7 @@ class Statistic:
         resampled: the statistic as a function of resampling weights, of which `jackknife` makes an
             interval; by default there is none.
         kind, limits, counted: as for `jackknife`.
-        note, by, by_value: as for `Row`.
+        note, by, by_value, caution: as for `Row`.
         ci: an interval that is known already; it holds the value.
         p_raw, n_tests, adjusted_over: as for `Row`, where the p-value is adjusted already.
     """
@@ -451,6 +451,7 @@ class Statistic:
     note: str = ""
     by: str | None = None
     by_value: str | None = None
+    caution: str = ""
     ci: Interval | None = None
     p_raw: float = nan
     n_tests: int = 0

@@ -51,6 +51,7 @@ class Estimate:
         exact: whether it is known without error, as a count is.
         reason: why there is no value or, where there is one, no interval.
         detail: what else is to be said of it, such as `39 of 40 judgments`.
+        caution: why its interval may cover far from as often as it says; empty if nothing is known.
         sampled: the mean over prompts that it is, where known: requirements are decided from its
             parts.
 
@@ -72,6 +73,7 @@ class Estimate:
     exact: bool = False
     reason: str | None = None
     detail: str = ""
+    caution: str = ""
     sampled: SampledMean | None = None
 
     @property
@@ -180,7 +182,7 @@ class Difference(Estimate):
     >>> -Difference(0.5, 0.1, 0.9, a="new", b="old")
     Difference(value=-0.5, low=-0.9, high=-0.1, level=0.95, over='', n=None, p=nan, \
 p_adjusted=nan, unit='', df=nan, limits=(-inf, inf), exact=False, reason=None, detail='', \
-sampled=None, a='old', b='new')
+caution='', sampled=None, a='old', b='new')
     """
 
     a: str = ""

@@ -226,8 +226,7 @@ FAR_OFF = "a few prompts lie far from the others"
 AT_THE_END = "three quarters lie at an end of the scale"
 NEAR_THE_END = "few prompts, mean less than a tenth of the scale from its end"
 STRONG = "r within prompts beyond ±0.6"
-MOSTLY_AT_AN_END = "most ratings are the highest, or the lowest, that were given"
-_MOST = 0.6
+FEW_OFF_AN_END = "too few ratings differ from the highest, or from the lowest, that were given"
 _FEW_PROMPTS = 12
 
 
@@ -260,14 +259,26 @@ def unusual_coverage(values: Array, limits: tuple[float, float]) -> str | None:
     return NEAR_THE_END if near and n <= _FEW_PROMPTS else None
 
 
-def mostly_at_an_end(ratings: Array) -> bool:
-    """Return whether at least 60 % of ratings, some of which may be missing, are the highest, or
-    the lowest, that were given, and not all alike: few prompts then say how far raters agree, and
-    intervals of Krippendorff's α often lie below it."""
-    there = ratings[~np.isnan(ratings)]
+def few_off_an_end(ratings: Array, clusters: Labels) -> bool:
+    """Return whether ratings that are not the highest, or not the lowest, that were given are as
+    many as fewer than 1.5 prompts have, and not none: intervals of Krippendorff's α then cover in
+    78 to 93 %, and those that miss often lie below it.
+
+    Args:
+        ratings: `(items, raters)`, NaN where there is none.
+        clusters: a label an item: its prompt, or itself.
+    """
+    # Of six kinds of boards (5 to 48 prompts, half to 95 % at an end) it leaves 27 % undecided, the
+    # fewest of rules on this number or on the share alone outside of which coverage is 0.93 or more
+    # (but in 1 of 1,335 cases) and false claims 5 % or less. From 60 % at an end on was 81 %.
+    # Where nearly all that differs is prompts, coverage begins at 0.86 (with 60 %: at 0.89).
+    rated = ~np.isnan(ratings)
+    there = ratings[rated]
     if not there.size or there.min() == there.max():
         return False
-    return max(np.mean(there == there.min()), np.mean(there == there.max())) >= _MOST
+    n = len({cluster for cluster, own in zip(clusters, rated.any(axis=1), strict=True) if own})
+    share = min(np.mean(there > there.min()), np.mean(there < there.max()))
+    return bool(n * share < 1.5)
 
 
 def reach_of(errors: Sequence[tuple[float, float]], confidence: float) -> float:

@@ -146,7 +146,7 @@ def _row(
         n_tests=statistic.n_tests if adjusted else int(not isnan(statistic.p_value)),
         adjusted_over=statistic.adjusted_over, n_items=statistic.n_items,
         n_raters=statistic.n_raters, reason=statistic.reason, note=statistic.note,
-        limits=statistic.limits,
+        limits=statistic.limits, caution=statistic.caution,
     )  # fmt: skip
 
 

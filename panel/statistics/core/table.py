@@ -379,6 +379,7 @@ class Row:
         n_items, n_raters: how many entered.
         note: further facts for people to read. Nothing that a program needs is here alone.
         limits: between which the statistic lies; no column of a data frame.
+        caution: as of `Estimate`.
     """
 
     statistic: str
@@ -401,6 +402,7 @@ class Row:
     n_raters: int = 0
     reason: Reason | None = None
     note: str = ""
+    caution: str = ""
     limits: tuple[float, float] = field(default=(-inf, inf), compare=False, repr=False)
 
     def estimate(self, *, sampled: str = "prompts", rater: str = "judge") -> Estimate:
@@ -419,6 +421,7 @@ class Row:
             p=self.p_raw if adjusted else self.p_value,
             p_adjusted=self.p_value if adjusted else nan, df=self.ci_df, exact=is_decided,
             reason=self.reason or self.ci_reason, detail=self.note if is_decided else "",
+            caution=self.caution,
         )  # fmt: skip
 
 

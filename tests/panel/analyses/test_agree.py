@@ -165,6 +165,41 @@ def test_by_any_column(command: Command, tmp_path: Path) -> None:
     assert "several values of 'mood' for an item and for a rater" in refused.stderr
 
 
+def test_a_caution_on_alpha_stands_below_tables_and_beside_requirements(
+    command: Command, tmp_path: Path
+) -> None:
+    """Of work 4 of 48 ratings are off the end, as many as one of 12 prompts has; of home most are.
+    With --by it names the stratum, and a requirement on that alone has it, in the terminal, in
+    JUnit and in Markdown."""
+    lines = ["item,rater,score,prompt,topic"]
+    for n in range(48):
+        for place, rater in enumerate("ab"):
+            score = (
+                (5 if n not in (0, 2) else 2 + place)
+                if n < 24
+                else 1 + (n + place * (n % 3 == 0)) % 5
+            )
+            topic = "work" if n < 24 else "home"
+            lines.append(f"i{n},{rater},{score},p{n // 2},{topic}")
+    (tmp_path / "in.csv").write_text("\n".join(lines))
+    caution = (
+        "oo few ratings differ from the highest, or from the lowest, that were given. Coverage of "
+        "such 95 % intervals may be 78 to 93 %: those that miss often lie below the true value."
+    )
+    by_topic = "agree", "in.csv", "--by", "topic", "--resamples", "0"
+    assert f"work, all: t{caution}" in " ".join(command(*by_topic).stdout.split())
+    for topic, has in (("work", True), ("home", False)):
+        done = command(
+            *by_topic, "--require", f"krippendorff_alpha[topic, {topic}] >= 0.9",
+            "--junit", f"{topic}.xml", "--markdown", f"{topic}.md",
+        )  # fmt: skip
+        for text in (
+            done.stdout + done.stderr, (tmp_path / f"{topic}.xml").read_text(),
+            (tmp_path / f"{topic}.md").read_text(),
+        ):  # fmt: skip
+            assert (f"T{caution}" in " ".join(text.split())) is has
+
+
 def test_tables_say_what_a_panel_is_worth(command: Command, tmp_path: Path) -> None:
     """--full shows agreement, reliability by number of judges, where variance comes from,
     α without each rater and the smallest subset that ranks as all do; no escape codes."""

@@ -14,7 +14,7 @@ from persona_panel.analyses.agree_conclusion import agree_conclusion
 from persona_panel.results.conclusions.wording import WITHOUT_PEOPLE
 from persona_panel.statistics import AnalysisOptions, agree
 from persona_panel.statistics.core.arrays import Reason
-from persona_panel.statistics.core.means import assured
+from persona_panel.statistics.core.means import FEW_OFF_AN_END, assured
 from persona_panel.statistics.core.table import Ratings, Row
 from persona_panel.statistics.strata import LESS_OTHERS
 
@@ -108,14 +108,13 @@ def test_levels_of_alpha_follow_from_the_interval() -> None:
         assert f": {says}" in agree_conclusion([found], ratings, "dimension")[1]
 
 
-def test_no_level_of_alpha_is_shown_where_most_ratings_lie_at_an_end() -> None:
-    """Of 192 ratings 116 are the highest (60.4 %): neither side of 0.667 is shown, nor how many
-    prompts would show it; of 115 (59.9 %) both are."""
-    for n, decided in ((116, False), (115, True)):
-        scores = np.where(np.arange(192) < n, 5.0, 2.0 + np.arange(192) % 3).reshape(48, 4, 1)
-        for alpha in (row(0.9, 0.81, 0.99), row(0.5, 0.4, 0.6), row(0.6, 0.4, 0.8)):
-            text = " ".join(agree_conclusion([alpha], rated(scores), "dimension"))
-            unsure = "undecided about 0.667, as most ratings are the highest, or the lowest, that"
+def test_no_level_of_alpha_is_shown_where_its_row_has_a_caution() -> None:
+    """Neither side of 0.667 is shown, nor how many prompts would show it; without it both are."""
+    for caution, decided in ((FEW_OFF_AN_END, False), ("", True)):
+        for ends in ((0.9, 0.81, 0.99), (0.5, 0.4, 0.6), (0.6, 0.4, 0.8)):
+            alpha = row(*ends, caution=caution)
+            text = " ".join(agree_conclusion([alpha], rated(BLANK), "dimension"))
+            unsure = "undecided about 0.667, as too few ratings differ from the highest, or from"
             assert (unsure in text) is not decided
             assert ("shown to be" in text) is decided
             assert "new prompts" not in text or decided

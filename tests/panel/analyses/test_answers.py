@@ -798,12 +798,19 @@ def test_people_who_reverse_nothing_stand_beside_the_panel() -> None:
     assert "reverse" not in str(check(run, "difference[birch, ash] > 0"))
 
 
-def test_agreement_is_undecided_where_most_ratings_lie_at_an_end() -> None:
-    """Three judges give 21 of 24 responses the highest rating, and differ on the rest."""
+def test_agreement_is_undecided_where_too_few_ratings_are_off_an_end() -> None:
+    """Of 12 prompts three judges give 22 of 24 responses the highest rating, and differ on the
+    rest: 6 of 72 ratings, as many as one prompt has. With a third response, as one and a half, α is
+    shown to be high, which is no longer open."""
     scores = np.full((12, 2, 3), 10.0)
-    scores[:3, 0] = [[3, 6, 9], [9, 4, 2], [5, 9, 7]]
-    trust = sentences(run_of(scores, ["ash", "birch"]))["trust"]
-    assert trust.startswith("Uncertain, most ratings are the highest, or the lowest, that were")
-    assert "Still open: whether judges agree enough" in " ".join(
-        answers_of(run_of(scores, ["ash", "birch"]), None)[-1].limits
-    )
+    scores[:2, 0] = [[3, 6, 9], [9, 4, 2]]
+    for off, begins in (
+        (10, "Uncertain, too few ratings differ from the highest, or from the lowest, that were"),
+        ([5, 9, 7], "Judges agree reliably"),
+    ):
+        scores[2, 0] = off
+        run = run_of(scores, ["ash", "birch"])
+        assert sentences(run)["trust"].startswith(begins)
+        assert ("whether judges agree enough" in " ".join(answers_of(run, None)[-1].limits)) is (
+            begins.startswith("Uncertain")
+        )

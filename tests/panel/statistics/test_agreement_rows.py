@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from persona_panel.statistics import (
+    Ratings,
     Reason,
     Strata,
     agree,
@@ -42,6 +43,27 @@ def test_alpha_is_of_the_level_that_is_asked_for(level: str) -> None:
     assert of_source["krippendorff_alpha", "human", "c", "depth"].value == pytest.approx(expected)
     one_group = agree(PANEL, options, only=only, group="m1")
     assert {row.group for row in one_group} == {"m1"}
+
+
+@pytest.mark.parametrize(("n_off", "cautions"), [(0, 0), (23, 1), (24, 0), (169, 1), (168, 0)])
+def test_alpha_has_a_caution_where_few_ratings_are_off_an_end(n_off: int, cautions: int) -> None:
+    """Of 192 ratings in 12 prompts 24 are as many as one and a half prompts have; at either end,
+    and of numbers alone. Items without ratings, in prompts of their own, do not count."""
+    scores = np.where(np.arange(192) < n_off, 1.0, 5.0).reshape(48, 4, 1)
+    scores = np.concatenate([scores, np.full((4, 4, 1), np.nan)])
+    ratings = Ratings(
+        scores, tuple(f"i{n}" for n in range(52)), tuple("abcd"), ("d",), ("m",) * 4,
+        prompts=tuple(f"p{n // 4}" for n in range(52)),
+    )  # fmt: skip
+    [row] = agree(ratings, QUICK, only=["krippendorff_alpha"])
+    caution = "too few ratings differ from the highest, or from the lowest, that were given"
+    assert (row.caution, row.note) == (
+        (caution, f"ordinal; {caution}") if cautions else ("", "ordinal")
+    )
+    assert row.estimate().caution == row.caution
+    labels = replace(ratings, categories={"d": tuple("abcdef")})
+    [row] = agree(labels, QUICK, only=["krippendorff_alpha"])
+    assert not row.caution
 
 
 def test_the_reliability_of_the_mean_is_never_below_0() -> None:

@@ -11,6 +11,7 @@ import pytest
 from persona_panel.results.conclusions import score
 from persona_panel.results.conclusions.score import Judged, few_judged, limits, nothing_judged
 from persona_panel.statistics import Estimate
+from persona_panel.statistics.core.means import FEW_OFF_AN_END
 from persona_panel.statistics.core.ranking import Leaderboard, rank_systems
 from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.missing import DifferenceBounds, MissingRatings
@@ -203,13 +204,15 @@ def test_intervals_that_may_not_cover_are_named() -> None:
     ]
 
 
-def test_intervals_of_alpha_where_most_ratings_lie_at_an_end_are_named() -> None:
-    """Only of those named, and only where there is an interval."""
-    alphas = {"depth": Estimate(0.3, 0.1, 0.5), "style": Estimate(0.3, 0.1, 0.5),
-              "rest": Estimate(nan, reason="few")}  # fmt: skip
-    assert list(score.on_coverage(alphas, at_an_end={"depth", "rest"})) == [
-        "depth: most ratings are the highest, or the lowest, that were given. Coverage of such "
-        "95 % intervals may be 79 to 97 %: those that miss often lie below the true value."
+def test_figures_with_a_caution_are_named() -> None:
+    """Only where there is an interval."""
+    alphas = {"depth": Estimate(0.3, 0.1, 0.5, caution=FEW_OFF_AN_END),
+              "style": Estimate(0.3, 0.1, 0.5),
+              "rest": Estimate(nan, reason="few", caution=FEW_OFF_AN_END)}  # fmt: skip
+    assert list(score.on_coverage(alphas)) == [
+        "depth: too few ratings differ from the highest, or from the lowest, that were given. "
+        "Coverage of such 95 % intervals may be 78 to 93 %: those that miss often lie below the "
+        "true value."
     ]
 
 
