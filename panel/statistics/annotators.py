@@ -295,21 +295,13 @@ def substitution(ratings: ArrayLike, panel: ArrayLike, *, min_shared: int = SHAR
     >>> round(result.humans.without.value, 3), round(result.panel.without.value, 3)
     (0.8, 0.9)
     """
-    humans, replaced = _pairs(ratings, panel, min_shared)
-    raters = count_raters(as_ratings(ratings))
-    return Substitution(_mean(humans, raters), _mean(replaced, raters))
-
-
-def _pairs(
-    ratings: ArrayLike, panel: ArrayLike, min_shared: int
-) -> tuple[list[ScorePair], list[ScorePair]]:
     if min_shared < 1:
         raise ValueError(f"a pair needs at least 1 shared item, found {min_shared}")
     array = as_ratings(ratings)
     judge = as_scores(panel)
     if len(judge) != len(array):
         raise ValueError(f"{len(judge)} scores of the panel for {len(array)} items")
-    humans, replaced = [], []
+    humans, replaced, raters = list[ScorePair](), list[ScorePair](), count_raters(array)
     for a, b in combinations(array.T, 2):
         both = ~np.isnan(a + b)
         if both.sum() < min_shared:
@@ -317,7 +309,7 @@ def _pairs(
         a, b, stand_in = (np.where(both, scores, np.nan) for scores in (a, b, judge))
         humans.append((a, b))
         replaced += [(stand_in, b), (a, stand_in)]
-    return humans, replaced
+    return Substitution(_mean(humans, raters), _mean(replaced, raters))
 
 
 def _mean(pairs: list[ScorePair], n_raters: int) -> MeanKappa:

@@ -536,16 +536,13 @@ def _scores(
         theirs = rows_of(rated, humans.items, panel.items)
         labels = panel.categories.get(dimension)
         if labels is None:
-            yield dimension, row_means(ours), row_means(theirs), _limits(panel, humans, dimension)
+            low, high = humans.scales.get(dimension) or panel.scales.get(dimension, UNLIMITED)
+            within = not ((rated < low) | (rated > high)).any()
+            limits = (low, high) if within else UNLIMITED
+            yield dimension, row_means(ours), row_means(theirs), limits
             continue
         for code, label in enumerate(labels):
             shares = [
                 row_means(np.where(np.isnan(side), np.nan, side == code)) for side in (ours, theirs)
             ]
             yield f"{dimension}:{label}", shares[0], shares[1], (0.0, 1.0)
-
-
-def _limits(panel: Ratings, humans: Ratings, dimension: str) -> Limits:
-    low, high = humans.scales.get(dimension) or panel.scales.get(dimension, UNLIMITED)
-    rated = humans.scores[:, :, humans.dimensions.index(dimension)]
-    return UNLIMITED if ((rated < low) | (rated > high)).any() else (low, high)

@@ -220,11 +220,7 @@ def _paired(
 
 
 def _weights(kept: IntArray) -> Array:
-    weights = np.zeros(len(kept))
-    for sign in (1, -1):
-        if (there := kept == sign).any():
-            weights[there] = sign / there.sum()
-    return weights
+    return divide(kept, np.bincount(kept + 1)[kept + 1])
 
 
 def _rater_part(away: Array, of: PairedGroupDifference, least: int) -> VariancePart:

@@ -241,23 +241,6 @@ def _correlated(
     return correlation_within(side, others, prompts).resampled
 
 
-def _resampled(columns: Array, kind: CorrelationKind, prompts: Labels | None) -> Resampled:
-    def mean(weights: Array) -> Array:
-        values: dict[bytes, Array] = {}
-
-        def of(side: Array, others: Array) -> Array:
-            # Of raters who rated the same items, one correlation serves in many comparisons.
-            key = side.tobytes() + others.tobytes()
-            if key not in values:
-                values[key] = _correlated(side, others, kind, prompts)(weights)
-            return values[key]
-
-        apart = [of(first, others) - of(second, others) for first, second, others in columns]
-        return mean_there(np.array(apart).reshape(-1, len(weights)), 0)
-
-    return mean
-
-
 def _values(x: Array, y: Array, kind: CorrelationKind, prompts: Labels | None) -> Array:
     if prompts is None:
         return correlations(x, y, kind)
@@ -285,9 +268,22 @@ def _statistic(
         }
         reason = next(name for name, holds in reasons.items() if holds)
     value = nan if reason else float(np.mean((first - second)[defined]))
-    return Statistic(value, n_items, n_judges + n_humans, reason=reason).with_weights(
-        _resampled(columns, kind, prompts), None, "difference", (-2.0, 2.0)
-    )
+
+    def resampled(weights: Array) -> Array:
+        values: dict[bytes, Array] = {}
+
+        def of(side: Array, others: Array) -> Array:
+            # Of raters who rated the same items, one correlation serves in many comparisons.
+            key = side.tobytes() + others.tobytes()
+            if key not in values:
+                values[key] = _correlated(side, others, kind, prompts)(weights)
+            return values[key]
+
+        apart = [of(first, others) - of(second, others) for first, second, others in columns]
+        return mean_there(np.array(apart).reshape(-1, len(weights)), 0)
+
+    whole = Statistic(value, n_items, n_judges + n_humans, reason=reason)
+    return whole.with_weights(resampled, None, "difference", (-2.0, 2.0))
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,6 +39,7 @@ from persona_panel.statistics.rasch import (
     RaschError,
     Threshold,
     paired_sum,
+    rows_by,
     sampled_elements,
     sums_by,
     sums_by_pair,
@@ -242,7 +243,7 @@ class CumulativeLogit:
         width = lower - upper
         curve = np.exp(width) / np.expm1(width) ** 2
         information, scores = [], []
-        for rows in _rows_by(self.groups[:, -1] - n_others):
+        for rows in rows_by(self.groups[:, -1] - n_others):
             apart = ends[0][rows] - ends[1][rows]
             part, own = (apart.T * curve[rows]) @ apart, float(self._precision[-1])
             across = score = np.zeros(len(part))
@@ -388,7 +389,7 @@ def _linked(system: IntArray, judge: IntArray, prompt: IntArray) -> Mask:
     n_systems, n_prompts = int(system.max()) + 1, int(prompt.max()) + 1
     columns = np.column_stack([np.eye(n_systems)[system], np.eye(int(judge.max()) + 1)[judge]])
     products = []
-    for rows in _rows_by(prompt):
+    for rows in rows_by(prompt):
         own = columns[rows] - columns[rows].mean(axis=0)
         products.append(own.T @ own)
     whole = np.sum(products, axis=0)
@@ -399,11 +400,6 @@ def _linked(system: IntArray, judge: IntArray, prompt: IntArray) -> Mask:
         # What moves all systems alike is no difference.
         linked[place] = np.ptp(free, axis=0).max(initial=0.0) < _APART
     return linked
-
-
-def _rows_by(codes: IntArray) -> list[IntArray]:
-    """Return the places of each code, from 0 on."""
-    return np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
 
 
 def _contrasts(codes: IntArray) -> Array:

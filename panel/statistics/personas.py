@@ -476,9 +476,14 @@ def pairwise_differences(
     differences = []
     for dimension, pair in pairs:
         whole = table(pair.difference)
+        there = (~np.isnan(whole)).astype(np.float64)
         moved = [np.nan_to_num(table(of)) for of in pair.moved] if random != "prompts" else None
         for column in each if interaction else [None, *each]:
-            weights = _prompt_weights((~np.isnan(whole)).astype(float), column, interaction)
+            # The weight of each system in each prompt, NaN without a value.
+            own = there if column is None else there * np.eye(len(names))[column]
+            weights = divide(own, own.sum(axis=1, keepdims=True))
+            if interaction:
+                weights -= divide(there - own, (there - own).sum(axis=1, keepdims=True))
             scores = np.sum(weights * np.nan_to_num(whole), axis=1)
             known = np.nan_to_num(weights)[:, :, None]
             levels = None if moved is None else [np.sum(known * of, axis=1) for of in moved]
@@ -489,13 +494,3 @@ def pairwise_differences(
                 )
             )  # fmt: skip
     return holm_adjusted(differences)
-
-
-def _prompt_weights(there: Array, system: int | None, interaction: bool) -> Array:
-    """Return the weight of each system in each prompt, NaN without a value; None: all alike."""
-    own = there if system is None else there * np.eye(there.shape[1])[system]
-    weights = divide(own, own.sum(axis=1, keepdims=True))
-    if not interaction:
-        return weights
-    others = there - own
-    return weights - divide(others, others.sum(axis=1, keepdims=True))

@@ -234,9 +234,7 @@ class RaschFit:
         Args:
             clusters: `(ratings,)`, from 0.
         """
-        order = np.argsort(clusters, kind="stable")
-        parts = np.split(order, np.cumsum(np.bincount(clusters))[:-1])
-        return np.array([self._without(part) for part in parts])
+        return np.array([self._without(rows) for rows in rows_by(clusters)])
 
     def _without(self, own: IntArray) -> Array:
         n = len(self.unlinked)
@@ -299,6 +297,11 @@ class RaschFit:
         across = np.column_stack([sums_by(codes, column, n) for column in with_delta.T])
         of_delta = np.diag(p[:, 1:].sum(axis=0)) - p[:, 1:].T @ p[:, 1:]
         return np.block([[sums_by_pair(codes, variance, n), across], [across.T, of_delta]])
+
+
+def rows_by(codes: IntArray) -> list[IntArray]:
+    """Return the places of each code, from 0 on."""
+    return np.split(np.argsort(codes, kind="stable"), np.cumsum(np.bincount(codes))[:-1])
 
 
 def sums_by(codes: IntArray, values: Array, n: int) -> Array:

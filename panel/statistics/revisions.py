@@ -191,12 +191,11 @@ def spread_of(
 ) -> Change:
     """Return the standard deviation across judges (n − 1) of `(responses, judges)`, NaN where
     missing: the mean over the deliberated responses."""
-    if not deliberated.any():
-        return Change.undefined(Reason.NOT_DELIBERATED)
     first, last = spreads(before, after, deliberated)
     used = np.flatnonzero(~np.isnan(first))
     if not len(used):
-        return Change.undefined(Reason.FEW_RATERS)
+        none = Reason.FEW_RATERS if deliberated.any() else Reason.NOT_DELIBERATED
+        return Change.undefined(none)
     sides = resampled_mean(first[used]), resampled_mean(last[used])
     return change_between(*sides, [prompts[int(i)] for i in used], seed=seed)
 

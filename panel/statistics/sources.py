@@ -150,11 +150,10 @@ def source_means(panel: ArrayLike, humans: ArrayLike, sources: Labels) -> Source
     names, codes = encode_labels(list(compress(sources, both)), int(both.sum()))
     of_panel, of_humans = (means_by(side[both], codes) for side in (ours, theirs))
     counts = np.bincount(codes, minlength=len(names))
+    pearson = correlation(of_panel, of_humans, "pearson")
     if len(names) <= 2:
         few = Reason.TWO_SOURCES if len(names) == 2 else Reason.FEW_SOURCES
         pearson = Statistic.undefined(few, n_items=len(names), n_raters=2)
-    else:
-        pearson = correlation(of_panel, of_humans, "pearson")
     return SourceMeans(names, of_panel, of_humans, counts, pearson)
 
 
