@@ -300,8 +300,8 @@ def _estimated(sides: Sequence[RatedPart], limits: Limits, over: str) -> Correct
         return CorrectedMean(of_panel, human, corrected, nan, n_items, n_human)
 
     if not n_items or not least:
-        why = Reason.NO_RATINGS if not n_items else Reason.NOT_RATED_BY_PEOPLE
-        return undefined(replace(none, reason=why), why)
+        nobody = Reason.NO_RATINGS if not n_items else Reason.NOT_RATED_BY_PEOPLE
+        return undefined(replace(none, reason=nobody), nobody)
     means = [side.means() for side in sides]
     # People's mean and the corrected one, of all prompts, then without each.
     moved = np.zeros((2, 1 + len(place)))
@@ -309,19 +309,16 @@ def _estimated(sides: Sequence[RatedPart], limits: Limits, over: str) -> Correct
         placed = np.repeat(mean[:, :1], moved.shape[1], axis=1)
         placed[:, [1 + place[name] for name in side.names]] = mean[:, 1:]
         moved += sign * placed
-    of_people = moved[0]
-    own = left_out_variance(of_people[1:][is_rated])
-    alone = _Reached(float(of_people[0]), own, 0.0, n - 1.0)
+    own = left_out_variance(moved[0, 1:][is_rated])
+    alone = _Reached(float(moved[0, 0]), own, 0.0, n - 1.0)
     why_alone = Reason.FEW_CLUSTERS if least < 2 else alone.why_none
     human = replace(none, value=alone.value, reason=why_alone)
     if why_alone is None:
         human = alone.as_estimate(none, is_mean)
-        if not is_mean:
-            human = replace(human, p=two_sided_p(alone.value / alone.error, alone.df))
-    if least < LEAST_PROMPTS:
-        return undefined(human, Reason.FEW_FOR_A_CORRECTION)
-    if why_alone is not None:
-        return undefined(human, why_alone)
+        human = replace(human, p=nan) if is_mean else human
+    why = Reason.FEW_FOR_A_CORRECTION if least < LEAST_PROMPTS else why_alone
+    if why is not None:
+        return undefined(human, why)
     result = _Reached.of(moved[1], is_rated)
     tuning = means[0][1] * sides[0].unrated
     # Where people rated everything the panel adds nothing.
@@ -332,11 +329,10 @@ def _estimated(sides: Sequence[RatedPart], limits: Limits, over: str) -> Correct
     if result.why_none is not None:
         return undefined(human, result.why_none)
     differ = any(side.shares_differ for side in sides)
-    corrected = result.as_estimate(none, is_mean)
     return CorrectedMean(
         of_panel,
         human,
-        replace(corrected, p=two_sided_p(corrected.value / result.error, result.df)),
+        result.as_estimate(none, is_mean),
         tuning if is_mean else nan,
         n_items,
         n_human,
@@ -386,7 +382,8 @@ class _Reached:
         value = min(max(self.value, low), high)
         scale = about.limits if is_mean else UNLIMITED
         ends = scaled_interval(value, [(self.error, self.df)], scale, about.level)
-        return replace(about, value=value, low=max(ends[0], low), high=min(ends[1], high))
+        p, ends = two_sided_p(value / self.error, self.df), (max(ends[0], low), min(ends[1], high))
+        return replace(about, value=value, low=ends[0], high=ends[1], p=p)
 
     def to_halve(self, n: int, n_human: int, n_prompts: int) -> int | None:
         by_panel = self.by_others * n_prompts / max(n_prompts - n, 1)
