@@ -240,7 +240,9 @@ def left_out_variance(left_out: Array, shares: Array | None = None) -> float:
         return 0.0
     shares = np.full(n, 1 / n) if shares is None else shares
     rest = 1 - shares
-    squares = (left_out - rest @ left_out / rest.sum()) ** 2
+    # From one of them, so that what is the same without each has no variance of rounding.
+    apart = left_out - left_out[0]
+    squares = (apart - rest @ apart / rest.sum()) ** 2
     return float(squares @ rest ** (2 - np.minimum(n * shares, STEEPEST)))
 
 
