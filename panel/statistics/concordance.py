@@ -19,7 +19,6 @@ from numpy.typing import ArrayLike
 from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
-    IntArray,
     Labels,
     Mask,
     Reason,
@@ -83,65 +82,43 @@ def concordances(
     ratings: ArrayLike, prompts: Labels | None = None, *, n_permutations: int = 0, seed: int = 0
 ) -> tuple[OverPrompts, OverPrompts]:
     """Return `kendall_w` without and with the correction for ties, from the same shuffles."""
-    array = as_ratings(ratings)
-    names, codes = encode_labels(prompts, len(array))
-    rated = ~np.isnan(array)
-    anyone: Mask = np.any(rated, axis=1)
-    rated_by_prompt = _sum_by_prompt(rated, codes, len(names))
-    items_by_prompt = _sum_by_prompt(anyone, codes, len(names))
-    complete = (rated_by_prompt == items_by_prompt[:, None]) & (items_by_prompt > 0)[:, None]
-    ranked = ranks_within(np.where(complete[codes], array, np.nan), prompts)
-
-    n, m = items_by_prompt, complete.sum(axis=1).astype(np.float64)
-    unties = m**2 * (n**3 - n)
-    # Rank sums are whole or half numbers, so S and what is left of the denominator are exact.
-    scales = np.array(
-        [
-            np.where((n >= 2) & (m >= 2), divide(12, most), np.nan)
-            for most in (unties, unties - m * ranked.ties.sum(axis=1))
-        ]
-    )
-    deviations = np.nansum(ranked.ranks, axis=1) - (m * (n + 1) / 2)[codes]
-    spread = _sum_by_prompt(np.where(anyone, deviations, 0) ** 2, codes, len(names))
-
-    present = (rated_by_prompt > 0).sum(axis=1)
-    results = [
-        over_prompts(
-            [
-                (name, _estimate(*row))
-                for name, *row in zip(names, spread * scale, n, m, present, strict=True)
-            ]
+    array, rng = as_ratings(ratings), np.random.default_rng(seed)
+    within: tuple[list[tuple[object, Statistic]], ...] = [], []
+    shuffled = np.zeros((2, n_permutations))
+    for name, items in items_by_label(prompts, len(array)):
+        block = array[items[has_ratings(array[items])]]
+        rated = ~np.isnan(block)
+        ranked = ranks_within(block[:, rated.all(axis=0) & rated.any(axis=0)])
+        n, m = ranked.ranks.shape
+        values = np.full(2, np.nan)
+        if min(n, m) >= 2:
+            # Rank sums are whole or half numbers, so S and what is left of the denominator are
+            # exact.
+            unties = m**2 * (n**3 - n)
+            scales = divide(12, [unties, unties - m * ranked.ties.sum()])
+            values = scales * _spread(ranked.ranks.sum(axis=1)[None])
+            every = np.ones(ranked.ranks.shape)
+            spreads = _shuffled(ranked.ranks, every, _spread, n_permutations, rng)
+            shuffled += np.nan_to_num(scales)[:, None] * spreads
+        for own, value in zip(within, values.tolist(), strict=True):
+            own.append((name, _estimate(value, n, m, count_raters(block))))
+    first, second = map(over_prompts, within)
+    if n_permutations:
+        first, second = (
+            _with_p_value(each, (len(each.values) - each.n_undefined) * each.mean.value, total)
+            for each, total in zip((first, second), shuffled, strict=True)
         )
-        for scale in scales
-    ]
-    if n_permutations and not results[0].mean.reason:
-        rng, totals = np.random.default_rng(seed), np.zeros((2, n_permutations))
-        for code in np.flatnonzero(~np.isnan(scales[0])):
-            own = ranked.ranks[np.ix_((codes == code) & anyone, complete[code])]
-            spreads = _shuffled(own, np.ones(own.shape), _spread, n_permutations, rng)
-            totals += np.nan_to_num(scales[:, code, None]) * spreads
-        results = [
-            result if result.mean.reason else _with_p_value(result, n * result.mean.value, total)
-            for result, n, total in zip(
-                results, np.sum(~np.isnan(scales), axis=1).tolist(), totals, strict=True
-            )
-        ]
-    return results[0], results[1]
+    return first, second
 
 
 def _with_p_value(result: OverPrompts, observed: float, shuffled: Array) -> OverPrompts:
+    if result.mean.reason:
+        return result
     p_value = permutation_p_value(observed, shuffled, "greater")
     return replace(result, mean=replace(result.mean, p_value=p_value))
 
 
-def _sum_by_prompt(values: Array | Mask, codes: IntArray, n_prompts: int) -> Array:
-    """Sum `(items, …)` over the items of each prompt: `(prompts, …)`."""
-    total = np.zeros((n_prompts, *values.shape[1:]))
-    np.add.at(total, codes, values)
-    return total
-
-
-def _estimate(value: float, n_items: float, n_raters: float, present: int) -> Statistic:
+def _estimate(value: float, n_items: int, n_raters: int, present: int) -> Statistic:
     why = Reason.CONSTANT_RATER
     if present < 2:
         why = Reason.FEW_RATERS
@@ -149,7 +126,7 @@ def _estimate(value: float, n_items: float, n_raters: float, present: int) -> St
         why = Reason.FEW_ITEMS
     elif n_raters < 2:
         why = Reason.NO_COMPLETE_RATERS
-    return Statistic.of(float(value), int(n_items), int(n_raters), why)
+    return Statistic.of(value, n_items, n_raters, why)
 
 
 def _shuffled(
@@ -178,6 +155,7 @@ def _shuffled(
 
 
 def _spread(totals: Array) -> Array:
+    """Return S of each row of items' totals `(rows, items)`."""
     return ((totals - totals.mean(axis=1, keepdims=True)) ** 2).sum(axis=1)
 
 
@@ -260,10 +238,10 @@ def leaves_out_raters(ratings: ArrayLike, prompts: Labels | None = None) -> bool
     raters out."""
     rated = ~np.isnan(as_ratings(ratings))
     names, codes = encode_labels(prompts, len(rated))
-    by_rater, by_anyone = (
-        _sum_by_prompt(there, codes, len(names)) for there in (rated, rated.any(axis=1))
-    )
-    return bool(((by_rater > 0) & (by_rater < by_anyone[:, None])).any())
+    # Of each prompt, the items that each rater and, in the last column, that anyone rated.
+    counts = np.zeros((len(names), rated.shape[1] + 1))
+    np.add.at(counts, codes, np.column_stack([rated, rated.any(axis=1)]))
+    return bool(((counts > 0) & (counts < counts[:, -1:])).any())
 
 
 def _overlapping(rated: Mask) -> tuple[Mask, Mask]:
