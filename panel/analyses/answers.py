@@ -162,7 +162,7 @@ def which_is_best(run: Run, ranked: Ranked, people: RunWithPeople | None = None)
     The figure is the difference between the first system and the one from which it is the hardest
     to tell, with the p-value that decides (`persona_panel.statistics.core.ranking.winner_among`).
     """
-    command = command_on(run, "report", people=people if ranked.basis else None)
+    command = command_on(run, "report", people=people)
     estimate, measure, decisive = Estimate(nan), "", ranked.decisive
     if not ranked.systems:
         why = f"systems cannot be ranked: {ranked.unranked}"

@@ -73,13 +73,13 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
 
     if run.folder is None:
         return ""
-    from persona_panel.files.named_files import shown_folder
-    from persona_panel.files.wording import command_line
+    from persona_panel.analyses.analysis import beside_people, command_on
 
+    later = command_on(run, "report", people=beside_people(run))
     if (n := run.coverage.expected) > AUTOMATIC:
         say(
             f"No report.html for {n:,} judgments, as more than {AUTOMATIC:,} take a while: "
-            f"`{visible(command_line('report', [shown_folder(run.folder)]))}` writes it.",
+            f"`{visible(later)}` writes it.",
             err=True,
         )
         return place_of(run)
@@ -92,8 +92,7 @@ def report_at_the_end(run: Run, humans: Ratings | None = None, by: str | None = 
             report_of(run, humans, by).write(run.folder / NAME)
     except RunFolderError as error:
         raise RunStopped(
-            f"{error}. The run is complete but for its page; "
-            f"`{command_line('report', [shown_folder(run.folder)])}` writes it"
+            f"{error}. The run is complete but for its page; `{later}` writes it"
         ) from None
     return place_of(run, NAME)
 
@@ -177,6 +176,13 @@ def report(
         humans = load_human_ratings(human, human_mapping, **reading)
         inclusion = known_inclusion(humans, selected, human_mapping)
     loaded = load_run(run)
+    kept = object_if_there(Path(run) / "summary.json") or {}
+    if humans is None and out is None and (words := kept.get("human_ratings")):
+        with_them = visible(command_line("report", [run], None, words))
+        raise ConfigurationError(
+            "people's ratings, which summary.json has, would be lost from the run's page; keep "
+            f"them with `{with_them}`, or name the file of a page by the panel alone with --out"
+        )
     contrasts: GroupContrasts | None = None
     if human is not None and raters is not None and groups is not None:
         from persona_panel.analyses.group_contrasts import group_contrasts
@@ -207,10 +213,6 @@ def report(
         return _figures(result(), page)
 
     gate.refuse_unknown(figures)
-    kept = object_if_there(Path(run) / "summary.json") or {}
-    if humans is None and (words := kept.get("human_ratings")):
-        with_them = command_line("report", [run], None, words)
-        say(f"This page is by the panel alone, summary.json by people, too: {with_them}", err=True)
     say_reading(None if page.people is None else page.people.people.origin)
     written = write_report(page, Path(out) if out is not None else Path(run) / NAME)
     with standard_output() as to:
