@@ -387,6 +387,8 @@ def _wanted(fields: Fields, field_: str, present: tuple[str, ...]) -> str:
     wanted = _either(accepted)
     if guess:
         wanted += f" (did you mean {shown(guess)}?)"
+    elif field_ == "item":
+        wanted += ", the id of what was rated (of a run's response id or prompt_id/id)"
     if fields.is_users:
         wanted += f"; or use {_map_option(fields, accepted[0], guess or 'COLUMN')}"
     return wanted

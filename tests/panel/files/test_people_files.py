@@ -187,6 +187,15 @@ def test_a_rating_that_is_there_twice_counts_once(tmp_path: Path) -> None:
     assert "1 there twice, with the same value, counted once" in found.origin.reading
 
 
+def test_without_a_column_of_items_it_is_said_what_items_are(tmp_path: Path) -> None:
+    """A file by question and version has none that could be meant by `item`."""
+    path = tmp_path / "people.csv"
+    path.write_text("question,version,rater,score\np0,ash,ann,4\n")
+    with pytest.raises(InputError, match="'item', the id of what was rated ") as caught:
+        load_ratings(path)
+    assert caught.value.faults[0].expected.endswith("; or use --map item=COLUMN")
+
+
 def test_columns_of_raters_are_named(tmp_path: Path) -> None:
     """In a wide file with other columns `raters` says which are theirs, and the rest is said."""
     content = "item,text,ann,bob\na,long,3,4\nb,long,5,\n"
