@@ -186,9 +186,9 @@ def on_coverage(figures: Mapping[str, Estimate], *, within_prompts: bool = False
     for name, figure in figures.items():
         sampled, kind = figure.sampled, figure.caution
         if within_prompts:
-            kind = STRONG if abs(figure.value) > _STRONG else None
+            kind = STRONG if abs(figure.value) > _STRONG else ""
         elif sampled is not None and sampled.values is not None:
-            kind = unusual_coverage(sampled.values, sampled.limits)
+            kind = unusual_coverage(sampled.values, sampled.limits) or ""
         if kind and figure.has_interval:
             names.setdefault(kind, []).append(name)
     for kind, own in names.items():

@@ -276,7 +276,7 @@ def few_off_an_end(ratings: Array, clusters: Labels) -> bool:
     there = ratings[rated]
     if not there.size or there.min() == there.max():
         return False
-    n = len({cluster for cluster, own in zip(clusters, rated.any(axis=1), strict=True) if own})
+    n = len({clusters[place] for place in np.flatnonzero(rated.sum(axis=1)).tolist()})
     share = min(np.mean(there > there.min()), np.mean(there < there.max()))
     return bool(n * share < 1.5)
 

@@ -99,18 +99,18 @@ def same_rating(block: AgreementBlock) -> Iterator[Statistic]:
     yield replace(agreement.share, note=f"{int(agreement.subset.sum())} items")
 
 
+# Both come from the same shuffles, which take most of the time.
+@lru_cache(maxsize=64)
+def _concordances(block: AgreementBlock) -> tuple[OverPrompts, OverPrompts]:
+    return concordances(block.ratings, block.prompts, **_shuffles(block))
+
+
 agreement_statistics.register(
     "kendall_w", "Kendall\nW", table=AGREEMENT, of=OF_SCORES, summary="Kendall W", order=20
 )(lambda block: [block.over_prompts(_concordances(block)[0], "share")])
 agreement_statistics.register("kendall_w_ties", "W, corrected\nfor ties", order=110)(
     lambda block: [block.over_prompts(_concordances(block)[1], "share")]
 )
-
-
-# Both come from the same shuffles, which take most of the time.
-@lru_cache(maxsize=64)
-def _concordances(block: AgreementBlock) -> tuple[OverPrompts, OverPrompts]:
-    return concordances(block.ratings, block.prompts, **_shuffles(block))
 
 
 def _shuffles(block: AgreementBlock) -> dict[str, int]:
