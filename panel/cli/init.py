@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
+from time import monotonic, process_time
 from typing import TYPE_CHECKING
 
 import click
@@ -244,6 +245,12 @@ def _yaml(text: str) -> str:
     return text if re.fullmatch(r"[A-Za-z][\w./:-]*", text) else json.dumps(text)
 
 
+_JUDGED_S = 6.0
+"""The demo takes more seconds of a core than this, unless answers come from the cache."""
+_LARGER = 15
+"""How many times as long the larger example takes, roughly: it was 12 to 20."""
+
+
 @click.command(cls=PanelCommand)
 @refusals_without_calls
 def demo() -> None:
@@ -269,14 +276,21 @@ def demo() -> None:
     words = [batch, *(word for pair in options.items() for word in pair)]
     # The run's folder keeps the command that makes it, to which answers add an option.
     typed, sys.argv = sys.argv, ["persona-panel", "score", *words]
+    began, worked = monotonic(), process_time()
     try:
         with score.make_context("score", words, parent=click.get_current_context()) as context:
             score.invoke(context)
     finally:
         sys.argv = typed
+    lasts = ""
+    # With answers from the cache it took no time that the larger one would.
+    if process_time() - worked > _JUDGED_S:
+        from persona_panel.cli.progress import duration
+
+        lasts = f", in about {duration(_LARGER * (monotonic() - began))}"
     NextStep(
-        "score the larger example, of 32 responses; put a file of your own in its place, and add "
-        "--model PROVIDER:NAME for a model of your own",
+        f"score the larger example, of 32 responses{lasts}; put a file of your own in its place, "
+        "and add --model PROVIDER:NAME for a model of your own",
         command_line("score", [_example("responses.jsonl")], {"--personas": "disciplinary"})
         + " --plain-judge",
     ).say()

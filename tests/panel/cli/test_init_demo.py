@@ -46,7 +46,7 @@ def test_it_is_score_with_arguments(
     """The command that it prints first gives the same judgments and prints the same answer, and of
     two speeches, with an empty cache and engines that have read other texts since, the same; that
     is a screen at most, and what follows is one command, which scores a larger batch that is
-    there."""
+    there, and says how long that takes, unless answers came from the cache."""
     monkeypatch.chdir(tmp_path)
     if demo_cache.exists():
         shutil.copytree(demo_cache, tmp_path / "cache")
@@ -56,6 +56,7 @@ def test_it_is_score_with_arguments(
     score, more = whole_commands(done.stderr)
     assert done.stderr.index("0/40 judgments") > done.stderr.index(score)
     assert done.stderr.endswith(f"  {more}\n")
+    assert (" responses, in about " in done.stderr) == (not demo_cache.exists())
     larger = parse(more).params
     assert len(load_responses(larger["responses"])) == 32
     assert "--plain-judge" in shlex.split(more)
