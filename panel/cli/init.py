@@ -248,7 +248,7 @@ def _yaml(text: str) -> str:
 _JUDGED_S = 6.0
 """The demo takes more seconds of a core than this, unless answers come from the cache."""
 _LARGER = 15
-"""How many times as long the larger example takes, roughly: it was 12 to 20."""
+"""The time that the larger example takes, in times of the demo, roughly: it was 12 to 20."""
 
 
 @click.command(cls=PanelCommand)
