@@ -262,8 +262,8 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str, str]:
     numeric = ratings_of(run).numeric()
     by_dimension = agree(numeric, options, only={"krippendorff_alpha"}, group=group)
     own = [row.value for row in by_dimension if row.dimension != COMPOSITE and not row.reason]
-    why = "" if estimate.has_interval else f" (no interval: {estimate.lacks})"
-    parts = [f"{_how_high(estimate)}: {_ALPHA} {_figure(estimate)}{why}"]
+    alone = f"{_how_high(estimate)}: {_ALPHA} {_figure(estimate)}"
+    parts = [alone if estimate.has_interval else f"{alone} (no interval: {estimate.lacks})"]
     if systems and not isnan(reliability.value):
         parts.append(
             f"the mean of {counted(reliability.n_raters, 'judge')} has a reliability of "
@@ -273,7 +273,7 @@ def _agreement(run: Run, *, systems: bool) -> tuple[Estimate, str, str]:
     if len(own) > 1 and round(estimate.value, 2) > round(max(own), 2):
         values = f"{number(min(own))} to {number(max(own))}"
         sentence += f" By dimension α is lower, {values}, as {AVERAGED}."
-    return estimate, f"{parts[0]}.", sentence
+    return estimate, f"{alone}{'' if estimate.has_interval else ' (no interval)'}.", sentence
 
 
 def _unmeasured(alpha: Estimate) -> tuple[Estimate, str, str]:

@@ -195,6 +195,8 @@ def show_table(
     console.print(Text(title, "bold"))
     start = 0
     for n in _parts(width, widths, screen):
+        if start:
+            console.print()
         part = [names, *figures[start : start + n]]
         _print_part(console, headings, part, [width, *widths[start : start + n]])
         start += n
@@ -246,7 +248,6 @@ def _print_part(
     widths: Sequence[int],
 ) -> None:
     head, *rows = zip(*columns, strict=True)
-    console.print()
     console.print(_grid([head], widths))
     line = "-" if console.options.ascii_only else "─"
     console.print(Text(" " + line * (sum(widths) + _GAP * len(widths) - 1)))

@@ -21,7 +21,7 @@ LINES = 24
 """The largest number of lines of the short report, on a screen of 80 columns."""
 COLUMNS = 80
 _REST = "--full has the rest, --json every figure."
-_ROWS = 3
+_ROWS = 5
 """Of the first table so many rows are shown at least: answers are without what supports them
 where it has no room."""
 _NAME = 20
@@ -56,9 +56,9 @@ def _fitting(
     """Return the parts that fit beside what stands last, and the sentence that there is more."""
     # What is not read on a terminal has the same content, however wide its lines are.
     screen = _Screen(min(console.width, COLUMNS) if console.is_terminal else COLUMNS)
-    rest: list[SmallPrint | ReportTable] = [SmallPrint(where)]
     table = next((part for part in figures if isinstance(part, ReportTable)), None)
-    least = [] if table is None else _cut(table, 0, screen, _ROWS)
+    rest = [_rest_of(0 if table is None else len(table.lines), where)]
+    least = [] if table is None else [_cut(table, 0, screen, _ROWS)]
     kept = {n: each for n, each in enumerate(sentences) if not n or _is_answer(each)}
 
     def is_too_long(*more: str) -> bool:
@@ -70,7 +70,7 @@ def _fitting(
         kept = {n: sentences[n] for n in kept}
         figures = [_with_names(part, names) for part in figures]
         table = next((part for part in figures if isinstance(part, ReportTable)), None)
-        least = [] if table is None else _cut(table, 0, screen, _ROWS)
+        least = [] if table is None else [_cut(table, 0, screen, _ROWS)]
     # The first answer last.
     for n in [*range(1, len(sentences)), 0][: len(sentences)]:
         sentence = result.conclusion[n]
@@ -84,6 +84,7 @@ def _fitting(
     whole, sentences = sentences, [kept[n] for n in sorted(kept)]
     left = LINES - screen.height(*rest, *sentences, *last)
     shown: list[SmallPrint | ReportTable] = []
+    n_left_out = 0
     for part in figures:
         if part in shown:
             # What two tables lack for the same reason is printed once.
@@ -95,12 +96,18 @@ def _fitting(
             shown.append(part)
         elif part is table:
             cut = _cut(part, left, screen)
-            if screen.height(*cut) > left:
+            if screen.height(cut) > left:
                 # How to read a table helps nobody without it.
                 break
-            shown += cut
+            shown.append(cut)
+            n_left_out = len(part.lines) - len(cut.lines)
     more = result.has_more or sentences != whole or any(part not in shown for part in figures)
-    return [*shown, *(rest if more else [])], sentences
+    return [*shown, *([_rest_of(n_left_out, where)] if more else [])], sentences
+
+
+def _rest_of(n_rows: int, where: str) -> SmallPrint:
+    """Return where more is, and of how many rows of the table."""
+    return SmallPrint(f"{counted(n_rows, 'more row')}. {where}" if n_rows else where)
 
 
 def _is_answer(sentence: str) -> bool:
@@ -125,23 +132,18 @@ def _with_names(
     return replace(part, columns=[_renamed(head, names) for head in part.columns], lines=lines)
 
 
-def _cut(
-    table: ReportTable, left: int, screen: _Screen, least: int = 1
-) -> list[SmallPrint | ReportTable]:
-    """Return a table's first rows that fit, at least `least`, and how many more there are."""
-
-    def first(n: int) -> list[SmallPrint | ReportTable]:
-        more = counted(len(table.lines) - n, "more row")
-        return [replace(table, lines=table.lines[:n]), SmallPrint(f"{more}.")]
-
-    n = min(least, len(table.lines) - 1)
-    # A second row takes no more lines than that there is one.
-    if n < 1 or len(table.lines) == 2 <= least:
-        return [table]
+def _cut(table: ReportTable, left: int, screen: _Screen, least: int = 1) -> ReportTable:
+    """Return a table's first rows that fit, at least `least`."""
+    n = min(least, len(table.lines))
+    cut = replace(table, lines=table.lines[:n])
     # From below: a long table is not laid out again and again.
-    while n + 1 < len(table.lines) and screen.height(*first(n + 1)) <= left:
+    while n < len(table.lines):
         n += 1
-    return first(n)
+        longer = replace(table, lines=table.lines[:n])
+        if screen.height(longer) > left:
+            break
+        cut = longer
+    return cut
 
 
 class _Screen:

@@ -46,7 +46,6 @@ def test_a_table_has_three_columns_between_its_columns() -> None:
     """Names stand at the left, figures at the right; the line is as wide as the table, whose edges
     are 2 and 1; it ends with an empty line."""
     assert printed(80, ROWS, ["mean", "n"]) == [
-        "",
         "  system   mean    n",
         " " + "─" * 20,
         "  alder    6.00   12",
@@ -62,7 +61,7 @@ def test_headings_stand_over_the_lines_that_have_them_in_common() -> None:
         TableRow(label, [Text("1")], heading)
         for label, heading in (("a", "depth"), ("b", "depth"), ("a", "style"), ("c", ""))
     ]
-    assert printed(80, rows, ["n"], ["dimension", "system"])[1:] == [
+    assert printed(80, rows, ["n"], ["dimension", "system"]) == [
         "  dimension   n",
         "    system",
         " " + "─" * 15,
@@ -89,12 +88,12 @@ def test_headings_stand_over_the_lines_that_have_them_in_common() -> None:
 )
 def test_a_table_is_parted_where_it_is_wider_than_the_console(width: int, parts: list[str]) -> None:
     """Names of 6 letters take 9 columns, three figures of 5 take 8 each; every part has the names,
-    and an empty line before it."""
+    and an empty line between it and the one before it."""
     rows = [TableRow("aspens", [Text(f"{n}.000") for n in (1, 2, 3)])]
     lines = printed(width, rows, ["a", "b", "c"])
     heads = [line.split()[1:] for line in lines if "system" in line]
     assert heads == [list(part) for part in parts]
-    assert lines.count("") == len(parts) + 2
+    assert lines.count("") == len(parts) + 1
     figures = [line.split()[1:] for line in lines if "aspens" in line]
     assert [each for part in figures for each in part] == ["1.000", "2.000", "3.000"]
 
@@ -125,8 +124,8 @@ def test_heads_are_folded_only_where_the_table_is_too_wide() -> None:
     folded, too."""
     head = "proportion of pairs alike"
     rows = [TableRow("alder", [Text("0.5")])]
-    assert printed(37, rows, [head])[1] == f"  system   {head}"
-    assert printed(36, rows, [head])[1:3] == ["  system   proportion of", " " * 13 + "pairs alike"]
+    assert printed(37, rows, [head])[0] == f"  system   {head}"
+    assert printed(36, rows, [head])[:2] == ["  system   proportion of", " " * 13 + "pairs alike"]
     wide = [TableRow("alder", [Text("one two three four five")])]
     lines = [line.strip() for line in printed(24, wide, ["m"])[-4:-1]]
     assert lines == ["alder   one two three", "four five", ""]
@@ -137,12 +136,12 @@ def test_sentences_leave_names_whole() -> None:
     at least, or the half."""
     reason = FigureText("no prompt has two ratings of it", reason="few")
     lines = printed(40, [TableRow("a-long-name-here", [reason])], ["m"])
-    assert "a-long-name-here" in lines[3]
-    assert [line.removeprefix("  a-long-name-here").strip() for line in lines[3:5]] == [
+    assert "a-long-name-here" in lines[2]
+    assert [line.removeprefix("  a-long-name-here").strip() for line in lines[2:4]] == [
         "no prompt has two", "ratings of it",
     ]  # fmt: skip
     figure = FigureText("no prompt has two ratings of it", value=1.0)
-    assert "a-long-name-here" not in printed(40, [TableRow("a-long-name-here", [figure])], ["m"])[3]
+    assert "a-long-name-here" not in printed(40, [TableRow("a-long-name-here", [figure])], ["m"])[2]
 
 
 def test_a_cell_of_a_document_has_brackets_or_a_dash() -> None:

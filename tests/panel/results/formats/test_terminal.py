@@ -72,10 +72,10 @@ def test_long_names_are_cut_in_the_middle_where_the_report_would_be_too_long() -
     assert names[0] not in text
 
 
-@pytest.mark.parametrize("n_rows", [1, 2, 3, 4, 5])
-def test_beside_long_answers_a_table_keeps_three_rows(n_rows: int) -> None:
-    """A second row takes no more lines than that there is one; from three on, so many are shown,
-    and how many more there are."""
+@pytest.mark.parametrize("n_rows", [1, 2, 5, 6, 40])
+def test_beside_long_answers_a_table_keeps_five_rows(n_rows: int) -> None:
+    """Up to five all rows are shown; of more at least five, and how many more there are, in the
+    line that says where they are."""
     rows = [{**MEANS.rows[0], "system": f"s{n}"} for n in range(n_rows)]
     answers = [AnswerText(f"{question} {'A sentence. ' * 12}") for question in QUESTIONS.values()]
     for question, answer in zip(QUESTIONS.values(), answers, strict=True):
@@ -83,11 +83,11 @@ def test_beside_long_answers_a_table_keeps_three_rows(n_rows: int) -> None:
     text = Result("long", ["Done.", *answers], [replace(MEANS, rows=rows, remarks=())]).text()
     assert len(text.splitlines()) <= 24
     n_shown = len(re.findall(r"^ *s\d+ ", text, re.MULTILINE))
-    assert min(n_rows, 3) <= n_shown <= n_rows
+    assert min(n_rows, 5) <= n_shown <= n_rows
     more = n_rows - n_shown
     assert ("more row" in text) == (more > 0)
     if more:
-        assert f"{more} more row{'s' * (more > 1)}." in text
+        assert f"{more} more row{'s' * (more > 1)}. --full has the rest" in text
 
 
 def test_what_two_tables_lack_is_said_once() -> None:
