@@ -30,10 +30,13 @@ class Row(NamedTuple):
     powers: tuple[tuple[float, float], ...] = ()
 
     def text(self) -> str:
-        """Return the line: the least and the largest, with their larger simulation error."""
+        """Return the line: the least and the largest, with their larger simulation error; of power
+        over that of the best valid test, the least in one design."""
         own = sorted(self.errors)
         error = max(1.96 * (end * (1 - end) / self.runs) ** 0.5 for end in (own[0], own[-1]))
         powers = [_ends(each) for each in zip(*self.powers, strict=True)] or ["–", "–"]
+        if ratios := [own / best for own, best in self.powers if best > 0]:
+            powers[1] += f" (ratio at least {min(ratios):.2f})"
         return "|".join(["", self.figure, self.where, f"{_ends(own)} ± {error:.3f}", *powers, ""])
 
 

@@ -200,7 +200,7 @@ def rows(samples: int, data: Path | None) -> Iterator[Row]:
     }
     if data is not None:
         kinds["real ratings"] = real_populations(data, "checking")
-    by_case: dict[str | None, list[float]] = defaultdict(list)
+    by_case: dict[str, list[float]] = defaultdict(list)
     for kind, populations in kinds.items():
         own = list(populations)
         for few, sizes in (("3 to 8", (3, 5, 8)), ("12 to 100", (12, 30, 100))):
@@ -210,9 +210,10 @@ def rows(samples: int, data: Path | None) -> Iterator[Row]:
         for each, n in product(own, (3, 5, 8, 12, 30)):
             for case, (share, drawn) in covered_by_case(each, n, samples).items():
                 if drawn >= samples // 5:
-                    by_case[case].append(share)
+                    by_case[case or f"none of these three, {kind}"].append(share)
     for case, shares in by_case.items():
-        where = case or "none of these three"
+        below = sum(share < 0.93 for share in shares)
+        where = f"{case} ({below} of {len(shares)} below 0.93)"
         yield Row("mean of prompts", where, tuple(shares), samples // 5)
     kinds_ = (normal, heavy_tails, skewed, spread_out, families, one_large)
     cases = [Case((0.5, 0), n, kind) for kind in kinds_ for n in (3, 5, 12, 30)]

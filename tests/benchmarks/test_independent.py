@@ -111,9 +111,13 @@ def test_what_is_missing_of_one_system_is_found_and_holds_nothing_that_is_not_so
 
 
 def test_a_row_has_the_least_and_the_largest_with_the_simulation_error() -> None:
-    """1.96 standard errors of a share of 0.1 of 100 runs are 0.0588."""
-    row = Row("a claim", "some data", (0.1, 0.02, 0.05), 100, ((0.3, 0.4), (0.5, 0.6)))
-    assert row.text() == "|a claim|some data|0.020–0.100 ± 0.059|0.300–0.500|0.400–0.600|"
+    """1.96 standard errors of a share of 0.1 of 100 runs are 0.0588; of powers 0.3 to 0.4 and 0.5
+    to 0.6 the smaller ratio is 0.75; a design in which the other test finds nothing has none."""
+    row = Row("a claim", "some data", (0.1, 0.02, 0.05), 100, ((0.5, 0.6), (0.3, 0.4)))
+    powers = "0.300–0.500|0.400–0.600 (ratio at least 0.75)"
+    assert row.text() == f"|a claim|some data|0.020–0.100 ± 0.059|{powers}|"
+    row = Row("a", "b", (0.0,), 10, ((0.5, 0.0), (0.8, 0.8)))
+    assert row.text().endswith("|0.500–0.800|0.000–0.800 (ratio at least 1.00)|")
     assert Row("a", "b", (0.0,), 10).text() == "|a|b|0.000 ± 0.000|–|–|"
 
 
