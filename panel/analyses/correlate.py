@@ -236,7 +236,8 @@ def _for_people(
         for row in of_all
         if row.statistic == "pearson_within_prompts" and row.by_value is None
     }
-    remarks += on_coverage(inside, within_prompts=True)
+    # A screen may have no room for what stands behind it.
+    remarks = [*on_coverage(inside, within_prompts=True), *remarks]
     if set(ours.groups) == {ALL}:
         # The group's name says more than `all` where there is no other group of judges.
         rows = [replace(row, group=_PANEL) if row.group == ALL else row for row in rows]

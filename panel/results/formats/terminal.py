@@ -21,9 +21,8 @@ LINES = 24
 """The largest number of lines of the short report, on a screen of 80 columns."""
 COLUMNS = 80
 _REST = "--full has the rest, --json every figure."
-_ROWS = 5
-"""Of the first table so many rows are shown at least: answers are without what supports them
-where it has no room."""
+_ROWS, _BEFORE_SUPPORT = 3, 5
+"""Of the first table so many rows are shown at least, and so many before what supports answers."""
 _NAME = 20
 """To how many columns names are cut where a report would be longer than a screen."""
 
@@ -58,27 +57,26 @@ def _fitting(
     screen = _Screen(min(console.width, COLUMNS) if console.is_terminal else COLUMNS)
     table = next((part for part in figures if isinstance(part, ReportTable)), None)
     rest = [_rest_of(0 if table is None else len(table.lines), where)]
-    least = [] if table is None else [_cut(table, 0, screen, _ROWS)]
     kept = {n: each for n, each in enumerate(sentences) if not n or _is_answer(each)}
 
-    def is_too_long(*more: str) -> bool:
+    def is_too_long(n_rows: int, *more: str) -> bool:
+        least = [] if table is None else [_cut(table, 0, screen, n_rows)]
         return screen.height(*least, *rest, *kept.values(), *more, *last) > LINES
 
-    names = short_names(key_names(result.tables), _NAME) if is_too_long() else {}
+    names = short_names(key_names(result.tables), _NAME) if is_too_long(_ROWS) else {}
     if names:
         sentences = [_renamed(sentence, names) for sentence in sentences]
         kept = {n: sentences[n] for n in kept}
         figures = [_with_names(part, names) for part in figures]
         table = next((part for part in figures if isinstance(part, ReportTable)), None)
-        least = [] if table is None else [_cut(table, 0, screen, _ROWS)]
     # The first answer last.
     for n in [*range(1, len(sentences)), 0][: len(sentences)]:
         sentence = result.conclusion[n]
-        if isinstance(sentence, AnswerText) and is_too_long():
+        if isinstance(sentence, AnswerText) and is_too_long(_BEFORE_SUPPORT):
             kept[n] = _renamed(sentence.shorter, names)
     for n, sentence in enumerate(sentences):
         if n not in kept:
-            if is_too_long(sentence):
+            if is_too_long(_ROWS, sentence):
                 break
             kept[n] = sentence
     whole, sentences = sentences, [kept[n] for n in sorted(kept)]
