@@ -35,7 +35,7 @@ from persona_panel.statistics.core.arrays import (
     row_means,
     without_rounding,
 )
-from persona_panel.statistics.core.correlation import correlations
+from persona_panel.statistics.core.correlation import taus
 from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.sampled_mean import sampled_mean
@@ -295,7 +295,10 @@ def _reached(array: Array, order: list[int]) -> Array:
 
 def _taus(means: Array, full: Array) -> Array:
     """Return τ_b of each column `(items, columns)` with the mean of all judges."""
-    return correlations(np.broadcast_to(full[:, None], means.shape), means, "tau_b")
+    missing = np.isnan(means)
+    # Where nothing is missing the pairs of one column serve all: a third of the time of `agree`.
+    beside = np.where(missing, nan, full[:, None]) if missing.any() else full[:, None]
+    return taus(beside, means, "tau_b")
 
 
 _LEAST_PROMPTS = 10
