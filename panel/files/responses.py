@@ -494,7 +494,7 @@ class Batch:
             if before[0] != place and (not faults or faults[-1].line != place):
                 faults.append(_repeated(place, item, *before))
             self.items.append(item)
-            text = short_digest(response.prompt) + short_digest(response.text)
+            text = own[0] + short_digest(response.text)
             if (author := authors.setdefault(text, item.system)) != item.system:
                 self.shared[author, item.system] += 1
             line = line_of(response)

@@ -286,8 +286,7 @@ def strata_apart(strata: Sequence[StratumTerms]) -> list[Difference]:
         return [undefined_difference(each.stratum, Reason.OTHER_SCALE) for each in strata]
     figures = []
     for item in strata:
-        names, _ = encode_labels(item.prompts, len(item.prompts))
-        codes = encode_labels(item.prompts, len(item.prompts))[1]
+        names, codes = encode_labels(item.prompts, len(item.prompts))
         scores = means_by(item.paired.difference, codes)
         figures.append((item.stratum, StratumFigure.mean(scores, names)))
     return stratum_differences(figures)

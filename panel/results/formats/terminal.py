@@ -56,12 +56,12 @@ def _fitting(
     # What is not read on a terminal has the same content, however wide its lines are.
     screen = _Screen(min(console.width, COLUMNS) if console.is_terminal else COLUMNS)
     table = next((part for part in figures if isinstance(part, ReportTable)), None)
-    rest = [_rest_of(0 if table is None else len(table.lines), where)]
+    least = _first_rows(table)
+    rest = _rest_of(0 if table is None else len(table.lines), where)
     kept = {n: each for n, each in enumerate(sentences) if not n or _is_answer(each)}
 
     def is_too_long(n_rows: int, *more: str) -> bool:
-        least = [] if table is None else [_cut(table, 0, screen, n_rows)]
-        return screen.height(*least, *rest, *kept.values(), *more, *last) > LINES
+        return screen.height(*least[n_rows], rest, *kept.values(), *more, *last) > LINES
 
     names = short_names(key_names(result.tables), _NAME) if is_too_long(_ROWS) else {}
     if names:
@@ -69,6 +69,7 @@ def _fitting(
         kept = {n: sentences[n] for n in kept}
         figures = [_with_names(part, names) for part in figures]
         table = next((part for part in figures if isinstance(part, ReportTable)), None)
+        least = _first_rows(table)
     # The first answer last.
     for n in [*range(1, len(sentences)), 0][: len(sentences)]:
         sentence = result.conclusion[n]
@@ -80,7 +81,7 @@ def _fitting(
                 break
             kept[n] = sentence
     whole, sentences = sentences, [kept[n] for n in sorted(kept)]
-    left = LINES - screen.height(*rest, *sentences, *last)
+    left = LINES - screen.height(rest, *sentences, *last)
     shown: list[SmallPrint | ReportTable] = []
     n_left_out = 0
     for part in figures:
@@ -101,6 +102,13 @@ def _fitting(
             n_left_out = len(part.lines) - len(cut.lines)
     more = result.has_more or sentences != whole or any(part not in shown for part in figures)
     return [*shown, *([_rest_of(n_left_out, where)] if more else [])], sentences
+
+
+def _first_rows(table: ReportTable | None) -> dict[int, list[ReportTable]]:
+    """Return a table, if any, with no more than its first rows, by how many: each is laid out once
+    for all that is asked beside it."""
+    tables = [] if table is None else [table]
+    return {n: [replace(of, lines=of.lines[:n]) for of in tables] for n in (_ROWS, _BEFORE_SUPPORT)}
 
 
 def _rest_of(n_rows: int, where: str) -> SmallPrint:
@@ -130,13 +138,11 @@ def _with_names(
     return replace(part, columns=[_renamed(head, names) for head in part.columns], lines=lines)
 
 
-def _cut(table: ReportTable, left: int, screen: _Screen, least: int = 1) -> ReportTable:
-    """Return a table's first rows that fit, at least `least`."""
-    n = min(least, len(table.lines))
-    cut = replace(table, lines=table.lines[:n])
+def _cut(table: ReportTable, left: int, screen: _Screen) -> ReportTable:
+    """Return a table's first rows that fit, at least one."""
+    cut = replace(table, lines=table.lines[:1])
     # From below: a long table is not laid out again and again.
-    while n < len(table.lines):
-        n += 1
+    for n in range(2, len(table.lines) + 1):
         longer = replace(table, lines=table.lines[:n])
         if screen.height(longer) > left:
             break
