@@ -45,7 +45,7 @@ from persona_panel.results.conclusions.wording import (
     showing,
     two_digits,
 )
-from persona_panel.results.result import QUESTIONS, RunAnswer
+from persona_panel.results.result import QUESTIONS, AnswerTo, RunAnswer
 from persona_panel.runs.collected import main_ratings, ratings_of
 from persona_panel.runs.kept import command_again, command_with
 from persona_panel.runs.run import Run, judged_in
@@ -81,6 +81,13 @@ TOGETHER = 2
 this and that a system is the best shall err in at most `LEVEL` of runs; other answers seldom do."""
 _EQUAL = 1e-9
 _NOT_KNOWN = "Not known"
+_LINE = 80
+_IN_SHORT = {
+    str(Reason.IDENTICAL_REPLICATES): "replicates do not vary",
+    str(Reason.FEW_ITEMS_A_PERSON): "too few items in common",
+    str(Reason.FEW_PROMPTS_A_PERSON): "too few prompts in common",
+}
+"""Reasons in the words of a shorter answer, which is a line where the question is not answered."""
 
 
 def answers_of(
@@ -192,6 +199,8 @@ def which_is_best(run: Run, ranked: Ranked, people: RunWithPeople | None = None)
         of_people = best_sentence(ranked, None, unit=unit_of(run.rubric).after_number)
         shorter = " ".join([*stopped, of_people, *not_ranked(run)])
     whole = " ".join([*stopped, sentence])
+    if not ranked.basis and ranked.means_of_people:
+        shorter = whole.replace(ranked.means_of_people, "")
     return RunAnswer("best", whole, estimate, command, measure, shorter=shorter)
 
 
@@ -327,8 +336,17 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
     return answer
 
 
+def _unknown(question: AnswerTo, why: str, command: str, more: str = "") -> RunAnswer:
+    """Return that a question is not answered, and why; `more` is what is known all the same."""
+    brief = f"{_NOT_KNOWN}: {_IN_SHORT.get(why, why)}."
+    if len(f"{QUESTIONS[question]} {brief}") > _LINE:
+        brief = f"{_NOT_KNOWN}."
+    sentence = f"{_NOT_KNOWN}: {why}.{more}"
+    return RunAnswer(question, sentence, Estimate(nan, reason=why), command, shorter=brief)
+
+
 def _personas_unknown(why: str, command: str) -> RunAnswer:
-    return RunAnswer("personas", f"Not known: {why}.", Estimate(nan, reason=why), command)
+    return _unknown("personas", why, command)
 
 
 def personas_beside_people(gain: Row, command: str = "") -> RunAnswer:
@@ -429,8 +447,7 @@ def may_stand_in(
     ).estimate()
     why = str(rate.reason or "too few people rated")
     if isnan(against.value):
-        sentence = f"Not known: {why}.{goes}"
-        return RunAnswer("people", sentence, Estimate(nan, reason=why), command)
+        return _unknown("people", why, command, goes)
     what = "agree with the other people than one person does (difference of τ_b"
     more = {1: "The panel's scores more closely", -1: "The panel's scores less closely"}
     parts = filter(None, [against.number(with_sign=True), against.interval()])

@@ -49,6 +49,7 @@ class Ranked(NamedTuple):
         basis: whose ratings these are, as the beginning of a sentence; empty of the panel alone.
         unranked: why there are no systems.
         note: why people's ratings do not correct the panel, where there are some; their means.
+        means_of_people: the sentence of the note with their means, which a shorter answer lacks.
         uncorrected: the same reason alone, where people's ratings lead without a correction.
         by_correction: whether it is the panel's ranking, corrected by people's ratings.
         corrected: by the two systems of a difference, what it is corrected from; of a correction by
@@ -62,6 +63,7 @@ class Ranked(NamedTuple):
     basis: str = ""
     unranked: str = ""
     note: str = ""
+    means_of_people: str = ""
     uncorrected: str = ""
     by_correction: bool = False
     corrected: Mapping[frozenset[str], CorrectedMean] = MappingProxyType({})
@@ -168,12 +170,13 @@ def by_people_alone(calibrated: Calibration, why: str) -> Ranked | None:
         lacks = f"they are of {len(rated):,} of {len(means):,} systems"
         basis += f", of {len(rated):,} of {len(means):,} systems"
     note = f"People's ratings do not correct the panel: {lacks}."
-    note += f" Means by people: {', '.join(f'{name} {number(mean)}' for name, mean in rated)}."
+    theirs = f" Means by people: {', '.join(f'{name} {number(mean)}' for name, mean in rated)}."
+    note += theirs
     if unrated:
         note += f" Not rated by people: {listed(unrated, 'systems')}."
     return Ranked(
-        rated, holm_adjusted(pairs), basis, note=note, uncorrected=why, unrated=unrated,
-        other_scale=calibrated.scales is not None,
+        rated, holm_adjusted(pairs), basis, note=note, means_of_people=theirs, uncorrected=why,
+        unrated=unrated, other_scale=calibrated.scales is not None,
     )  # fmt: skip
 
 
@@ -213,7 +216,8 @@ def ranking_of(run: Run, people: RunWithPeople | None) -> Ranked:
         return by_judges._replace(note=f"People's ratings do not correct this: {why}.")
     if reversed_by(by_judges, alone):
         return alone
-    return by_judges._replace(note=f"{alone.note}{_by_people(by_judges, alone)}")
+    note = f"{alone.note}{_by_people(by_judges, alone)}"
+    return by_judges._replace(note=note, means_of_people=alone.means_of_people)
 
 
 def _by_people(panel: Ranked, alone: Ranked) -> str:

@@ -516,6 +516,31 @@ def test_no_answer_is_cut(
         assert answer.text.shorter.endswith(".")
 
 
+def test_questions_without_an_answer_take_a_line_each_beside_the_ranking(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Few prompts, equal replicates and people's ratings of few items make five long answers: the
+    short report has all systems all the same, people's means in their table alone, and the full
+    one the reasons."""
+    monkeypatch.setenv("COLUMNS", "80")
+    quality = {"ash": 7.2, "birch": 6.2, "cedar": 5.0, "dogwood": 4.0}
+    ours = {"ash": 1.0}
+    case = Case(quality, 6, ours, people=True, plain_judge=True, noise=0.0)
+    run, humans = scored_case(case, tmp_path / "run")
+    assert humans is not None
+    people = RunWithPeople.of(run, humans)
+    result = replace(score_result(run, people=people), page="runs/first/report.html")
+    lines = result.text().splitlines()
+    assert len(lines) <= 24
+    assert [line.split()[0] for line in lines if re.match(r"  [a-z]+ +\d", line)] == [*quality]
+    assert f"{QUESTIONS['personas']} Not known: replicates do not vary." in lines
+    assert f"{QUESTIONS['people']} Not known: too few items in common." in lines
+    assert "Means by people:" not in "\n".join(lines)
+    full = " ".join(result.text(full=True).split())
+    for words in ("replicates that vary.", "rated 30 items that", "Means by people: ash"):
+        assert words in full
+
+
 def test_long_names_are_cut_where_the_ranking_would_not_fit(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
