@@ -24,22 +24,14 @@ def test_graphs_rubrics_and_personas_open_no_socket_and_no_cache() -> None:
 
 def test_statistics_import_arrays_and_nothing_else() -> None:
     """The statistics import the standard library, numpy, scipy and themselves: nothing of a panel
-    can change a number. For the types of data frames, imported when one is asked for, pandas,
-    polars and pyarrow are named to the type checker; public names are imported when used; what
-    draws, in a folder of its own, has Matplotlib, too."""
+    can change a number. Public names are imported when used; what draws, in a folder of its own,
+    has Matplotlib, too."""
     allowed = {*sys.stdlib_module_names, "numpy", "scipy"}
-    types_alone = {"pandas", "polars", "pyarrow"}
     files = sorted((ROOT / "panel" / "statistics").rglob("*.py"))
     assert len(files) > 30
     found = []
     for path in files:
         tree = ast.parse(path.read_text("utf-8"))
-        unrun = {
-            id(node)
-            for block in ast.walk(tree)
-            if isinstance(block, ast.If) and ast.unparse(block.test) == "TYPE_CHECKING"
-            for node in block.body
-        }
         drawing = {"matplotlib"} if path.parent.name == "figures" else set()
         for node in ast.walk(tree):
             modules = []
@@ -47,14 +39,13 @@ def test_statistics_import_arrays_and_nothing_else() -> None:
                 modules = [alias.name for alias in node.names]
             elif isinstance(node, ast.ImportFrom):
                 modules = [f"{'.' * node.level}{node.module or ''}"]
-            known = allowed | drawing | (types_alone if id(node) in unrun else set())
             if modules == ["persona_panel._names"] and path == files[0]:
                 assert [alias.name for alias in node.names] == ["lazy_names"]
                 continue
             found += [
                 f"{path.relative_to(ROOT)}: {module}"
                 for module in modules
-                if module.partition(".")[0] not in known
+                if module.partition(".")[0] not in allowed | drawing
                 and not f"{module}.".startswith("persona_panel.statistics.")
             ]
     assert found == []

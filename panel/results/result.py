@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from math import isnan
 from typing import TYPE_CHECKING, Any, Literal, Protocol, TextIO, cast, overload
 
+from persona_panel.results.frames import FrameLibrary, frame_of
 from persona_panel.results.table import Column, Key, Table, table_columns
-from persona_panel.statistics.core.display import FrameLibrary, frame_of
 from persona_panel.statistics.core.estimate import Estimate
 
 if TYPE_CHECKING:

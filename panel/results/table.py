@@ -7,7 +7,8 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from persona_panel.statistics.core.display import ALL, ColumnKind, FrameColumn, FrameMethod
+from persona_panel.results.frames import ColumnKind, FrameColumn, FrameMethod
+from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.estimate import Estimate
 
 CellKind = Literal["estimate", "number", "p", "whole", "text", "texts", "flag"]

@@ -26,21 +26,14 @@ from persona_panel.models.config import Price, total_cost
 from persona_panel.personas import Persona
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.results.conclusions.score import Judged
+from persona_panel.results.frames import ColumnKind, FrameColumn, FrameMethod, field_columns
 from persona_panel.rubrics import Rubric, Status, Usage
 from persona_panel.runs.collected import CollectedRatings, judge_sample, judgment_of_row
 from persona_panel.runs.judgment_lines import JudgmentFile, usage_document
 from persona_panel.runs.kept import kept_responses
 from persona_panel.runs.scale_limits import composite_limits, mean_limits, share_name, unit_of
 from persona_panel.statistics.core.arrays import Random
-from persona_panel.statistics.core.display import (
-    ColumnKind,
-    Facts,
-    FrameColumn,
-    FrameMethod,
-    counted,
-    ends,
-    field_columns,
-)
+from persona_panel.statistics.core.display import Facts, counted, ends
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.ranking import Leaderboard, competition_ranks, rank_systems
 from persona_panel.statistics.core.sampled_mean import JudgeSample

@@ -94,7 +94,6 @@ from persona_panel.statistics.core.strengths import WinCounts as WinCounts
 from persona_panel.statistics.core.strengths import bradley_terry as bradley_terry
 from persona_panel.statistics.core.table import Ratings as Ratings
 from persona_panel.statistics.core.table import Row as Row
-from persona_panel.statistics.core.table import rows_frame as rows_frame
 from persona_panel.statistics.designs import DesignResult as DesignResult
 from persona_panel.statistics.designs import DesignStudy as DesignStudy
 from persona_panel.statistics.designs import design_name as design_name
@@ -152,14 +151,11 @@ from persona_panel.statistics.rater_pairs import majority as majority
 from persona_panel.statistics.rater_pairs import pairwise as pairwise
 from persona_panel.statistics.rater_pairs import same_label as same_label
 from persona_panel.statistics.rater_pairs import tau_b_matrix as tau_b_matrix
-from persona_panel.statistics.reliability import ChosenRatings as ChosenRatings
-from persona_panel.statistics.reliability import by_chance as by_chance
 from persona_panel.statistics.reliability import (
     disagreement_by_item as disagreement_by_item,
 )
 from persona_panel.statistics.reliability import icc as icc
 from persona_panel.statistics.reliability import krippendorff_alpha as krippendorff_alpha
-from persona_panel.statistics.reliability import most_agreeing as most_agreeing
 from persona_panel.statistics.revisions import Change as Change
 from persona_panel.statistics.revisions import Direction as Direction
 from persona_panel.statistics.revisions import Reordering as Reordering

@@ -1,18 +1,14 @@
 """Reliability of ratings: Krippendorff's α, intraclass correlations, disagreement on an item.
 
 Sources: K. Krippendorff (2011), "Computing Krippendorff's alpha-reliability", and (2018), *Content
-Analysis*, 4th ed., ch. 12 (ordinal distances are squared differences of mid-ranks); the
-argument-quality paper, section 3.2 (ratings chosen to agree); P. E. Shrout & J. L. Fleiss (1979),
-"Intraclass correlations: uses in assessing rater reliability", with gaps by Henderson's first
-method.
+Analysis*, 4th ed., ch. 12 (ordinal distances are squared differences of mid-ranks); P. E. Shrout &
+J. L. Fleiss (1979), "Intraclass correlations: uses in assessing rater reliability", with gaps by
+Henderson's first method.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass
-from itertools import combinations
-from math import inf, nan
+from math import inf
 from typing import Literal
 
 import numpy as np
@@ -22,7 +18,6 @@ from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
     EstimateKind,
-    IntArray,
     MeasurementLevel,
     Reason,
     Statistic,
@@ -134,100 +129,6 @@ def _squared_differences(count: Array, total: Array, squares: Array) -> Array:
     apart -= total**2
     apart *= 2
     return np.maximum(apart, 0, out=apart)
-
-
-_SAME = 1e-12
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class ChosenRatings:
-    """The ratings that were kept, `(items, n)`, NaN where an item has fewer; whose they are is
-    lost. `alpha` is their ordinal α."""
-
-    ratings: Array
-    alpha: Statistic
-
-
-def most_agreeing(ratings: ArrayLike, n: int = 3) -> ChosenRatings:
-    """Choose `n` ratings of each item so that ordinal α of all items is as high as it gets by
-    changing one item at a time; items with `n` or fewer keep theirs.
-
-    How to read it: compare it with α of all ratings and with `by_chance`; it is no estimate of how
-    far such raters agree.
-
-    Args:
-        n: 2 or more.
-
-    >>> result = most_agreeing([[1, 1, 3], [2, 3, 3], [1, 2, 2]], n=2)
-    >>> result.alpha.value, result.ratings.tolist()
-    (1.0, [[1.0, 1.0], [3.0, 3.0], [2.0, 2.0]])
-    """
-    array = as_ratings(ratings)
-    if n < 2:
-        raise ValueError(f"two ratings of an item at least are needed, found {n}")
-    values = np.unique(array[~np.isnan(array)])
-    subsets = [_subsets(np.searchsorted(values, row[~np.isnan(row)]), n) for row in array]
-    choices = [[_coincidences(subset, len(values)) for subset in own] for own in subsets]
-    # Begin with the ratings whose ranks differ least, then improve one item after the other.
-    chosen = [0] * len(choices)
-    total = sum((own[0] for own in choices), np.zeros((len(values), len(values))))
-    before = nan
-    while not (alpha := _alpha_of_coincidences(total)) <= before + _SAME:
-        before = alpha
-        for item, own in enumerate(choices):
-            if len(own) > 1:
-                rest = total - own[chosen[item]]
-                chosen[item] = int(
-                    np.argmax([_alpha_of_coincidences(rest + choice) for choice in own])
-                )
-                total = rest + own[chosen[item]]
-    kept = np.full((len(array), n), np.nan)
-    for item, place in enumerate(chosen):
-        subset = subsets[item][place]
-        kept[item, : len(subset)] = values[list(subset)]
-    return ChosenRatings(kept, krippendorff_alpha(kept))
-
-
-def by_chance(ratings: ArrayLike, n: int = 3, seed: int = 0) -> float:
-    """Return α of ratings that `most_agreeing` chooses by chance alone: from the same ratings,
-    dealt to the items at random, each of which has as many as before. NaN where undefined.
-
-    >>> ratings = np.random.default_rng(0).integers(1, 6, (40, 6)).astype(float)
-    >>> round(krippendorff_alpha(ratings).value, 2), round(by_chance(ratings), 2)
-    (-0.07, 0.91)
-    """
-    array = as_ratings(ratings)
-    there = ~np.isnan(array)
-    dealt = np.full(array.shape, np.nan)
-    dealt[there] = np.random.default_rng(seed).permutation(array[there])
-    return most_agreeing(dealt, n).alpha.value
-
-
-def _subsets(places: IntArray, n: int) -> list[tuple[int, ...]]:
-    """Return the distinct sets of `n` values (of all, if fewer), those that lie nearest together
-    first."""
-    chosen = combinations(places, min(n, len(places)))
-    subsets = {tuple(sorted(map(int, subset))) for subset in chosen}
-    return sorted(subsets, key=lambda subset: ((subset[-1] - subset[0]) if subset else 0, subset))
-
-
-def _coincidences(places: Iterable[int], n_values: int) -> Array:
-    counts = np.bincount(list(places), minlength=n_values).astype(np.float64)
-    size = counts.sum()
-    if size < 2:
-        return np.zeros((n_values, n_values))
-    return (np.outer(counts, counts) - np.diag(counts)) / (size - 1)
-
-
-def _alpha_of_coincidences(coincidences: Array) -> float:
-    """Return ordinal α; below any other where it is undefined."""
-    marginals = coincidences.sum(axis=1)
-    ranks = np.cumsum(marginals) - marginals / 2
-    distances = (ranks[:, None] - ranks[None, :]) ** 2
-    expected = marginals @ distances @ marginals / (marginals.sum() - 1)
-    if not expected > 0:
-        return -np.inf
-    return float(1 - (coincidences * distances).sum() / expected)
 
 
 ICCForm = Literal["icc1", "icc2", "icc2k"]

@@ -51,12 +51,12 @@ def debate_speeches(folder: Path) -> None:
 
 
 def argument_quality(folder: Path) -> None:
-    """novice_ratings_with_text.json: three arguments, two dimensions, three novices, a gap."""
+    """novice_ratings_with_text.json: three arguments, two dimensions, four novices, a gap."""
     draw = random.Random(2)
     arguments = []
     for n, text in enumerate(_SPEECHES[:3]):
         ratings = {
-            dimension: {person: str(draw.randint(1, 3)) for person in _PEOPLE}
+            dimension: {person: str(draw.randint(1, 3)) for person in (*_PEOPLE, "person-4")}
             for dimension in ("clarity", "global-relevance")
         }
         arguments.append(

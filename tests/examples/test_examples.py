@@ -10,6 +10,7 @@ import shlex
 import subprocess
 import sys
 from importlib.util import find_spec
+from itertools import combinations, product
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +26,7 @@ from persona_panel import (
     load_responses,
 )
 from persona_panel.planning.settings import PanelFile
-from persona_panel.statistics import AnalysisOptions, correlate
+from persona_panel.statistics import AnalysisOptions, correlate, krippendorff_alpha
 from persona_panel.testing import ok, serving
 from persona_panel.testing.scripted_model import stable_hash
 from tests.examples import samples
@@ -137,12 +138,18 @@ def test_critical_questions_with_fewer_references(tmp_path: Path) -> None:
 
 
 def test_argument_quality_on_a_sample(tmp_path: Path) -> None:
-    """On three arguments: α of two dimensions, of three ratings chosen, and the paper's beside."""
+    """On three arguments: α of two dimensions; of the three ratings of each that are chosen, the
+    highest of all 4³ choices; and the paper's beside."""
     samples.argument_quality(tmp_path)
     done = example("argument_quality.py", tmp_path, tmp_path)
     assert done.returncode == 0, done.stderr
     rows = {tuple(line.split()[:2]): line.split() for line in done.stdout.splitlines()}
     assert rows["global", "relevance"][-4:] == ["0.38", "0", "0", "96"]
+    written = json.loads((tmp_path / "novice_ratings_with_text.json").read_text())
+    given = [[*map(float, each["ratings"]["global-relevance"].values())] for each in written]
+    every = product(*(combinations(ratings, 3) for ratings in given))
+    best = max(krippendorff_alpha(np.array(choice)).value for choice in every)
+    assert f"{best:.2f}" in rows["global", "relevance"]
     assert "4.1, Table 2: agreement within groups" in done.stdout
 
 

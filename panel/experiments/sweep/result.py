@@ -35,18 +35,12 @@ from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs.framing import BASELINE, Degradation, Variant
 from persona_panel.graphs.sweeping import TargetAnswer
 from persona_panel.results.conclusions.score import Judged
+from persona_panel.results.frames import FrameColumn, FrameMethod, field_columns
 from persona_panel.results.page_columns import PageColumns, check_plots
 from persona_panel.rubrics import Rubric
 from persona_panel.runs.run import Run, judged_in
 from persona_panel.statistics.core.arrays import Array, divide, mean_there, variance_there
-from persona_panel.statistics.core.display import (
-    Facts,
-    FrameColumn,
-    FrameMethod,
-    counted,
-    ends,
-    field_columns,
-)
+from persona_panel.statistics.core.display import Facts, counted, ends
 from persona_panel.statistics.core.estimate import LEVEL
 from persona_panel.statistics.core.table import Coverage
 

@@ -1,12 +1,12 @@
-"""Ratings with their names and origin, their composite, and rows with their data frame."""
+"""Ratings with their names and origin, their composite, and rows."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from math import inf, nan
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any
 
 import numpy as np
 
@@ -14,22 +14,11 @@ from persona_panel.statistics.core.arrays import Array, Labels, Mask, Random, Re
 from persona_panel.statistics.core.display import (
     ALL,
     COMPOSITE,
-    ColumnKind,
     Facts,
-    FrameLibrary,
-    FrameMethod,
     counted,
     counted_beside,
-    field_columns,
-    frame_of,
-    rating_columns,
 )
 from persona_panel.statistics.core.estimate import Estimate
-
-if TYPE_CHECKING:
-    import pandas
-    import polars
-    import pyarrow
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,9 +174,6 @@ class Ratings:
             labels = getattr(self, kind)
             if labels is not None and len(labels) != shape[axis]:
                 raise ValueError(f"{len(labels)} {kind} for {shape[axis]}")
-
-    to_frame = FrameMethod(rating_columns)
-    """See `persona_panel.statistics.core.display.rating_columns`."""
 
     def __repr__(self) -> str:
         return self._facts().text
@@ -378,7 +364,7 @@ class Row:
         n_tests: how many tests were adjusted together; 1 where one stands alone, 0 without a test.
         n_items, n_raters: how many entered.
         note: further facts for people to read. Nothing that a program needs is here alone.
-        limits: between which the statistic lies; no column of a data frame.
+        limits: between which the statistic lies.
         caution: as of `Estimate`.
     """
 
@@ -486,28 +472,3 @@ def _on(ratings: Ratings, names: Sequence[str]) -> Ratings:
     return replace(
         ratings, scores=ratings.scores[:, :, places], dimensions=tuple(names), categories={}
     )
-
-
-_NAMES = [field.name for field in fields(Row) if field.repr]
-_OF_KIND: dict[ColumnKind, tuple[str, ...]] = {
-    "number": ("value", "ci_low", "ci_high", "ci_df", "p_value", "p_raw"),
-    "whole": ("n_clusters", "n_tests", "n_items", "n_raters"),
-}
-_KINDS = {name: kind for kind, names in _OF_KIND.items() for name in names}
-
-
-@overload
-def rows_frame(rows: Iterable[Row], library: Literal["pandas"] = ...) -> pandas.DataFrame: ...
-@overload
-def rows_frame(rows: Iterable[Row], library: Literal["polars"]) -> polars.DataFrame: ...
-@overload
-def rows_frame(rows: Iterable[Row], library: Literal["pyarrow"]) -> pyarrow.Table: ...
-def rows_frame(rows: Iterable[Row], library: FrameLibrary = "pandas") -> Any:
-    """Return the rows of `agree`, `correlate` or `panel_quality` as a data frame: one row each, and
-    the fields of `Row` but `limits` as columns.
-
-    Errors are those of `frame_of`.
-    """
-    records = list(rows)
-    columns = [field_columns(records, _KINDS.get(name, "text"), name) for name in _NAMES]
-    return frame_of([column for (column,) in columns], library)

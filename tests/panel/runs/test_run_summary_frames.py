@@ -176,9 +176,9 @@ def test_a_library_that_is_not_installed_is_named_with_what_to_install() -> None
         "        if name == 'pandas':\n"
         "            raise ModuleNotFoundError('none here', name=name)\n"
         "sys.meta_path.insert(0, Without())\n"
-        "from persona_panel.statistics import rows_frame\n"
-        "print(rows_frame([], 'pyarrow').num_rows)\n"
-        "rows_frame([])"
+        "from persona_panel.results.frames import frame_of\n"
+        "print(frame_of([], 'pyarrow').num_rows)\n"
+        "frame_of([], 'pandas')"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.stdout == "0\n", done.stderr
@@ -202,7 +202,6 @@ def test_a_type_checker_sees_what_a_users_code_gets(tmp_path: Path) -> None:
         "from persona_panel import Panel, Ratings, RatingsPlots, Run, RunPlots, Sweep\n"
         "def look(run: Run, ratings: Ratings, sweep: Sweep, panel: Panel) -> None:\n"
         "    reveal_type(run.to_frame('polars'))\n"
-        "    reveal_type(ratings.to_frame('polars'))\n"
         "    reveal_type(sweep.cells_frame('polars'))\n"
         "    reveal_type(run.differences_frame('polars'))\n"
         "    run.ranking_frame('excel')\n"
@@ -229,11 +228,11 @@ def test_a_type_checker_sees_what_a_users_code_gets(tmp_path: Path) -> None:
     )
     own = [line.split(":", 1)[1] for line in done.stdout.splitlines() if "users.py:" in line]
     said = {int(line.split(":")[0]): line for line in reversed(own)}
-    assert set(said) == {3, 4, 5, 6, 7, 10, 13, 14, 17, 18}, done.stdout
-    assert all("polars" in said[n] and "DataFrame" in said[n] for n in (3, 4, 5, 6)), own
-    assert "call-overload" in said[7] and "arg-type" in said[10]
-    assert "PaperFigure" in said[13] and said[14].count("PaperFigure") == 3
-    assert "arg-type" in said[17] and "attr-defined" in said[18]
+    assert set(said) == {3, 4, 5, 6, 9, 12, 13, 16, 17}, done.stdout
+    assert all("polars" in said[n] and "DataFrame" in said[n] for n in (3, 4, 5)), own
+    assert "call-overload" in said[6] and "arg-type" in said[9]
+    assert "PaperFigure" in said[12] and said[13].count("PaperFigure") == 3
+    assert "arg-type" in said[16] and "attr-defined" in said[17]
 
 
 # In short

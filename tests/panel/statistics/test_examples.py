@@ -24,7 +24,7 @@ FUNCTIONS = sorted(
 )
 OF_ROWS = {
     "agree", "agreement_differences", "correlate", "correlation_differences", "panel_quality",
-    "rows_frame", "many_facet_rasch", "ordinal_mixed_model",
+    "many_facet_rasch", "ordinal_mixed_model",
 }  # fmt: skip
 """These give every statistic, each of which has an example of its own, their data frame, and a
 model of whole ratings, whose example is that of its command."""

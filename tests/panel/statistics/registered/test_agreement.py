@@ -224,3 +224,23 @@ def test_statistics_stand_in_this_order(
     assert [each.name for each in found] == ordered.split()
     assert [each.name for each in found if each.show_note] == noted.split()
     assert [each.name for each in found if each.table.all_raters_only] == of_all.split()
+
+
+def test_alpha_of_every_two_groups() -> None:
+    """Of three groups each pair has the α of its raters alone; of two groups there is no such
+    row."""
+    scores = np.random.default_rng(2).integers(1, 6, size=(30, 6, 1)).astype(float)
+    groups = ("a", "a", "b", "b", "c", "c")
+    ratings = Ratings(scores, tuple(map(str, range(30))), tuple("uvwxyz"), ("d",), groups)
+    rows = agree(ratings, only=["alpha_of_two_groups"])
+    found = {(row.by, row.by_value): row for row in rows}
+    assert set(found) == {("a", "b"), ("a", "c"), ("b", "c")}
+    expected = krippendorff_alpha(scores[:, [0, 1, 4, 5], 0])
+    row = found["a", "c"]
+    assert row.value == expected.value
+    assert row.ci_low < row.value < row.ci_high
+    two = Ratings(scores[:, :4], ratings.items, tuple("uvwx"), ("d",), groups[:4])
+    assert agree(two, only=["alpha_of_two_groups"]) == []
+    name = "krippendorff_alpha"
+    of_all = [row for row in agree(ratings, only=[name]) if row.group == "all"]
+    assert agree(ratings, only=[name], group="all") == of_all != []
