@@ -144,7 +144,8 @@ class ModelResponse:
 
     `refusal` is the provider's own word that the model declined: a refusal text, or
     the name of the content filter that stopped it. `model` is the model's id in the panel, which
-    the cache notes; "" where it is not known.
+    the cache notes; "" where it is not known. `answered_by` is what the server calls the model that
+    answered, where that is not the name by which it was asked.
     """
 
     text: str
@@ -155,6 +156,7 @@ class ModelResponse:
     latency_s: float = 0.0
     cached: bool = False
     model: str = field(default="", compare=False)
+    answered_by: str = field(default="", compare=False)
 
 
 # Not frozen, for the same reason as `Question`.

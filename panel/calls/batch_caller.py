@@ -146,6 +146,7 @@ class BatchCaller(Caller):
         asked = self._endpoints[model].answer_limit.applied_to(request)
         if (kept := self._cache.get(page, row.key)) is not None:
             self.counts.cached += 1
+            self._note_name(model, kept)
             is_cut = kept.finish_reason == "length" and (
                 not cut_is_usable or is_spent_on_thinking(kept)
             )
@@ -167,12 +168,12 @@ class BatchCaller(Caller):
         raise Unanswered("skipped", self.cap or _NOT_ASKED)
 
     def kept_reply(
-        self, request: ModelRequest, page: str, replicate: int = 1
+        self, model: str, request: ModelRequest, page: str, replicate: int = 1
     ) -> ModelResponse | None:
         """Return a reply as `Caller.kept_reply` does; None where batches answer."""
         if self._stage != "calling":
             return None
-        return super().kept_reply(request, page, replicate)
+        return super().kept_reply(model, request, page, replicate)
 
     def forget(self, answered: Any, page: str, replicate: int = 1) -> None:
         """Forget replies as `Caller.forget` does, but only in the run itself: rounds leave the

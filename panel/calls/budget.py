@@ -425,8 +425,9 @@ class CallCounts:
     `spent` is what each model used in the calls made, what is `estimated` included. `odd` has,
     by model, the first usage reported that cannot be. `before` is what earlier runs into the same
     folder spent. `sent` has, by model, the different parameters with which its requests went,
-    without texts and keys. `taken_back` are answers that turned out to be another request's, or
-    may be.
+    without texts and keys. `answered_by` has, by model, the other names by which it answered, each
+    with the name that was asked for. `taken_back` are answers that turned out to be another
+    request's, or may be.
     """
 
     made: int = 0
@@ -438,7 +439,17 @@ class CallCounts:
     faults: Counter[str] = field(default_factory=Counter)
     before: Spending = NOTHING_SPENT
     sent: dict[str, list[dict[str, Any]]] = field(default_factory=dict)
+    answered_by: dict[str, dict[str, str]] = field(default_factory=dict)
     taken_back: int = 0
+
+    def add_name(self, model: str, name: str, asked: str) -> bool:
+        """Add a name by which a model answered that was asked by another; return whether it is
+        new, and there was room for it."""
+        names = self.answered_by.setdefault(model, {})
+        is_new = name not in names and len(names) < _MOST_SENT
+        if is_new:
+            names[name] = asked
+        return is_new
 
     def add_sent(self, model: str, sent: list[dict[str, Any]]) -> None:
         """Add parameters with which requests to a model went."""

@@ -7,6 +7,7 @@ answer means is not.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable, Mapping
@@ -41,10 +42,17 @@ from persona_panel.files.limits import is_lack_of_descriptors
 from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs import Judge, Response
 from persona_panel.graphs.context import Abort, Answered, Unanswered
-from persona_panel.models.client import NOTHING, CallError, noted_parameters
+from persona_panel.models.client import (
+    NOTHING,
+    CallError,
+    answered_by_another,
+    noted_parameters,
+)
 from persona_panel.models.completions import BROKEN
 from persona_panel.models.stray_answers import TakenAnswer, look_for_strays, taking
 from persona_panel.rubrics import ModelRequest, ModelResponse, Position, Usage
+
+logger = logging.getLogger(__name__)
 
 
 def without_keys(reply: ModelResponse, model: str) -> ModelResponse:
@@ -56,8 +64,9 @@ def without_keys(reply: ModelResponse, model: str) -> ModelResponse:
     logprobs = _masked(reply.logprobs) if reply.logprobs else reply.logprobs
     # As dataclasses.replace, in a third of its time: each reply comes through here.
     return ModelResponse(
-        text, reason, refusal, logprobs, reply.usage, reply.latency_s, reply.cached, model
-    )
+        text, reason, refusal, logprobs, reply.usage, reply.latency_s, reply.cached, model,
+        reply.answered_by and SECRETS.scrub(reply.answered_by),
+    )  # fmt: skip
 
 
 def _masked(positions: tuple[Position, ...]) -> tuple[Position, ...]:
@@ -175,6 +184,7 @@ class Caller:
         while True:
             if (kept := self._cache.get(page, key)) is not None:
                 self.counts.cached += 1
+                self._note_name(model, kept)
                 return kept
             entry = ReplyKey(page, key)
             if entry not in self._under_way:
@@ -195,6 +205,7 @@ class Caller:
                 async with self._shared.claimed(*entry) as kept:
                     if kept is not None:
                         self.counts.cached += 1
+                        self._note_name(model, kept)
                         return kept
                     return await self._asked(model, request, entry, cut_is_usable)
         finally:
@@ -202,13 +213,15 @@ class Caller:
                 done.set()
 
     def kept_reply(
-        self, request: ModelRequest, page: str, replicate: int = 1
+        self, model: str, request: ModelRequest, page: str, replicate: int = 1
     ) -> ModelResponse | None:
         """Return what `complete` would return at once, from the cache, without counting it; None
         where it would wait, or call a model."""
         if self._read_ahead is not None:
             return None
-        return self._cache.get(page, key_of(request, replicate))
+        if (kept := self._cache.get(page, key_of(request, replicate))) is not None:
+            self._note_name(model, kept)
+        return kept
 
     async def _asked(
         self, model: str, request: ModelRequest, entry: ReplyKey, cut_is_usable: bool
@@ -499,6 +512,7 @@ class Caller:
                 self.stop(unrecorded(error))
         if not is_estimate:
             endpoint.limiter.settle(tokens, used.input + used.output)
+        self._note_name(model, reply)
         endpoint.answered = True
         endpoint.heard()
         endpoint.limiter.succeeded(reply.latency_s)
@@ -519,6 +533,14 @@ class Caller:
                 if sent:
                     self._noted.add(form)
                     self.counts.add_sent(model, sent)
+
+    def _note_name(self, model: str, reply: ModelResponse) -> None:
+        """Note by which name a model answered, where it is not the one that was asked for."""
+        if reply.answered_by and reply.answered_by not in self.counts.answered_by.get(model, ()):
+            asked = str(self._endpoints[model].client.parameters.get("model", model))
+            other = answered_by_another(model, {reply.answered_by: asked})
+            if self.counts.add_name(model, reply.answered_by, asked) and other:
+                logger.warning(other)
 
     def _note(self, model: str, used: Usage, *, is_estimate: bool) -> None:
         counts = self.counts

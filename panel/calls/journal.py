@@ -58,6 +58,8 @@ def encoded(reply: ModelResponse, page: str, key: bytes) -> bytes:
         "at": int(time.time()),
         "under": _place(page, key),
     }
+    if reply.answered_by:
+        document["answered_by"] = reply.answered_by
     return as_stored(orjson.dumps(document))
 
 
@@ -93,6 +95,7 @@ def decoded(stored: bytes, page: str = "", key: bytes = b"") -> ModelResponse | 
         if (under := fields.pop("under", None)) and key and under != _place(page, key):
             return None
         fields["cached"] = True
+        answered_by = fields.pop("answered_by", "")
         # Replies that were kept long ago lack some.
         refusal = fields.get("refusal")
         if not (
@@ -104,7 +107,7 @@ def decoded(stored: bytes, page: str = "", key: bytes = b"") -> ModelResponse | 
         if (len(fields), len(used)) != _NOTED:
             # Kept before some of them were noted.
             fields |= {"usage": sound(Usage(**used)), "logprobs": logprobs}
-            return ModelResponse(**fields)
+            return ModelResponse(**fields, answered_by=answered_by)
         # By place, in half the time.
         usage = sound(
             Usage(
@@ -125,6 +128,7 @@ def decoded(stored: bytes, page: str = "", key: bytes = b"") -> ModelResponse | 
             fields["latency_s"],
             True,
             fields["model"],
+            answered_by,
         )
     except (AttributeError, LookupError, TypeError, ValueError):
         return None

@@ -373,5 +373,8 @@ def add_counts(counts: CallCounts, more: CallCounts) -> None:
             into[model] = into.get(model, NOTHING) + used
     for model, odd in more.odd.items():
         counts.odd.setdefault(model, odd)
+    for model, names in more.answered_by.items():
+        for name, asked in names.items():
+            counts.add_name(model, name, asked)
     for model, sent in more.sent.items():
         counts.add_sent(model, sent)

@@ -23,6 +23,7 @@ import orjson
 
 from persona_panel.files.secrets import SECRETS, scrub
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
+from persona_panel.rubrics.replies import well_formed
 
 NOTHING = Usage()
 
@@ -144,16 +145,39 @@ class ModelClient(Protocol):
 
 
 _VERSION = re.compile(r"[-:@](\d{4}-\d\d-\d\d|\d{3,8}|latest)$")
+_FILE = re.compile(r"([-.](i?q\d[_\da-z]*|b?f16|f32))?\.gguf$")
+_LONGEST_NAME, _NAMED = 200, 3
+
+
+def name_of_answering(name: Any, asked: str) -> str:
+    """Return what a server calls the model that answered; empty where it says nothing, or the name
+    that was asked for."""
+    if name == asked or not isinstance(name, str):
+        return ""
+    return well_formed(name[:_LONGEST_NAME])
 
 
 def is_another_model(answered: str, asked: str) -> bool:
-    """Return whether two names are of different models. A date or number of a release at the end,
-    and a path in front, make no difference."""
+    """Return whether two names are of different models. A date or number of a release or the form
+    of a file at the end, and a path in front, make no difference."""
     first, other = (
-        _VERSION.sub("", name.casefold().rstrip("/").rpartition("/")[2])
+        _VERSION.sub("", _FILE.sub("", re.split(r"[/\\]", name.casefold().rstrip("/"))[-1]))
         for name in (answered, asked)
     )
     return first != other
+
+
+def answered_by_another(model: str, names: Mapping[str, str]) -> str:
+    """Return the sentence that another model than was asked for may have answered; empty where
+    none has. `names`: by which the model answered, each with the name that was asked for."""
+    others = [name for name, asked in names.items() if is_another_model(name, asked)]
+    if not others:
+        return ""
+    named = " and ".join(others[:_NAMED])
+    return (
+        f"{model} was asked for {names[others[0]]}, and its server named {named} as what answered: "
+        "if that is another model, the ratings are that model's."
+    )
 
 
 _TEXTS = frozenset(

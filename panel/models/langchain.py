@@ -43,6 +43,7 @@ from persona_panel.models.client import (
     CallError,
     Capabilities,
     completion_usage,
+    name_of_answering,
     not_too_long,
     odd_usage,
     usage_from,
@@ -436,7 +437,13 @@ class LangChainClient:
                 return reply
             raise call_error_of(error, unsent=call.surely_not) from None
         self._require_own(request, message)
-        return not_too_long(as_reply(message, time.monotonic() - started))
+        reply = as_reply(message, time.monotonic() - started)
+        meta = message.response_metadata
+        answered = meta.get("model_name") or meta.get("model")
+        # By its class's name, where it has no other, nothing is asked for.
+        if self._name != type(self._chat).__name__:
+            reply.answered_by = name_of_answering(answered, self._name)
+        return not_too_long(reply)
 
     def _require_own(self, request: ModelRequest, message: BaseMessage) -> None:
         """Refuse a message that may be the answer to another request."""

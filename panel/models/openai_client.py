@@ -21,6 +21,7 @@ from persona_panel.models.client import (
     CallError,
     Capabilities,
     FaultKind,
+    name_of_answering,
     not_too_long,
     note_sent,
     usage_in,
@@ -221,6 +222,7 @@ class OpenAIClient(BaseModel):
             message = f"{self.base_url}: the answer is not a chat completion"
             fault = CallError(message, kind="transient", status=BROKEN, used=usage_in(completion))
             raise fault from None
+        reply.answered_by = name_of_answering(completion.get("model"), self.model)
         return not_too_long(reply)
 
     async def exchange_at(

@@ -202,6 +202,10 @@ def _restore_calls(run: Run, path: Path) -> None:
                 count_in(calls["estimated"]["calls"]), _usages(calls["estimated"]["usage"])
             ),
             odd={name: str(counts) for name, counts in calls["odd_usage"].items()},
+            answered_by={
+                model: {str(name): str(asked) for name, asked in names.items()}
+                for model, names in calls.get("answered_by", {}).items()
+            },
             faults=Counter({name: count_in(n) for name, n in calls["faults"].items()}),
             before=Spending(
                 count_in(calls["earlier_runs"]["calls"]), _usages(calls["earlier_runs"]["usage"])

@@ -258,7 +258,7 @@ def graph_context(
         caller.forget(answered, page(judge, response), judge.replicate)
 
     def kept(judge: Judge, response: Response, request: ModelRequest) -> ModelResponse | None:
-        return caller.kept_reply(request, page(judge, response), judge.replicate)
+        return caller.kept_reply(judge.model, request, page(judge, response), judge.replicate)
 
     def used(n_kept: int) -> None:
         caller.counts.cached += n_kept

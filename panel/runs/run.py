@@ -60,6 +60,7 @@ def calls_document(counts: CallCounts, prices: Prices) -> dict[str, Any]:
         "estimated": _spending(estimated, prices),
         "earlier_runs": _spending(counts.before, prices),
         "odd_usage": dict(sorted(counts.odd.items())),
+        "answered_by": dict(sorted(counts.answered_by.items())),
         "faults": dict(sorted(counts.faults.items())),
     }
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from persona_panel.calls.budget import CAP, Spending
 from persona_panel.files.named_files import is_copy, shown_folder
+from persona_panel.models.client import answered_by_another
 from persona_panel.models.config import batched_name, cost, total_cost
 from persona_panel.models.embedded_weights import NOTICE
 from persona_panel.planning.definitions import VERBATIM
@@ -88,6 +89,9 @@ def spending_sentences(run: Run) -> Iterator[tuple[str, bool]]:
             "or the proxy before it.",
             True,
         )
+    for model, names in sorted(calls.answered_by.items()):
+        if other := answered_by_another(model, names):
+            yield other, True
     usd = [cost(run.prices.get(model), used) for model, used in calls.spent.items()]
     if (amount := spent_in_words(usd)) is not None:
         yield f"Cost of the calls: {amount}.", False

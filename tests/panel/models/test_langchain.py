@@ -66,6 +66,22 @@ async def reply_of(answer: Answer, ask: ModelRequest = ASK) -> tuple[ModelRespon
         return await speaker_at(server).complete(ask), server
 
 
+@pytest.mark.parametrize(("name", "answered_by"), [("stub", ""), ("other", "other"), (None, "")])
+async def test_a_reply_has_the_name_by_which_the_model_answered(
+    name: str | None, answered_by: str
+) -> None:
+    """Where that is not the name that was asked for."""
+    choice = {"index": 0, "message": {"role": "assistant", "content": "7"}, "finish_reason": "stop"}
+    body = {"id": "c1", "object": "chat.completion", "created": 1, "choices": [choice]}
+    with serving(always(raw(body | {"model": name}))) as server:
+        client = speaker_at(server)
+        try:
+            reply = await client.complete(ASK)
+        finally:
+            await client.aclose()
+    assert reply.answered_by == answered_by
+
+
 async def test_thinking_is_a_part_of_the_output() -> None:
     """What LangChain passes on of a provider's reasoning tokens."""
     reply, _ = await reply_of(ok("7", reasoning=30))
