@@ -43,14 +43,14 @@ _GAP = 2
 _NARROWEST_NAME = 12
 _STEPS = (0.05, 0.25, 0.5, 0.75)
 """Shares of the judgments at which the table comes, where lines go one below the other."""
-_SHORTEST_S = 20.0
+_SHORTEST_S = 8.0
 """And of runs that take this long at least."""
 
 RankingSoFar = Callable[[], "Leaderboard | None"]
 
 
 class Board:
-    """The systems so far, worked out at most every two seconds; `ranking` works them out."""
+    """The systems so far, worked out twice a second at most; `ranking` works them out."""
 
     def __init__(self, ranking: RankingSoFar) -> None:
         def over_prompts() -> Leaderboard | None:

@@ -475,14 +475,14 @@ def judge_facets(judges: Iterable[Judge]) -> dict[str, list[str]]:
 
 T = TypeVar("T")
 
-LEAST_S, MOST_S = 2.0, 10.0
+LEAST_S, MOST_S = 0.5, 10.0
 _SHARE = 0.01
 
 
 class Paced(Generic[T]):
     """A value that several threads ask for.
 
-    It is worked out when it is asked for: at most every two seconds, and so rarely that it takes a
+    It is worked out when it is asked for: at most twice a second, and so rarely that it takes a
     hundredth of a core; but it is never older than ten seconds. What it took once, such as to load
     modules or to read what has gathered, does not count before it takes as long again.
     """

@@ -133,12 +133,12 @@ def test_one_prompt_is_no_ranking() -> None:
 
 
 def test_a_printed_board_comes_at_each_step_of_a_run_that_lasts() -> None:
-    """At 5, 25, 50 and 75 % of the judgments, once each; not in a run of seconds."""
+    """At 5, 25, 50 and 75 % of the judgments, once each; in a run of ten seconds, not of five."""
     board = Board(lambda: leaderboard(["a", "b"]))
-    assert not any(board.is_due(done / 100, done / 10) for done in range(1, 101))
+    assert not any(board.is_due(done / 100, done / 20) for done in range(1, 101))
     printed_at = []
     for done in range(1, 101):
-        if board.is_due(done / 100, float(done)):
+        if board.is_due(done / 100, done / 10):
             assert SO_FAR.fullmatch(board.printed(done, 100, "judgments")[-1])
             printed_at.append(done)
     assert printed_at == [5, 25, 50, 75]

@@ -11,12 +11,13 @@ from persona_panel.runs.collected import Paced
 
 
 def test_it_is_worked_out_at_most_every_so_often(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Twice a second: a run of ten seconds has most of its prompts in the last three."""
     now = [100.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     calls: list[float] = []
     value = Paced(lambda: calls.append(now[0]) or len(calls))
     assert [value.value() for _ in range(5)] == [1] * 5
-    now[0] += collected.LEAST_S - 0.01
+    now[0] += 0.49
     assert value.value() == 1
     now[0] += 0.02
     assert value.value() == 2
