@@ -140,7 +140,7 @@ def _personas(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: b
         panel = replace(panel, controls=frozenset(panel.raters[_PERSONAS:]))
         rows = correlate(panel, humans, options, only=only)
         found |= of_rows([row for row in rows if row.group == "panel"])
-        spread = agree(panel, options, only=["disagreement_added", "alpha_added_by_personas"])
+        spread = agree(panel, options, only=["disagreement_added"])
         spread = spread if drawn is rated else []
         found |= of_rows([row for row in spread if row.group == "panel"])
     return found

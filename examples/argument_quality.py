@@ -46,8 +46,8 @@ def most_agreeing(ratings: np.ndarray, n: int) -> np.ndarray:
                 chosen[place] = int(np.argmax([alpha_of(rest + each) for each in several]))
             total = rest + several[chosen[place]]
     kept = np.full((len(ratings), n), np.nan)
-    for row, several, place in zip(kept, subsets, chosen, strict=True):
-        row[: len(several[place])] = values[list(several[place])]
+    for row, sets, place in zip(kept, subsets, chosen, strict=True):
+        row[: len(sets[place])] = values[list(sets[place])]
     return kept
 
 

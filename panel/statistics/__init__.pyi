@@ -149,7 +149,6 @@ from persona_panel.statistics.rater_pairs import confusion as confusion
 from persona_panel.statistics.rater_pairs import fleiss_kappa as fleiss_kappa
 from persona_panel.statistics.rater_pairs import majority as majority
 from persona_panel.statistics.rater_pairs import pairwise as pairwise
-from persona_panel.statistics.rater_pairs import same_label as same_label
 from persona_panel.statistics.rater_pairs import tau_b_matrix as tau_b_matrix
 from persona_panel.statistics.reliability import (
     disagreement_by_item as disagreement_by_item,

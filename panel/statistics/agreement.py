@@ -315,10 +315,10 @@ def panel_quality(
     """Return the quality of each group of raters as a panel, and of all groups.
 
     On each dimension with numbers: `reliability` of the mean of 1, 2, 4, … judges (Spearman-Brown
-    from ICC(2,1)) or, of crossed personas and models, `reliability_by_design`; `variance_share` of
-    each component; `alpha_without` each judge; `smallest_subset`, the judges whose ranking keeps
-    τ_b ≥ 0.95 to the panel's on held-out items. The rows' `by` and `by_value` say of which number,
-    design, component or judge a row is. `on_step` and `only` as for `agree`.
+    from ICC(2,1)), where personas and models are not crossed; `variance_share` of each component;
+    `alpha_without` each judge; `smallest_subset`, the judges whose ranking keeps τ_b ≥ 0.95 to the
+    panel's on held-out items. The rows' `by` and `by_value` say of which number, component or judge
+    a row is. `on_step` and `only` as for `agree`.
     """
     ratings = ratings.numeric()
     # The figures that have an interval sample the judges themselves.

@@ -162,13 +162,12 @@ def _spread(totals: Array) -> Array:
 @dataclass(frozen=True, slots=True)
 class IncompleteConcordance:
     """W in each prompt and its mean over prompts; `statistic` is Skillings and Mack's T, summed
-    over prompts, with its `degrees_of_freedom`; `statistic_by_chance` and `by_chance` are the means
-    of T and W where raters rank at random, with as many ties as they have. All but the first are
-    NaN where `over_prompts.mean` is undefined."""
+    over prompts; `statistic_by_chance` and `by_chance` are the means of T and W where raters rank
+    at random, with as many ties as they have. All but the first are NaN where `over_prompts.mean`
+    is undefined."""
 
     over_prompts: OverPrompts
     statistic: float
-    degrees_of_freedom: float
     statistic_by_chance: float
     by_chance: float
 
@@ -214,7 +213,7 @@ def incomplete_concordance(
             within.append((name, Statistic.undefined(why, n_items=n_items, n_raters=n_raters)))
     result = over_prompts(within)
     if not designs:
-        return IncompleteConcordance(result, np.nan, np.nan, np.nan, np.nan)
+        return IncompleteConcordance(result, np.nan, np.nan, np.nan)
     by_chance = [design.by_chance() for design in designs]
     observed = sum(design.observed for design in designs)
     if n_permutations:
@@ -227,7 +226,6 @@ def incomplete_concordance(
     return IncompleteConcordance(
         result,
         observed,
-        float(sum(design.degrees_of_freedom for design in designs)),
         float(sum(by_chance)),
         float(np.mean([t / most for t, most in zip(by_chance, unanimous, strict=True)])),
     )
@@ -275,14 +273,6 @@ class _Design:
         weights = 1 / (rated @ rated.sum(axis=0))
         inner = scipy.linalg.pinvh(np.eye(rated.shape[1]) - (rated.T * weights) @ rated)
         return cls(_weighted_ranks(block), rated, weights, inner)
-
-    @property
-    def degrees_of_freedom(self) -> int:
-        if self.rated.all(axis=0).any():
-            # A rater of all items connects them, as in most designs.
-            return len(self.rated) - 1
-        parts, _ = scipy.sparse.csgraph.connected_components(self.rated.T @ self.rated)
-        return len(self.rated) - int(parts)
 
     @property
     def observed(self) -> float:

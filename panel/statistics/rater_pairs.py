@@ -287,17 +287,6 @@ def agreement_on(labels: ArrayLike, category: float) -> Resampled:
     return resampled_ratio(joined, ratings_each)
 
 
-def same_label(x: ArrayLike, y: ArrayLike) -> Array:
-    """Return whether two raters gave an item one label: 1 or 0 `(items,)`, NaN where either is
-    missing.
-
-    >>> same_label([0, 1, 2, np.nan], [0, 2, 2, 1])
-    array([ 1.,  0.,  1., nan])
-    """
-    first, second, both = paired_scores(x, y)
-    return np.where(both, (first == second).astype(np.float64), np.nan)
-
-
 CELLS_AT_ONCE = 2_000_000
 """Shuffled ranks, or differences between items, that are held at a time: 16 MB."""
 _Signs = NDArray[np.float32]

@@ -37,15 +37,11 @@ from persona_panel.statistics.core.table import kept_without, with_several_level
 from persona_panel.statistics.designs import (
     ITEM,
     crossed_factors,
-    design_name,
-    designs_around,
-    present_levels,
 )
 from persona_panel.statistics.generalizability import (
     BETWEEN,
     RESIDUAL,
     VarianceComponents,
-    d_study,
     variance_components,
 )
 from persona_panel.statistics.rater_pairs import PairStatistic, fleiss_kappa, pairwise
@@ -154,22 +150,16 @@ _register_pairs("cohen_kappa_linear", "Cohen κ,\nlinear weights", order=160)
 _register_pairs("cohen_kappa_quadratic", "Cohen κ,\nquadratic weights", order=170)
 
 
-def _register_within_prompts(statistic: PairStatistic, sign: str, order: int) -> None:
-    @agreement_statistics.register(
-        f"mean_{statistic}_within_prompts", f"mean {sign},\nwithin prompts", needs=("prompts",),
-        order=order,
-    )  # fmt: skip
-    def within_prompts(block: AgreementBlock) -> Iterator[Statistic]:
-        inside = by_prompt(
-            lambda items: pairwise(block.ratings[items], statistic).mean,
-            block.prompts,
-            len(block.ratings),
-        )
-        yield replace(block.over_prompts(inside), counted=has_two_ratings(block.ratings))
-
-
-_register_within_prompts("tau_b", "τ_b", 120)
-_register_within_prompts("spearman", "ρ", 140)
+@agreement_statistics.register(
+    "mean_tau_b_within_prompts", "mean τ_b,\nwithin prompts", needs=("prompts",), order=120
+)
+def within_prompts(block: AgreementBlock) -> Iterator[Statistic]:
+    inside = by_prompt(
+        lambda items: pairwise(block.ratings[items], "tau_b").mean,
+        block.prompts,
+        len(block.ratings),
+    )
+    yield replace(block.over_prompts(inside), counted=has_two_ratings(block.ratings))
 
 
 @agreement_statistics.register(
@@ -222,16 +212,6 @@ def added(block: AgreementBlock) -> Iterator[Statistic]:
     yield _unless_alike(block, result)
 
 
-@_of_personas("alpha_added_by_personas", "difference\nof α", order=54)
-def alpha_difference(block: AgreementBlock) -> Iterator[Statistic]:
-    sides = (block.ratings, block.controls)
-    ours, theirs = (krippendorff_alpha(side, block.level) for side in sides)
-    counted = np.logical_or(*map(has_two_ratings, sides))
-    change = ours.less(theirs, ours.n_raters + theirs.n_raters, counted=counted)
-    change = Statistic.undefined(change.reason) if change.reason else change
-    yield _unless_alike(block, change)
-
-
 def _by_item(block: AgreementBlock) -> tuple[Array, Array]:
     sides = [disagreement_by_item(side, block.level) for side in (block.ratings, block.controls)]
     missing = np.isnan(sides[0]) | np.isnan(sides[1])
@@ -275,7 +255,7 @@ def _unless_alike(block: AgreementBlock, result: Statistic) -> Statistic:
 )
 def of_the_mean(block: AgreementBlock) -> Iterator[Statistic]:
     """Yield the reliability where judges are interchangeable: other personas on one model, or
-    raters."""
+    raters. Of crossed judges `plan` has it, by design."""
     if not _interchangeable(block):
         return
     single = icc(block.ratings, "icc2")
@@ -300,33 +280,6 @@ def of_the_mean(block: AgreementBlock) -> Iterator[Statistic]:
 
 def _of_mean(icc2: float, size: int) -> float:
     return 0.0 if icc2 <= 0 else float(spearman_brown(icc2, size))
-
-
-@panel_quality_statistics.register(
-    "reliability_by_design",
-    "reliability",
-    table=StatisticTable(
-        "Reliability of the mean, by design (D-study)",
-        columns="dimension",
-        all_raters_only=True,
-        remark="The dependability Φ of a response's mean rating: this design, and with half and "
-        "twice as many of each. More personas on the same models do not average out what these "
-        "models have in common. The figures rest on few models and personas, and have no "
-        "intervals. `plan` has standard errors, systems and costs.",
-    ),
-    order=11,
-)
-def of_designs(block: AgreementBlock) -> Iterator[Statistic]:
-    """Yield the reliability by design where judges are crossed; for others, see `reliability`."""
-    if _interchangeable(block):
-        return
-    components = _components(block)
-    if components.reason is not None:
-        yield replace(block.counted(nan, components.reason), by="design")
-        return
-    for levels in designs_around(components, ITEM, present_levels(components, ITEM)):
-        value = block.counted(d_study(components, ITEM, levels).dependability, Reason.NOT_POSITIVE)
-        yield replace(value, by="design", by_value=design_name(levels))
 
 
 @panel_quality_statistics.register(

@@ -20,7 +20,6 @@ from persona_panel.statistics.core.arrays import (
     has_ratings,
     has_two_ratings,
     mean_of,
-    resampled_mean,
     value_of,
 )
 from persona_panel.statistics.core.registry import ANY_LEVEL, StatisticTable
@@ -29,8 +28,6 @@ from persona_panel.statistics.rater_pairs import (
     cohen_kappa,
     confusion,
     majority,
-    pairwise,
-    same_label,
 )
 from persona_panel.statistics.registered.comparison import GAIN_REMARK, of_all_raters
 
@@ -94,8 +91,7 @@ MATRIX = StatisticTable(
     "Cohen κ of every two annotators, judges and people", columns="crossed", all_raters_only=True
 )
 _of_labels = partial(comparison_statistics.register, levels=ANY_LEVEL, needs=("categories",))
-_KAPPA, _SAME = "Cohen κ of\nthe majorities", "share of\nthe same label"
-_PAIRS = "mean κ of\ntwo annotators"
+_KAPPA = "Cohen κ of\nthe majorities"
 
 
 @_of_labels(
@@ -113,21 +109,6 @@ def kappa(block: ComparisonBlock) -> Iterator[Statistic]:
     yield replace(block.of_both(of_majorities), note="; ".join(left_out))
 
 
-@_of_labels("label_agreement", _SAME, table=LABELS, order=2)
-def agreement(block: ComparisonBlock) -> Iterator[Statistic]:
-    same = same_label(majority(block.judges), majority(block.humans))
-    shared = _mean_share([same], _why_not_shared(*_sides(block)))
-    yield shared if shared.reason else block.of_both(shared)
-
-
-@_of_labels("label_kappa_pairs", _PAIRS, table=LABELS, order=3)
-def pairs(block: ComparisonBlock) -> Iterator[Statistic]:
-    """Yield the mean κ of each judge with each person."""
-    of_pairs = product(block.judges.T, block.humans.T)
-    kappas = [cohen_kappa(judge, human, "none") for judge, human in of_pairs]
-    yield _mean_kappa(kappas, np.all([has_ratings(side) for side in _sides(block)], axis=0))
-
-
 @_of_labels(
     "human_label_kappa", _KAPPA, table=LABELS, side="humans", summary="people: κ with the others",
     order=1,
@@ -142,23 +123,6 @@ def human_kappa(block: ComparisonBlock) -> Iterator[Statistic]:
         for human, others in _in_turn(block.humans)
     ]
     yield _mean_kappa(kappas, has_two_ratings(block.humans))
-
-
-@_of_labels("human_label_agreement", _SAME, table=LABELS, side="humans", order=2)
-def human_agreement(block: ComparisonBlock) -> Iterator[Statistic]:
-    """Yield the accuracy of each person against the majority of the others, the mean over
-    people."""
-    why = Reason.FEW_PEOPLE
-    if count_raters(block.humans) > 1:
-        several = has_two_ratings(block.humans).any()
-        why = Reason.NO_MAJORITY if several else Reason.NO_SHARED_ITEMS
-    of_people = [same_label(human, majority(others)) for human, others in _in_turn(block.humans)]
-    yield _mean_share(of_people, why)
-
-
-_of_labels("human_label_kappa_pairs", _PAIRS, table=LABELS, side="humans", order=3)(
-    lambda block: [replace(pairwise(block.humans, "cohen_kappa_none").mean, limits=_OF_KAPPA)]
-)
 
 
 @_of_labels("agreement_on_label", "agreement", table=BY_LABEL, order=4)
@@ -235,18 +199,6 @@ def _kappa(x: Array, y: Array, *sides: Array) -> Statistic:
     if kappa.reason is not Reason.NO_SHARED_ITEMS:
         return kappa
     return replace(kappa, reason=_why_not_shared(*sides))
-
-
-def _mean_share(sames: Sequence[Array], why: Reason) -> Statistic:
-    """Return the share of the same labels, the mean over raters who have one."""
-    defined = [same for same in sames if not np.isnan(same).all()]
-    if not defined:
-        return Statistic.undefined(why)
-    resampled = mean_of([resampled_mean(same) for same in defined])
-    n_items = int((~np.isnan(defined)).any(axis=0).sum())
-    value = value_of(resampled, len(defined[0]))
-    whole = Statistic(value, n_items, len(defined))
-    return whole.with_weights(resampled, None, "share", _OF_SHARE)
 
 
 def _mean_kappa(kappas: list[Statistic], counted: Mask) -> Statistic:

@@ -74,7 +74,7 @@ def test_labels_have_no_direction() -> None:
         correlate(*(replace(side, lower_is_better=lower) for side in (judges, people)), QUICK)
         for lower in (False, True)
     )
-    assert {row.statistic for row in rows} >= {"label_kappa", "label_agreement"}
+    assert {row.statistic for row in rows} >= {"label_kappa", "confusion"}
     assert repr(rows) == repr(ranked)
 
 

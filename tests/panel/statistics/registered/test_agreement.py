@@ -178,21 +178,19 @@ def test_incomplete_rankings_have_their_test_in_a_note() -> None:
     )
 
 
-@pytest.mark.parametrize("kind", ["tau_b", "spearman"])
-def test_agreement_within_prompts_is_the_mean_of_prompts(kind: str) -> None:
+def test_agreement_within_prompts_is_the_mean_of_prompts() -> None:
     """Each prompt's mean over pairs of raters; with the items that two rated."""
-    rows = by_name(agree(HUMANS, QUICK, only=[f"mean_{kind}_within_prompts", f"mean_{kind}"]))
+    rows = by_name(agree(HUMANS, QUICK, only=["mean_tau_b_within_prompts", "mean_tau_b"]))
     scores = HUMANS.scores[:, :, 0]
     by_prompt = [
-        pairwise(scores[first : first + 4], kind).mean.value  # type: ignore[arg-type]
-        for first in range(0, 24, 4)
+        pairwise(scores[first : first + 4], "tau_b").mean.value for first in range(0, 24, 4)
     ]
-    row = rows[f"mean_{kind}_within_prompts", "human", "clarity"]
+    row = rows["mean_tau_b_within_prompts", "human", "clarity"]
     assert row.value == pytest.approx(np.nanmean(by_prompt))
     assert row.n_raters == 5 and row.ci_low < row.value < row.ci_high
-    pairs = rows[f"mean_{kind}", "human", "clarity"]
+    pairs = rows["mean_tau_b", "human", "clarity"]
     assert pairs.note == "10 pairs of raters" and pairs.n_raters == 5
-    alone = agree(replace(HUMANS, prompts=None), QUICK, only=[f"mean_{kind}_within_prompts"])
+    alone = agree(replace(HUMANS, prompts=None), QUICK, only=["mean_tau_b_within_prompts"])
     assert alone == []
 
 
@@ -201,18 +199,18 @@ def test_agreement_within_prompts_is_the_mean_of_prompts(kind: str) -> None:
     [
         (agreement_statistics,
              "kendall_w kendall_w_incomplete mean_tau_b icc2 persona_disagreement "
-             "replicate_disagreement disagreement_added alpha_added_by_personas "
+             "replicate_disagreement disagreement_added "
              "effective_judges alpha_of_two_groups kendall_w_ties mean_tau_b_within_prompts "
-             "mean_spearman mean_spearman_within_prompts cohen_kappa_none cohen_kappa_linear "
+             "mean_spearman cohen_kappa_none cohen_kappa_linear "
              "cohen_kappa_quadratic fleiss_kappa icc1 perfect_agreement",
              "kendall_w_incomplete disagreement_added",
              "alpha_of_two_groups kendall_w_ties mean_tau_b_within_prompts mean_spearman "
-             "mean_spearman_within_prompts cohen_kappa_none cohen_kappa_linear "
+             "cohen_kappa_none cohen_kappa_linear "
              "cohen_kappa_quadratic fleiss_kappa icc1 perfect_agreement"),
         (panel_quality_statistics,
-             "reliability reliability_by_design variance_share alpha_without smallest_subset",
+             "reliability variance_share alpha_without smallest_subset",
              "",
-             "reliability reliability_by_design variance_share alpha_without smallest_subset"),
+             "reliability variance_share alpha_without smallest_subset"),
     ],
 )  # fmt: skip
 def test_statistics_stand_in_this_order(

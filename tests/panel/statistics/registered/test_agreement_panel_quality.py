@@ -11,12 +11,10 @@ import pytest
 from persona_panel.statistics import (
     AnalysisOptions,
     Reason,
-    d_study,
     icc,
     krippendorff_alpha,
     panel_quality,
     smallest_subset,
-    variance_components,
 )
 from persona_panel.statistics.core.display import signed
 from tests.helpers.rating_tables import by_breakdown, of_one_dimension
@@ -90,8 +88,7 @@ def test_variance_of_a_run_is_split_by_persona_and_model() -> None:
 
 
 def test_what_models_disagree_about_is_not_the_items() -> None:
-    """Half of the models score items the other way round: items get nothing of it, and more
-    personas do not make the mean reliable, which more models would."""
+    """Half of the models score items the other way round: items get nothing of it."""
     run = of_one_dimension(personas=("a", "b", "c") * 2, groups=("m",) * 3 + ("n",) * 3)
     run.scores[:, 3:] = 8 - run.scores[:, 3:]
     rows = by_breakdown(panel_quality(run, QUICK))
@@ -105,33 +102,16 @@ def test_what_models_disagree_about_is_not_the_items() -> None:
     assert rows["variance_share", "all", "component", "residual"].note.endswith(
         ", with item:persona:model"
     )
-    assert rows["reliability_by_design", "all", "design", "6 personas x 2 models"].value == 0
 
 
-def test_reliability_of_personas_through_models_is_that_of_the_d_study() -> None:
-    """Twice the personas on the same models is not twice the models, and neither is
-    Spearman-Brown's; of one model alone it is that."""
+def test_only_interchangeable_judges_have_a_reliability_by_their_number() -> None:
+    """Twice the personas on the same models is not twice the models: crossed judges have none but
+    inside each model; neither have replicates, who are no further judges."""
     run = of_one_dimension(personas=("a", "b", "c") * 2, groups=("m",) * 3 + ("n",) * 3)
-    run.scores[::2, 3:] += 3
     rows = by_breakdown(panel_quality(run, QUICK))
-    items, judges = (grid.ravel() for grid in np.indices((20, 6)))
-    factors = {"item": items, "persona": judges % 3, "model": judges // 3}
-    parts = variance_components(run.scores.ravel(), factors)
-    for personas, models in ((3, 2), (6, 2), (3, 4), (1, 2), (3, 1)):
-        few = f"{personas} persona{'s' * (personas > 1)} x {models} model{'s' * (models > 1)}"
-        expected = d_study(parts, "item", {"persona": personas, "model": models})
-        row = rows["reliability_by_design", "all", "design", few]
-        assert row.value == pytest.approx(expected.dependability)
-        assert isnan(row.ci_low)
     assert {key[1] for key in rows if key[0] == "reliability"} == {"m", "n"}
-
-
-def test_replicates_are_no_further_judges() -> None:
-    """Two raters asked twice each are not four: their reliability is by design."""
     run = of_one_dimension(4, personas=("a", "b") * 2, groups=("m",) * 4)
     rows = by_breakdown(panel_quality(run, QUICK))
-    designs = {key[3] for key in rows if key[0] == "reliability_by_design"}
-    assert "2 personas x 1 model x 2 replicates" in designs
     assert not any(key[0] == "reliability" for key in rows)
 
 

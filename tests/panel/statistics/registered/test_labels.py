@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import numpy as np
@@ -53,7 +52,6 @@ def value(*key: str) -> float:
 
 def test_majorities_are_compared_where_both_are_there() -> None:
     """On four items: three of the same label; by chance two, so that κ is (3 − 2) / (4 − 2)."""
-    assert value("label_agreement", "j") == 0.75
     assert value("label_kappa", "j") == pytest.approx(0.5)
     row = ROWS["label_kappa", "j", "label"]
     assert row.note == "left out: 1 items without a majority of the humans"
@@ -72,20 +70,15 @@ def test_labels_are_counted_and_agree_by_label() -> None:
     assert value("agreement_on_label", "j", "b") == pytest.approx(2 * 1 / (2 + 1))
 
 
-def test_each_judge_and_each_pair_has_a_kappa() -> None:
-    """With the majority of people, 0.5, −0.5 and 1; with each person, their mean."""
+def test_each_judge_has_a_kappa() -> None:
+    """With the majority of people, 0.5, −0.5 and 1."""
     assert [value("judge_label_kappa", "j", f"j{n}") for n in range(3)] == pytest.approx(
         [0.5, -0.5, 1]
     )
-    pairs = [kappa(judge, human) for judge, human in product(JUDGES.T, PEOPLE.T)]
-    assert value("label_kappa_pairs", "j") == pytest.approx(np.mean(pairs))
-    among = [kappa(PEOPLE[:, a], PEOPLE[:, b]) for a, b in ((0, 1), (0, 2), (1, 2))]
-    assert value("human_label_kappa_pairs", "humans") == pytest.approx(np.mean(among))
 
 
 def test_people_are_compared_with_the_others() -> None:
-    """The first shares 2 of 4 labels with the majority of the other two, the others 2 of 3."""
-    assert value("human_label_agreement", "humans") == pytest.approx((1 / 2 + 2 / 3 + 2 / 3) / 3)
+    """Each with the majority of the other two, where they have one: the mean of their κ."""
     row = ROWS["human_label_kappa", "humans", "label"]
     others = [[NAN, 1, 1, 0, 1], [NAN, 1, NAN, 0, 0], [0, 1, NAN, 0, NAN]]
     each = [kappa(PEOPLE[:, n], np.array(other)) for n, other in enumerate(others)]
@@ -95,16 +88,14 @@ def test_people_are_compared_with_the_others() -> None:
 def test_what_cannot_be_compared_says_why() -> None:
     """One person has no others; ties have no majority; nothing is shared."""
     alone = compared(JUDGES, PEOPLE[:, :1])
-    for name in ("human_label_kappa", "human_label_agreement"):
-        assert alone[name, "humans", "label"].reason is Reason.FEW_PEOPLE
+    assert alone["human_label_kappa", "humans", "label"].reason is Reason.FEW_PEOPLE
     ties = np.array([[0.0, 1.0]] * 5)
     tied = compared(JUDGES, ties)
-    assert tied["label_agreement", "j", "label"].reason is Reason.NO_MAJORITY
     assert tied["label_kappa", "j", "label"].reason is Reason.NO_MAJORITY
     apart = np.where(np.arange(5)[:, None] < 2, JUDGES, NAN)
     other = np.where(np.arange(5)[:, None] < 2, NAN, PEOPLE)
     none = compared(apart, other)
-    assert none["label_agreement", "j", "label"].reason is Reason.NO_SHARED_ITEMS
+    assert none["label_kappa", "j", "label"].reason is Reason.NO_SHARED_ITEMS
 
 
 def test_annotators_agree_by_label() -> None:
@@ -132,8 +123,7 @@ def test_every_two_of_judges_and_people_have_a_kappa() -> None:
     ("registry", "ordered", "noted", "of_all"),
     [
         (comparison_statistics,
-             "human_label_kappa label_kappa human_label_agreement label_agreement "
-             "human_label_kappa_pairs label_kappa_pairs agreement_on_label confusion "
+             "human_label_kappa label_kappa agreement_on_label confusion "
              "judge_label_kappa kappa_of_two persona_gain_kappa",
              "label_kappa persona_gain_kappa",
              "confusion judge_label_kappa kappa_of_two"),

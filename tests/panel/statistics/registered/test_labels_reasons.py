@@ -14,7 +14,7 @@ def test_labels_without_a_majority_are_shared_items() -> None:
     judges = [[0, 0], [1, 1], [0, 1], [1, 0]]
     tied = [[0, 1], [1, 0], [0, 1], [1, 0]]
     apart = [[nan, nan], [nan, nan], [nan, nan], [nan, nan], [0, 0]]
-    names = ("label_kappa", "label_agreement", "judge_label_kappa", "agreement_on_label")
+    names = ("label_kappa", "judge_label_kappa", "agreement_on_label")
     for people, reason in (
         (tied, Reason.NO_MAJORITY),
         (apart, Reason.NO_SHARED_ITEMS),
@@ -23,10 +23,6 @@ def test_labels_without_a_majority_are_shared_items() -> None:
         for name in names:
             found = {row.reason for row in rows if row.statistic == name}
             assert found == {reason}, name
-    assert only(rows, "label_kappa_pairs", "j", "use").reason is Reason.NO_SHARED_ITEMS
-    three = [[0, 1, nan], [0, nan, 1], [nan, 0, 1]]
-    rows = correlate(labelled(judges, "j"), labelled([[0, 1, 0], *three[1:]], "p"), QUICK)
-    assert only(rows, "human_label_agreement", "humans", "use").reason is None
 
 
 def test_one_person_has_nobody_to_agree_with() -> None:
@@ -35,5 +31,4 @@ def test_one_person_has_nobody_to_agree_with() -> None:
     judges = labelled([[0, 0], [1, 1], [0, 1]], "j")
     for people in ([[0], [1], [1]], [[0, nan], [1, nan], [1, nan], [0, 1]]):
         rows = correlate(judges, labelled(people, "p"), QUICK)
-        for name in ("human_label_kappa", "human_label_agreement"):
-            assert only(rows, name, "humans", "use").reason is Reason.FEW_PEOPLE
+        assert only(rows, "human_label_kappa", "humans", "use").reason is Reason.FEW_PEOPLE
