@@ -20,7 +20,6 @@ RATERS = {"labels": 5, "people's labels": 10, "bias": 8, "attacks": 5, "delibera
           "personas": 13}  # fmt: skip
 """Of each part: judges and, where a panel is compared with people, five of these."""
 _PANEL, _PERSONAS = 5, 4
-_GAIN = ("tau_b", "spearman", "pearson")
 _MODELS = ("openai:gpt-5", "anthropic:claude-5")
 _SYSTEMS = ("gpt-4", "claude-4", "llama-3", "qwen-2")
 
@@ -133,7 +132,7 @@ def _personas(rng: np.random.Generator, cell: Cell, judges: Judges, intervals: b
     """Four judges with personas, as many without, who differ in how noisy they are, and five
     people."""
     options = AnalysisOptions(intervals=intervals, n_permutations=0)
-    named = [f"persona_gain_{kind}{end}" for kind in _GAIN for end in ("", "_within_prompts")]
+    named = [f"persona_gain_tau_b{end}" for end in ("", "_within_prompts")]
     found: Found = {}
     for drawn, only in ((rated, named), (labelled, ["persona_gain_kappa"])):
         panel, humans = split_sides(drawn(rng, cell.prompts, judges, cell.data), 2 * _PERSONAS)

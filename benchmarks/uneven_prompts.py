@@ -42,7 +42,6 @@ from persona_panel.statistics.core.significance import holm
 from persona_panel.statistics.core.strengths import (
     LEAST_PROMPTS,
     DavidsonFit,
-    PairCounts,
     WinCounts,
     bradley_terry,
 )
@@ -218,10 +217,9 @@ def strengths(cell: Cell, tables: int) -> bool:
     for _ in range(tables):
         counts = compared(rng, cell)
         found = bradley_terry(SYSTEMS, counts)
-        by_prompt = PairCounts.of(counts.wins, counts.ties)
-        fit = DavidsonFit.of(by_prompt.sum())
-        without = fit.without_each(by_prompt)[:, :m]
-        value = fit.log_strengths
+        fit = DavidsonFit.of(counts)
+        without = fit.without_each(counts)[:, :m]
+        value = fit.parameters[:-1]
         reach = np.array([reaches(each, shares) for each in without.T])
         apart = np.array([reaches(each, shares) for each in (without.T[first] - without.T[second])])
         errors = apart / special.stdtrit(dfs, 0.975)

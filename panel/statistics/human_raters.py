@@ -25,7 +25,6 @@ from persona_panel.statistics.core.arrays import (
     Resampled,
     Statistic,
     as_ratings,
-    check_confidence,
     count_raters,
     defined_mean,
     difference_of,
@@ -46,6 +45,7 @@ from persona_panel.statistics.core.correlation import (
     correlations,
     resampled_correlation,
 )
+from persona_panel.statistics.core.estimate import LEVEL
 from persona_panel.statistics.core.jackknife import Interval, jackknife
 from persona_panel.statistics.core.means import OverPrompts, over_prompts, two_sided_p
 from persona_panel.statistics.reliability import (
@@ -288,8 +288,8 @@ def _statistic(
 
 @dataclass(frozen=True, slots=True)
 class AddedRaters:
-    """α of people with raters added, the `change` from people's own, its interval (the confidence
-    is of all additions together), its p-value and that adjusted by Bonferroni; NaN where an α is
+    """α of people with raters added, the `change` from people's own, its interval (95 % are of all
+    additions together), its p-value and that adjusted by Bonferroni; NaN where an α is
     undefined."""
 
     alpha: Statistic
@@ -305,7 +305,6 @@ def added_raters(
     level: MeasurementLevel = "ordinal",
     clusters: Labels | None = None,
     *,
-    confidence: float = 0.95,
     seed: int = 0,
 ) -> tuple[Statistic, tuple[AddedRaters, ...]]:
     """Return Krippendorff's α of people, and with the first 1, 2, … n model raters, over the items
@@ -319,14 +318,12 @@ def added_raters(
             they are added.
         clusters: a label an item, its prompt; each item is its own if None. Intervals and p-values
             take five, and 8 items.
-        confidence: of the n intervals together.
 
     >>> humans = [[1, 1], [2, 2], [3, 3], [1, 2]]
     >>> alone, (added,) = added_raters(humans, [[1], [2], [3], [1]])
     >>> round(alone.value, 3), round(added.alpha.value, 3)
     (0.79, 0.853)
     """
-    check_confidence(confidence)
     theirs, ours = as_ratings(humans), as_ratings(models)
     if len(theirs) != len(ours):
         raise ValueError(f"{len(theirs)} items rated by people, {len(ours)} by models")
@@ -342,7 +339,7 @@ def added_raters(
     for alpha in alphas:
         interval = jackknife(
             difference_of(alpha.resampled, alone.resampled), len(codes), codes, kind="difference",
-            counted=alpha.counted, confidence=1 - (1 - confidence) / n_tests, seed=seed,
+            counted=alpha.counted, confidence=1 - LEVEL / n_tests, seed=seed,
         )  # fmt: skip
         change, p = alpha.value - alone.value, nan
         if not interval.reason:

@@ -32,7 +32,6 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.correlation import (
     CorrelationKind,
     correlation,
-    correlation_within,
 )
 from persona_panel.statistics.core.estimate import Difference, Estimate
 from persona_panel.statistics.core.jackknife import Interval, correlation_at, jackknife
@@ -266,12 +265,10 @@ def correlation_gain(
     control: ArrayLike,
     reference: ArrayLike,
     kind: CorrelationKind,
-    prompts: Labels | None = None,
 ) -> Statistic:
     """Return the panel's correlation with the reference less the control's, over the items of all
     three, `(items,)` each: above 0, the panel's scores go more with the reference. A value in [−2,
-    2], undefined where one of the two correlations is. With a label an item they are r of
-    deviations from the means in `prompts`.
+    2], undefined where one of the two correlations is.
 
     >>> correlation_gain([1, 2, 3], [1, 3, 2], [1, 2, 3], "spearman").value
     0.5
@@ -281,12 +278,7 @@ def correlation_gain(
         raise ValueError(f"{[len(side) for side in sides]} scores cannot be compared")
     missing = np.isnan(np.sum(sides, axis=0))
     ours, theirs, target = (np.where(missing, nan, side) for side in sides)
-    first, second = (
-        correlation(side, target, kind)
-        if prompts is None
-        else correlation_within(side, target, prompts)
-        for side in (ours, theirs)
-    )
+    first, second = (correlation(side, target, kind) for side in (ours, theirs))
     return first.less(second, n_raters=3)
 
 

@@ -559,7 +559,6 @@ class AnalysisOptions:
     level: MeasurementLevel = "ordinal"
     random: Random = "prompts"
     intervals: bool = True
-    confidence: float = 0.95
     n_permutations: int = 1999
     seed: int = 0
     min_shared: int | None = None
@@ -570,7 +569,6 @@ class AnalysisOptions:
         check_choice("level", self.level, MeasurementLevel)
         check_choice("target", self.target, Target)
         check_choice("random", self.random, Random)
-        check_confidence(self.confidence)
         if self.min_shared is not None and self.min_shared < 2:
             raise ValueError(f"pairs share 2 items or more, found {self.min_shared}")
         if self.n_permutations < 0:

@@ -70,7 +70,7 @@ def interval_of(
     return jackknife(
         statistic.resampled, len(clusters), clusters, kind=statistic.kind, limits=statistic.limits,
         judges=judges, counted=statistic.counted, expected=statistic.value,
-        confidence=options.confidence, seed=options.seed,
+        seed=options.seed,
     )  # fmt: skip
 
 

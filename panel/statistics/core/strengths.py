@@ -45,151 +45,6 @@ _MOST_STEPS = 100
 _CONVERGED = 1e-10
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PairCounts:
-    """The outcomes of comparisons of every two systems.
-
-    Attributes:
-        logits: `(3, pairs, systems + 1)`, the logit of each outcome (the first was preferred, the
-            second was, neither was) as a sum over the parameters, of which the last is log ν.
-        outcomes: how often each occurred `(…, 3, pairs)`, of all comparisons or by cluster.
-    """
-
-    logits: Array
-    outcomes: Array
-
-    @classmethod
-    def of(cls, wins: Array, ties: Array) -> PairCounts:
-        """Return the counts from `wins[…, a, b]`, how often a was preferred to b, and the symmetric
-        `ties`."""
-        n_systems = wins.shape[-1]
-        first, second = np.triu_indices(n_systems, 1)
-        each = np.eye(n_systems + 1)
-        half = (each[first] - each[second]) / 2
-        logits = np.stack([half, -half, np.broadcast_to(each[-1], half.shape)])
-        sides = wins, wins.swapaxes(-1, -2), ties
-        return cls(logits, np.stack([counts[..., first, second] for counts in sides], axis=-2))
-
-    def sum(self) -> PairCounts:
-        """Return the counts over all clusters."""
-        return replace(self, outcomes=self.outcomes.sum(axis=0))
-
-    @property
-    def n_possible(self) -> int:
-        """Return how many outcomes are possible: without any tie, log ν is no parameter."""
-        return 3 if self.outcomes[2].any() else 2
-
-    def why_none(self) -> Reason | None:
-        """Return why these comparisons give no finite strengths; None where they do."""
-        won, lost, tied = self.outcomes > 0
-        compared = won | lost | tied
-        if self._components(compared, compared) > 1:
-            return Reason.NOT_CONNECTED
-        if not (won | lost).any():
-            return Reason.ALL_TIES
-        # Where every system is linked to every other by a chain of wins, no direction is left.
-        if self._components(won, lost) == 1:
-            return None
-        return Reason.NEVER_LOST if self._separated() else None
-
-    def _components(self, forth: Mask, back: Mask) -> int:
-        links = np.zeros((self.logits.shape[-1] - 1,) * 2)
-        pairs = np.triu_indices(len(links), 1)
-        links[pairs], links.T[pairs] = forth, back
-        return scipy.sparse.csgraph.connected_components(links, connection="strong")[0]
-
-    def _separated(self) -> bool:
-        """Return whether the likelihood has no maximum: it rises in some direction for ever."""
-        gains = np.concatenate(
-            [
-                (self.logits[outcome] - self.logits[other])[self.outcomes[outcome] > 0]
-                for outcome, other in permutations(range(self.n_possible), 2)
-            ]
-        )
-        most = scipy.optimize.linprog(
-            -gains.sum(axis=0), A_ub=-gains, b_ub=np.zeros(len(gains)), bounds=(-1, 1)
-        )
-        return bool(-most.fun > ROUNDING * len(gains))
-
-
-@dataclass(frozen=True, eq=False)
-class DavidsonFit:
-    """The most likely `parameters` `(systems + 1,)`: log-strengths, whose mean is 0, and log ν,
-    −inf where nothing tied; `counts` are of all comparisons, by pair."""
-
-    counts: PairCounts
-    parameters: Array
-
-    @classmethod
-    def of(cls, counts: PairCounts) -> DavidsonFit:
-        """Fit the parameters by Newton's method to counts whose `why_none` is None."""
-        start = np.zeros(counts.logits.shape[-1])
-        start[-1] = 0.0 if counts.n_possible == 3 else -inf
-        fit = cls(counts, start)
-        for _ in range(_MOST_STEPS):
-            step = np.linalg.solve(fit._information(counts.outcomes), fit._score(counts.outcomes))
-            # The likelihood is concave, but a whole step may reach far beyond its maximum.
-            while (moved := cls(counts, fit.parameters + step))._likelihood < (
-                fit._likelihood - ROUNDING
-            ):
-                step = step / 2
-            fit = moved
-            if np.abs(step).max() < _CONVERGED:
-                break
-        return fit
-
-    @property
-    def log_strengths(self) -> Array:
-        """Return the log-strengths `(systems,)`."""
-        return self.parameters[:-1]
-
-    @property
-    def log_ties(self) -> float:
-        """Return log ν."""
-        return float(self.parameters[-1])
-
-    def without_each(self, clusters: PairCounts) -> Array:
-        """Return the parameters without each of the `clusters`, counts that add up to those that
-        were fitted, by one Newton step from these: `(clusters, systems + 1)`; NaN where what is
-        left does not connect the systems."""
-        without = np.full((len(clusters.outcomes), len(self.parameters)), nan)
-        for place, own in enumerate(clusters.outcomes):
-            left = self._information(self.counts.outcomes - own)
-            if np.linalg.eigvalsh(left)[0] > ROUNDING * np.trace(left):
-                without[place] = self.parameters - np.linalg.solve(left, self._score(own))
-        return without
-
-    @cached_property
-    def _logits(self) -> Array:
-        return self.counts.logits[: self.counts.n_possible]
-
-    @cached_property
-    def _log_probabilities(self) -> Array:
-        logits = self._logits @ np.nan_to_num(self.parameters, neginf=0.0)
-        return logits - np.logaddexp.reduce(logits, axis=0)
-
-    @cached_property
-    def _likelihood(self) -> float:
-        outcomes = self.counts.outcomes[: len(self._logits)]
-        return float(np.sum(outcomes * self._log_probabilities))
-
-    def _score(self, outcomes: Array) -> Array:
-        """Return the gradient of the log-likelihood of these outcomes `(systems + 1,)`."""
-        expected = np.exp(self._log_probabilities) * outcomes.sum(axis=0)
-        return np.einsum("kp,kpj->j", outcomes[: len(expected)] - expected, self._logits)
-
-    def _information(self, outcomes: Array) -> Array:
-        shares, total = np.exp(self._log_probabilities), outcomes.sum(axis=0)
-        apart = self._logits - np.einsum("kp,kpj->pj", shares, self._logits)
-        rows = (apart * np.sqrt(shares * total)[..., None]).reshape(-1, apart.shape[-1])
-        information: Array = rows.T @ rows
-        if len(shares) == 2:
-            information[-1, -1] = 1.0
-        # Comparisons say nothing of a constant added to all log-strengths: they keep their mean.
-        information[:-1, :-1] += total.sum() / (len(information) - 1)
-        return information
-
-
 LEAST_PROMPTS = 5
 """With fewer prompts there is no interval."""
 LEAST_WORTH = 4.0
@@ -210,6 +65,136 @@ class WinCounts:
 
     wins: Array
     ties: Array
+
+    @property
+    def compared(self) -> Array:
+        """Return how many comparisons each system has in each cluster `(clusters, systems)`."""
+        apart = 1 - np.eye(self.wins.shape[1])
+        return ((self.wins + self.wins.swapaxes(1, 2) + self.ties) * apart).sum(axis=2)
+
+    @property
+    def outcomes(self) -> Array:
+        """Return how often the first of every two was preferred, the second was, and neither was
+        `(clusters, 3, pairs)`."""
+        first, second = np.triu_indices(self.wins.shape[1], 1)
+        sides = self.wins, self.wins.swapaxes(1, 2), self.ties
+        return np.stack([counts[:, first, second] for counts in sides], axis=1)
+
+    def among(self, kept: IntArray) -> WinCounts:
+        """Return the comparisons of these systems with one another, by clusters that have any."""
+        own = WinCounts(*(counts[:, kept][:, :, kept] for counts in (self.wins, self.ties)))
+        there = own.compared.any(axis=1)
+        return WinCounts(own.wins[there], own.ties[there])
+
+    def why_none(self) -> Reason | None:
+        """Return why these comparisons give no finite strengths; None where they do."""
+        outcomes, n_systems = self.outcomes.sum(axis=0), self.wins.shape[1]
+        won, lost, tied = outcomes > 0
+        compared = won | lost | tied
+        if _components(compared, compared, n_systems) > 1:
+            return Reason.NOT_CONNECTED
+        if not (won | lost).any():
+            return Reason.ALL_TIES
+        # Where every system is linked to every other by a chain of wins, no direction is left.
+        if _components(won, lost, n_systems) == 1:
+            return None
+        # Else the likelihood has no maximum where it rises in some direction for ever.
+        logits = _logits(n_systems, outcomes)
+        gains = np.concatenate(
+            [
+                (logits[outcome] - logits[other])[outcomes[outcome] > 0]
+                for outcome, other in permutations(range(len(logits)), 2)
+            ]
+        )
+        most = scipy.optimize.linprog(
+            -gains.sum(axis=0), A_ub=-gains, b_ub=np.zeros(len(gains)), bounds=(-1, 1)
+        )
+        return Reason.NEVER_LOST if -most.fun > ROUNDING * len(gains) else None
+
+
+def _components(forth: Mask, back: Mask, n_systems: int) -> int:
+    links = np.zeros((n_systems, n_systems))
+    pairs = np.triu_indices(n_systems, 1)
+    links[pairs], links.T[pairs] = forth, back
+    return scipy.sparse.csgraph.connected_components(links, connection="strong")[0]
+
+
+def _logits(n_systems: int, outcomes: Array) -> Array:
+    """Return the logit of each possible outcome of a pair as a sum over the parameters, of which
+    the last is log ν: `(outcomes, pairs, systems + 1)`. Without any tie there are two outcomes."""
+    first, second = np.triu_indices(n_systems, 1)
+    each = np.eye(n_systems + 1)
+    half = (each[first] - each[second]) / 2
+    logits = np.stack([half, -half, np.broadcast_to(each[-1], half.shape)])
+    return logits if outcomes[2].any() else logits[:2]
+
+
+@dataclass(frozen=True, eq=False)
+class DavidsonFit:
+    """The most likely `parameters` `(systems + 1,)`: log-strengths, whose mean is 0, and log ν,
+    −inf where nothing tied; `outcomes` `(3, pairs)` are of all comparisons."""
+
+    outcomes: Array
+    parameters: Array
+
+    @classmethod
+    def of(cls, counts: WinCounts) -> DavidsonFit:
+        """Fit the parameters by Newton's method to counts whose `why_none` is None."""
+        outcomes, start = counts.outcomes.sum(axis=0), np.zeros(counts.wins.shape[1] + 1)
+        start[-1] = 0.0 if outcomes[2].any() else -inf
+        fit = cls(outcomes, start)
+        for _ in range(_MOST_STEPS):
+            step = np.linalg.solve(fit._information(outcomes), fit._score(outcomes))
+            # The likelihood is concave, but a whole step may reach far beyond its maximum.
+            while (moved := cls(outcomes, fit.parameters + step))._likelihood < (
+                fit._likelihood - ROUNDING
+            ):
+                step = step / 2
+            fit = moved
+            if np.abs(step).max() < _CONVERGED:
+                break
+        return fit
+
+    def without_each(self, counts: WinCounts) -> Array:
+        """Return the parameters without each of the clusters, whose counts add up to those that
+        were fitted, by one Newton step from these: `(clusters, systems + 1)`; NaN where what is
+        left does not connect the systems."""
+        clusters = counts.outcomes
+        without = np.full((len(clusters), len(self.parameters)), nan)
+        for place, own in enumerate(clusters):
+            left = self._information(self.outcomes - own)
+            if np.linalg.eigvalsh(left)[0] > ROUNDING * np.trace(left):
+                without[place] = self.parameters - np.linalg.solve(left, self._score(own))
+        return without
+
+    @cached_property
+    def _logits(self) -> Array:
+        return _logits(len(self.parameters) - 1, self.outcomes)
+
+    @cached_property
+    def _log_probabilities(self) -> Array:
+        logits = self._logits @ np.nan_to_num(self.parameters, neginf=0.0)
+        return logits - np.logaddexp.reduce(logits, axis=0)
+
+    @cached_property
+    def _likelihood(self) -> float:
+        return float(np.sum(self.outcomes[: len(self._logits)] * self._log_probabilities))
+
+    def _score(self, outcomes: Array) -> Array:
+        """Return the gradient of the log-likelihood of these outcomes `(systems + 1,)`."""
+        expected = np.exp(self._log_probabilities) * outcomes.sum(axis=0)
+        return np.einsum("kp,kpj->j", outcomes[: len(expected)] - expected, self._logits)
+
+    def _information(self, outcomes: Array) -> Array:
+        shares, total = np.exp(self._log_probabilities), outcomes.sum(axis=0)
+        apart = self._logits - np.einsum("kp,kpj->pj", shares, self._logits)
+        rows = (apart * np.sqrt(shares * total)[..., None]).reshape(-1, apart.shape[-1])
+        information: Array = rows.T @ rows
+        if len(shares) == 2:
+            information[-1, -1] = 1.0
+        # Comparisons say nothing of a constant added to all log-strengths: they keep their mean.
+        information[:-1, :-1] += total.sum() / (len(information) - 1)
+        return information
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,28 +255,27 @@ def bradley_terry(
     >>> a.system, round(a.strength.value, 3), round(a.win_probability.value, 3)
     ('a', 0.28, 0.569)
     """
-    for counts in (by_prompt, by_judge):
-        if counts is not None:
-            _check(counts, len(systems))
+    for counts in filter(None, (by_prompt, by_judge)):
+        _check(counts, len(systems))
     random: Random = "prompts" if by_judge is None else "prompts-and-judges"
     kept, reasons = _of_finite_strength(by_prompt)
-    compared = _comparisons(by_prompt)
+    compared = by_prompt.compared
     strengths = [
         _undefined(systems[place], compared[:, place], reason)
         for place, reason in sorted(reasons.items(), key=lambda pair: systems[pair[0]])
     ]
     if not len(kept):
         return Strengths(tuple(strengths), (), nan, random)
-    prompts = _pairs(by_prompt, kept)
-    fit = DavidsonFit.of(prompts.sum())
+    prompts = by_prompt.among(kept)
+    fit = DavidsonFit.of(prompts)
     samples = [fit.without_each(prompts)]
     if by_judge is not None:
         levels = _by_level(by_judge, factors or {})
-        samples += [fit.without_each(_pairs(own, kept)) for own in levels]
+        samples += [fit.without_each(each.among(kept)) for each in levels]
     # A prompt on which a system was compared only with those left out says nothing about it.
-    own = _comparisons(by_prompt, kept)
+    own = prompts.compared
     n_prompts, worth = np.sum(own > 0, axis=0), effective_number(own)
-    order = np.argsort(-fit.log_strengths, kind="stable")
+    order = np.argsort(-fit.parameters[:-1], kind="stable")
     pairs = list(combinations(order, 2))
     n_of_pairs = [min(n_prompts[a], n_prompts[b]) for a, b in pairs]
     worth_of_pairs = [min(worth[a], worth[b]) for a, b in pairs]
@@ -322,7 +306,7 @@ def bradley_terry(
         for (a, b), mean in zip(pairs, figures[2 * m :], strict=True)
     ]
     return Strengths(
-        (*defined, *strengths), tuple(pairs_adjusted(differences)), exp(fit.log_ties), random
+        (*defined, *strengths), tuple(pairs_adjusted(differences)), exp(fit.parameters[-1]), random
     )
 
 
@@ -344,42 +328,23 @@ def _check(counts: WinCounts, n_systems: int) -> None:
         raise ValueError("ties are as many as wins, and those of a and b are those of b and a")
 
 
-def _comparisons(counts: WinCounts, kept: IntArray | None = None) -> Array:
-    """Return how many comparisons each system has in each cluster `(clusters, systems)`."""
-    wins, ties = counts.wins, counts.ties
-    if kept is not None:
-        wins, ties = (array[:, kept][:, :, kept] for array in (wins, ties))
-    apart = 1 - np.eye(wins.shape[1])
-    return ((wins + wins.swapaxes(1, 2) + ties) * apart).sum(axis=2)
-
-
 def _of_finite_strength(counts: WinCounts) -> tuple[IntArray, dict[int, Reason]]:
-    n_systems = counts.wins.shape[1]
-    apart = 1 - np.eye(n_systems)
-    won = (counts.wins.sum(axis=0) * apart).sum(axis=1)
-    lost = (counts.wins.sum(axis=0) * apart).sum(axis=0)
-    compared = _comparisons(counts).sum(axis=0)
+    apart = 1 - np.eye(counts.wins.shape[1])
+    beaten = counts.wins.sum(axis=0) * apart
+    won, lost, compared = beaten.sum(axis=1), beaten.sum(axis=0), counts.compared.sum(axis=0)
     reasons = {}
-    for place in range(n_systems):
-        if not compared[place]:
+    for place, n in enumerate(compared):
+        if not n:
             reasons[place] = Reason.NEVER_COMPARED
-        elif won[place] == compared[place]:
-            reasons[place] = Reason.WON_ALL
-        elif lost[place] == compared[place]:
-            reasons[place] = Reason.LOST_ALL
-    kept = np.array([place for place in range(n_systems) if place not in reasons], dtype=np.intp)
+        elif n in (won[place], lost[place]):
+            reasons[place] = Reason.WON_ALL if won[place] else Reason.LOST_ALL
+    kept = np.setdiff1d(np.arange(len(compared)), [*reasons])
     if not len(kept):
         return kept, reasons
-    why = Reason.NO_OTHER_STRENGTH if len(kept) == 1 else _pairs(counts, kept).sum().why_none()
+    why = Reason.NO_OTHER_STRENGTH if len(kept) == 1 else counts.among(kept).why_none()
     if why is None:
         return kept, reasons
     return kept[:0], reasons | dict.fromkeys(kept.tolist(), why)
-
-
-def _pairs(counts: WinCounts, kept: IntArray) -> PairCounts:
-    there = _comparisons(counts, kept).any(axis=1)
-    wins, ties = (array[there][:, kept][:, :, kept] for array in (counts.wins, counts.ties))
-    return PairCounts.of(wins, ties)
 
 
 def _undefined(system: str, compared: Array, reason: Reason) -> SystemStrength:

@@ -175,7 +175,6 @@ def of_all_agreement(block: AgreementBlock) -> Iterator[Statistic]:
         block.ratings,
         clusters=block.clusters,
         judges=[[left.ratings for left in levels] for levels in block.without_judges()],
-        confidence=options.confidence,
         seed=options.seed,
     )
     yield replace(votes, ci=interval)
@@ -367,9 +366,7 @@ def that_keeps_the_ranking(block: AgreementBlock) -> Iterator[Statistic]:
         yield block.counted(nan, Reason.SPARSE)
         return
     options = block.options
-    subset = smallest_subset(
-        block.sign * block.ratings, block.prompts, confidence=options.confidence, seed=options.seed
-    )
+    subset = smallest_subset(block.sign * block.ratings, block.prompts, seed=options.seed)
     if subset.reason:
         best = subset.low[-2] if subset.reason is Reason.NOT_REACHED else np.nan
         note = "" if np.isnan(best) else f"τ_b of all judges but one: at least {number(best, 3)}"
@@ -377,8 +374,7 @@ def that_keeps_the_ranking(block: AgreementBlock) -> Iterator[Statistic]:
         return
     note = (
         f"τ_b with the full panel on other prompts shown to be at least {THRESHOLD:g} (test at "
-        f"{percent(1 - options.confidence)}), {percent(subset.cost_saved)} of the cost saved if "
-        "judges cost alike"
+        f"5 %), {percent(subset.cost_saved)} of the cost saved if judges cost alike"
     )
     yield replace(block.counted(float(len(subset.judges))), note=note)
     for place, judge in enumerate(subset.judges):

@@ -177,9 +177,7 @@ def change_of_alpha(block: ComparisonBlock) -> Iterator[Statistic]:
         undefined = Statistic.undefined(Reason.OTHER_SCALE)
         yield replace(undefined, by="judges added", by_value="any number")
         return
-    alone, additions = added_raters(
-        humans, judges, block.level, clusters, confidence=options.confidence, seed=options.seed
-    )
+    alone, additions = added_raters(humans, judges, block.level, clusters, seed=options.seed)
     for n, added in enumerate(additions, start=1):
         alpha, reason = added.alpha, alone.reason or added.alpha.reason
         p = nan if reason else added.p_adjusted

@@ -32,7 +32,7 @@ from persona_panel.statistics.core.correlation import (
     correlation_test,
     ranks_within,
 )
-from persona_panel.statistics.core.display import number, percent
+from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.means import by_prompt
 from persona_panel.statistics.core.registry import OF_SCORES, StatisticTable, mean_over_prompts
 from persona_panel.statistics.human_raters import (
@@ -116,7 +116,7 @@ def _tested(
 ) -> Statistic:
     tested = correlation_test(
         block.panel_mean, block.target, kind, prompts, n_permutations=n_permutations,
-        confidence=block.options.confidence, seed=block.options.seed,
+        seed=block.options.seed,
     )  # fmt: skip
     return block.of_both(tested)
 
@@ -257,36 +257,27 @@ GAIN_WITHIN = StatisticTable(
 )
 
 
-def _register_gain(kind: CorrelationKind, heading: str, order: int) -> None:
-    @comparison_statistics.register(
-        f"persona_gain_{kind}", heading, table=GAIN, of=OF_SCORES, needs=("controls",),
-        show_note=kind == "tau_b",
-        summary="personas add, over all items" if kind == "tau_b" else "", order=order,
-    )  # fmt: skip
-    def gain(block: ComparisonBlock) -> Iterator[Statistic]:
-        sides = block.panel_mean, row_means(block.controls), block.target
-        yield of_all_raters(block, correlation_gain(*sides, kind))
+@comparison_statistics.register(
+    "persona_gain_tau_b", "τ_b", table=GAIN, of=OF_SCORES, needs=("controls",), show_note=True,
+    summary="personas add, over all items", order=201,
+)  # fmt: skip
+def gain(block: ComparisonBlock) -> Iterator[Statistic]:
+    sides = block.panel_mean, row_means(block.controls), block.target
+    yield of_all_raters(block, correlation_gain(*sides, "tau_b"))
 
-    @comparison_statistics.register(
-        f"persona_gain_{kind}_within_prompts", heading, table=GAIN_WITHIN, of=OF_SCORES,
-        needs=("controls", "prompts"), order=order + 5,
-    )  # fmt: skip
-    def gain_within(block: ComparisonBlock) -> Iterator[Statistic]:
-        prompts = block.prompts or []
-        ours, plain, target = block.panel_mean, row_means(block.controls), block.target
-        if kind == "pearson":
-            whole = correlation_gain(ours, plain, target, kind, prompts)
-            if not whole.reason:
-                yield of_all_raters(block, replace(whole, note=_OF_DEVIATIONS))
-                return
-        # Why there is none is seen prompt by prompt.
-        gains = by_prompt(
-            lambda items: correlation_gain(ours[items], plain[items], target[items], kind),
-            prompts,
-            len(ours),
-        )
-        result = mean_over_prompts(gains, prompts, kind="mean_difference", limits=_LIMITS)
-        yield of_all_raters(block, result)
+
+@comparison_statistics.register(
+    "persona_gain_tau_b_within_prompts", "τ_b", table=GAIN_WITHIN, of=OF_SCORES,
+    needs=("controls", "prompts"), order=206,
+)  # fmt: skip
+def gain_within(block: ComparisonBlock) -> Iterator[Statistic]:
+    sides = np.stack([block.panel_mean, row_means(block.controls), block.target])
+    gains = by_prompt(
+        lambda items: correlation_gain(*sides[:, items], "tau_b"), block.prompts, sides.shape[1]
+    )
+    limits = (-2.0, 2.0)
+    result = mean_over_prompts(gains, block.prompts or [], kind="mean_difference", limits=limits)
+    yield of_all_raters(block, result)
 
 
 def of_all_raters(block: ComparisonBlock, result: Statistic) -> Statistic:
@@ -302,11 +293,6 @@ def of_all_raters(block: ComparisonBlock, result: Statistic) -> Statistic:
         note += ", so not at equal cost: more judges agree better by their number alone"
     n_raters = result.n_raters if result.reason else n_judges + n_replicates + n_humans
     return replace(result, n_raters=n_raters, note="; ".join(filter(None, (note, result.note))))
-
-
-_register_gain("tau_b", "τ_b", 201)
-_register_gain("spearman", "Spearman ρ", 202)
-_register_gain("pearson", "Pearson r", 203)
 
 
 BY = "comparison"
@@ -382,7 +368,6 @@ def _n_rows(block: ComparisonBlock) -> int:
 
 
 _register_difference("tau_b", "τ_b", 181)
-_register_difference("spearman", "Spearman ρ", 182)
 _register_difference("pearson", "Pearson r", 183)
 
 
@@ -421,13 +406,12 @@ def of_errors(block: ComparisonBlock) -> Iterator[Statistic]:
     interval = None
     if options.intervals and votes.reason in (None, Reason.NOT_CORRELATED):
         interval = effective_judges_interval(
-            block.judges, reference, clusters=block.clusters, confidence=options.confidence,
-            seed=options.seed,
+            block.judges, reference, clusters=block.clusters, seed=options.seed,
         )  # fmt: skip
     if votes.reason is not None and interval is not None and not isnan(interval.low):
         # Judges whose errors seem independent have no number, but a bound.
         ends = f"{interval.low:.1f} to {interval.high:.1f}"
-        note += f"; {percent(options.confidence)} interval {ends}"
+        note += f"; 95 % interval {ends}"
     yield replace(votes, note=note, ci=None if votes.reason else interval)
 
 

@@ -105,12 +105,11 @@ def test_correlate_gives_the_difference(scored: Path, command: Command) -> None:
     target = [np.mean(people[item]) for item in sorted(people)]
     means = {side: table.mean(axis=1) for side, table in ratings_of(scored).items()}
     found = rows_of(done.stdout, "openai:stub")
-    for kind, function in (("pearson", stats.pearsonr), ("spearman", stats.spearmanr)):
-        gain = function(means[True], target).statistic - function(means[False], target).statistic
-        row = found[f"persona_gain_{kind}"]
-        assert row["value"] == pytest.approx(gain)
-        assert row["low"] < row["value"] < row["high"]
-        assert f"persona_gain_{kind}_within_prompts" in found
+    ours, theirs = (stats.kendalltau(means[side], target).statistic for side in (True, False))
+    row = found["persona_gain_tau_b"]
+    assert row["value"] == pytest.approx(ours - theirs)
+    assert row["low"] < row["value"] < row["high"]
+    assert "persona_gain_tau_b_within_prompts" in found
     printed = " ".join(
         command("people", "correlate", "--full", "run", "--human", "people.csv").stdout.split()
     )

@@ -52,19 +52,6 @@ def test_within_prompts_each_prompt_has_its_own() -> None:
     assert [value.value for value in found.values] == pytest.approx([2, 0])
 
 
-def test_r_within_prompts_is_of_all_their_deviations() -> None:
-    """Reference ±½ in one prompt and ±2 in the other, which the panel repeats; the control turns
-    the first round: r of 1 less that of (−2 · ¼ + 2 · 4) / (2 · ¼ + 2 · 4) = 15/17. The mean over
-    prompts is (2 + 0) / 2."""
-    panel = target = [1, 2, 4, 8]
-    control = [12, 11, 24, 28]
-    found = correlation_gain(panel, control, target, "pearson", "aabb")
-    assert found.value == pytest.approx(2 / 17)
-    # Without the second prompt, and without the first.
-    weights = np.array([[1, 1, 0, 0], [0, 0, 1, 1.0]])
-    assert found.resampled(weights) == pytest.approx([2, 0])
-
-
 def test_identical_replicates_are_known() -> None:
     """Replicates that never differ are told from those that do once; a gap is no difference."""
     assert all_alike(np.array([[1, 1, np.nan], [3, 3, 3]], dtype=float))

@@ -246,7 +246,6 @@ def test_a_statistic_has_a_value_or_a_reason() -> None:
         ({"level": "metric"}, "level is one of nominal, ordinal, interval, ratio, found 'metric'"),
         ({"target": "mean"}, "target is one of score, rank, found 'mean'"),
         ({"random": "judges"}, "random is one of prompts, prompts-and-judges"),
-        ({"confidence": 95}, "between 0 and 1, found 95"),
         ({"n_permutations": -1}, "found -1"),
         ({"min_shared": 1}, "share 2 items or more, found 1"),
         ({"epsilon": 1.0}, r"lies in \[0, 1\), found 1.0"),
@@ -258,4 +257,4 @@ def test_options_that_make_no_sense_are_refused(change: dict[str, object], messa
     with pytest.raises(ValueError, match=message):
         AnalysisOptions(**change)  # type: ignore[arg-type]
     least = AnalysisOptions(n_permutations=0, min_shared=2, epsilon=0.0)
-    assert (least.level, least.confidence, least.seed) == ("ordinal", 0.95, 0)
+    assert (least.level, least.seed) == ("ordinal", 0)

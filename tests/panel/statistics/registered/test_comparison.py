@@ -167,53 +167,29 @@ def test_what_personas_add_is_the_difference_of_two_correlations() -> None:
     """Of the mean of judges with personas less that of the replicates without, with people's; over
     all items and on average over prompts; with how many there are of either."""
     panel = replace(PANEL, groups=("m",) * 3, controls=frozenset(PANEL.raters[2:]))
-    names = [f"persona_gain_{kind}" for kind in ("tau_b", "spearman", "pearson")]
-    rows = by_name(
-        correlate(panel, HUMANS, QUICK, only=[*names, "persona_gain_spearman_within_prompts"])
-    )
+    names = ["persona_gain_tau_b", "persona_gain_tau_b_within_prompts"]
+    rows = by_name(correlate(panel, HUMANS, QUICK, only=names))
     people = row_means(HUMANS.scores[:, :, 0])
     judges, plain = row_means(PANEL.scores[:, :2, 0]), PANEL.scores[:, 2, 0]
     there = ~np.isnan(judges + plain + people)
-    for name in names:
-        kind = name.removeprefix("persona_gain_")
-        with_, without = (
-            correlation(side[there], people[there], kind).value  # type: ignore[arg-type]
-            for side in (judges, plain)
-        )
-        row = rows[name, "m", "clarity"]
-        assert row.value == pytest.approx(with_ - without)
-        assert (row.n_items, row.n_raters) == (there.sum(), 8)
-        assert row.note.startswith(
-            "2 judges with a persona, 1 replicate without, so not at equal cost: more judges "
-            "agree better by their number alone"
-        )
-        assert -2 <= row.ci_low < row.value < row.ci_high <= 2
+    with_, without = (
+        correlation(side[there], people[there], "tau_b").value for side in (judges, plain)
+    )
+    row = rows["persona_gain_tau_b", "m", "clarity"]
+    assert row.value == pytest.approx(with_ - without)
+    assert (row.n_items, row.n_raters) == (there.sum(), 8)
+    assert row.note.startswith(
+        "2 judges with a persona, 1 replicate without, so not at equal cost: more judges "
+        "agree better by their number alone"
+    )
+    assert -2 <= row.ci_low < row.value < row.ci_high <= 2
     gains = []
     for first in range(0, 24, 4):
         own = np.flatnonzero(there[first : first + 4]) + first
-        two = [correlation(side[own], people[own], "spearman").value for side in (judges, plain)]
+        two = [correlation(side[own], people[own], "tau_b").value for side in (judges, plain)]
         gains.append(two[0] - two[1])
-    within = rows["persona_gain_spearman_within_prompts", "m", "clarity"]
+    within = rows["persona_gain_tau_b_within_prompts", "m", "clarity"]
     assert within.value == pytest.approx(np.nanmean(gains))
-
-
-def test_what_personas_add_to_r_within_prompts_is_a_difference_of_two_such_r() -> None:
-    """Of deviations from the means of the four items of each prompt that all have; with one item a
-    prompt it is undefined, and the reason is named."""
-    panel = replace(PANEL, groups=("m",) * 3, controls=frozenset(PANEL.raters[2:]))
-    name = "persona_gain_pearson_within_prompts"
-    row = by_name(correlate(panel, HUMANS, QUICK, only=[name]))[name, "m", "clarity"]
-    scores = PANEL.scores[:, :, 0]
-    sides = row_means(scores[:, :2]), scores[:, 2], row_means(HUMANS.scores[:, :, 0])
-    whole = np.where(np.isnan(sum(sides)), np.nan, sides).reshape(3, -1, 4)
-    deviations = (whole - np.nanmean(whole, axis=2, keepdims=True)).reshape(3, -1)
-    r = np.corrcoef(deviations[:, ~np.isnan(deviations[0])])
-    assert row.value == pytest.approx(r[0, 2] - r[1, 2])
-    assert row.note.endswith("of deviations from the prompts' means")
-    assert -2 <= row.ci_low < row.value < row.ci_high <= 2
-    apart = [replace(side, prompts=tuple(range(24))) for side in (panel, HUMANS)]
-    row = by_name(correlate(*apart, QUICK, only=[name]))[name, "m", "clarity"]
-    assert row.reason is Reason.FEW_PROMPTS
 
 
 def test_shares_of_sources_are_those_of_their_ratings() -> None:
@@ -246,19 +222,18 @@ def test_shares_of_sources_are_those_of_their_ratings() -> None:
              "tau_b_within_prompts human_ceiling_tau_c_within_prompts tau_c_within_prompts "
              "human_ceiling_spearman_within_prompts spearman_within_prompts "
              "human_ceiling_pearson_within_prompts pearson_within_prompts "
-             "human_difference_tau_b human_difference_spearman human_difference_pearson "
-             "human_difference_tau_b_within_prompts human_difference_spearman_within_prompts "
-             "human_difference_pearson_within_prompts persona_gain_tau_b persona_gain_spearman "
-             "persona_gain_pearson persona_gain_tau_b_within_prompts "
-             "persona_gain_spearman_within_prompts persona_gain_pearson_within_prompts "
+             "human_difference_tau_b human_difference_pearson "
+             "human_difference_tau_b_within_prompts "
+             "human_difference_pearson_within_prompts persona_gain_tau_b "
+             "persona_gain_tau_b_within_prompts "
              "pairwise_error weighted_pairwise_error custom_loss custom_loss_over_prompts "
              "custom_loss_of_means custom_loss_of_means_over_prompts squared_error "
              "squared_error_difference effective_judges source_mean win_rate first_place "
              "source_pearson",
              "persona_gain_tau_b pairwise_error weighted_pairwise_error custom_loss "
              "squared_error effective_judges",
-             "human_difference_tau_b human_difference_spearman human_difference_pearson "
-             "human_difference_tau_b_within_prompts human_difference_spearman_within_prompts "
+             "human_difference_tau_b human_difference_pearson "
+             "human_difference_tau_b_within_prompts "
              "human_difference_pearson_within_prompts"),
     ],
 )  # fmt: skip
