@@ -35,8 +35,6 @@ from persona_panel.statistics.designs import design_studies
 from persona_panel.statistics.generalizability import (
     VarianceComponents,
     d_study,
-    detectable_difference,
-    expected_width,
 )
 
 PERSONAS, MODELS, ITEMS, SYSTEMS = 10, 3, 40, 4
@@ -153,7 +151,7 @@ def width(rng: np.random.Generator, n: int) -> Iterator[Line]:
             if models > 1 or "model" not in name
         }
         true = VarianceComponents(known, {}, 0, sizes)
-        detected = detectable_difference(true, "system", levels)
+        detected = d_study(true, "system", levels).detectable
         means, differences = [], []
         for _ in range(n):
             scores = drawn(rng, sizes, variances)
@@ -161,28 +159,23 @@ def width(rng: np.random.Generator, n: int) -> Iterator[Line]:
             figures = d_study(parts, "system", levels)
             found["absolute"].append(figures.absolute_error**2)
             found["relative"].append(figures.relative_error**2)
-            found["width"].append(expected_width(parts, "system", levels))
-            found["difference"].append(expected_width(parts, "system", levels, difference=True))
+            found["width"].append(figures.width)
             table = scores.reshape(SYSTEMS, prompts, -1)
             of_systems = table.mean(axis=(1, 2))
             means.append(float(np.mean(of_systems**2)))
             differences.append(float(of_systems.var(ddof=1)))
             moved = influence_of(table.reshape(SYSTEMS * prompts, -1, 1)).reshape(table.shape)
             composites = table.mean(axis=2)
-            for label, of, by in (
-                ("width", composites[0], moved[0]),
-                ("difference", composites[0] - composites[1], moved[0] - moved[1]),
-            ):
-                low, high = sampled_mean(of, by, factors).interval()
-                found[f"leaderboard {label}"].append(high - low)
+            low, high = sampled_mean(composites[0], moved[0], factors).interval()
+            found["leaderboard width"].append(high - low)
+            apart = sampled_mean(composites[0] - composites[1], moved[0] - moved[1], factors)
             # One system better by so much than the other moves the interval by so much.
-            found["power"].append(float(low + detected > 0))
+            found["power"].append(float(apart.interval()[0] + detected > 0))
         design = f"{prompts} x {personas} x {models}"
         for kind, squares in (("absolute", means), ("relative", differences)):
             yield _line(f"{design}: {kind} error variance", float(np.mean(squares)), found[kind])
-        for kind in ("width", "difference"):
-            printed = float(np.mean(found[f"leaderboard {kind}"]))
-            yield _line(f"{design}: {kind}", printed, found[kind])
+        printed = float(np.mean(found["leaderboard width"]))
+        yield _line(f"{design}: width", printed, found["width"])
         yield _line(f"{design}: power at {detected:.2f} points", 0.8, found["power"])
 
 
@@ -256,7 +249,7 @@ def groups(rng: np.random.Generator, n: int) -> Iterator[Line]:
                 ("by groups", ratings), ("as independent", replace(ratings, groups=("g",) * within))
             ):  # fmt: skip
                 (study,) = design_studies(of)
-                found[label].append(study.designs[0].figures.absolute_error ** 2)
+                found[label].append(study.designs[0].absolute_error ** 2)
         for label, values in found.items():
             yield _line(
                 f"{n_groups} groups of {GROUP_SIZE}: error variance, {label}", truth, values

@@ -33,7 +33,7 @@ from typing import Literal, NamedTuple, get_args
 import numpy as np
 
 from benchmarks.harness import simulated_cells, simulation_parser
-from persona_panel.statistics.calibration import CorrectedMean, corrected_difference, corrected_mean
+from persona_panel.statistics.calibration import CorrectedMean, RatedPart, corrected_mean
 from persona_panel.statistics.core.arrays import Array, row_means
 from persona_panel.statistics.selection import inclusion_probabilities, systematic_sample
 
@@ -182,18 +182,18 @@ def measured(cell: Cell) -> dict[str, float]:
             )
 
     for _ in range(cell.simulations):
-        systems = drawn(rng, cell)
+        sides = [
+            RatedPart.of(
+                one.panel, one.human, one.prompts.tolist(),
+                one.inclusion if cell.kind == "chosen" else None,
+            )
+            for one in drawn(rng, cell)[:2]
+        ]  # fmt: skip
         for number in (0, 1):
-            one = systems[number]
-            inclusion = one.inclusion if cell.kind == "chosen" else None
-            found = corrected_mean(
-                one.panel, one.human, one.prompts.tolist(), inclusion=inclusion,
-                limits=LIMITS.get(cell.kind, (-math.inf, math.inf)),
-            )  # fmt: skip
+            limits = LIMITS.get(cell.kind, (-math.inf, math.inf))
+            found = corrected_mean(sides[number], limits=limits)
             take("mean", found, truth[number])
-        a, b = ((one.panel, one.human, one.prompts.tolist()) for one in systems[:2])
-        chances = (systems[0].inclusion, systems[1].inclusion) if cell.kind == "chosen" else None
-        take("difference", corrected_difference(a, b, inclusion=chances), truth[0] - truth[1])
+        take("difference", corrected_mean(*sides), truth[0] - truth[1])
     figures = {"n": float(len(sums.get("mean", [])))}
     for name, values in sums.items():
         figures[name] = float(np.mean(values))

@@ -24,11 +24,10 @@ from persona_panel.statistics.designs import (
     LEAST_SAMPLED,
     RATER,
     SYSTEM,
-    DesignResult,
     DesignStudy,
     design_name,
 )
-from persona_panel.statistics.generalizability import LEAST_DF, PROMPT, REPLICATE, RESIDUAL
+from persona_panel.statistics.generalizability import LEAST_DF, PROMPT, REPLICATE, RESIDUAL, DStudy
 
 _WORDS = {ITEM: "response", SYSTEM: "system"}
 _PRESENT = "present design"
@@ -152,7 +151,7 @@ def _components(
             "component": name,
             "variance": variance,
             "share": study.components.shares[name],
-            "error_share": (study.error_shares or {}).get(name),
+            "error_share": study.designs[0].error_shares.get(name) if study.designs else None,
             "reason": str(study.reason or study.components.unidentified.get(name) or "") or None,
         }
         for study in studies
@@ -177,7 +176,7 @@ def _designs(
         {
             "dimension": study.dimension,
             "kind": _PRESENT if place == 0 else "half or twice as many",
-            "design": "×".join(f"{n:,}" for n in result.figures.levels.values()),
+            "design": "×".join(f"{n:,}" for n in result.levels.values()),
         }
         | _design(study, result, report)
         for study in studies
@@ -185,7 +184,7 @@ def _designs(
     ]
     facets = list(
         dict.fromkeys(
-            name for study in studies for result in study.designs for name in result.figures.levels
+            name for study in studies for result in study.designs for name in result.levels
         )
     )
     ratings = "ratings" if report.cost is None else "calls"
@@ -223,9 +222,9 @@ def _design_columns(
     )
 
 
-def _design(study: DesignStudy, result: DesignResult, report: DesignReport) -> dict[str, Any]:
+def _design(study: DesignStudy, result: DStudy, report: DesignReport) -> dict[str, Any]:
     return {
-        **result.figures.levels,
+        **result.levels,
         "n_ratings": result.n_ratings,
         "calls": report.calls(study.measured, result),
         "usd": report.usd(study.measured, result),
@@ -233,13 +232,12 @@ def _design(study: DesignStudy, result: DesignResult, report: DesignReport) -> d
     }
 
 
-def _figures(result: DesignResult | None) -> dict[str, float]:
+def _figures(result: DStudy | None) -> dict[str, float]:
     if result is None:
         return dict.fromkeys(_FIGURES, nan)
-    figures = result.figures
     values = (
-        figures.absolute_error, figures.relative_error, figures.dependability,
-        figures.generalizability, result.width / 2, result.detectable,
+        result.absolute_error, result.relative_error, result.dependability,
+        result.generalizability, result.width / 2, result.detectable,
     )  # fmt: skip
     return dict(zip(_FIGURES, values, strict=True))
 
@@ -277,7 +275,7 @@ def _conclusion(report: DesignReport, study: DesignStudy) -> str:
     if study.reason is not None:
         return f"{mean}: its precision cannot be estimated ({study.reason})."
     present, *others = study.designs
-    error = f"{_small(present.figures.absolute_error)}{_unit(report)}"
+    error = f"{_small(present.absolute_error)}{_unit(report)}"
     text = f"{mean} has a standard error of {error} with {_listed(present)}"
     if study.in_turn is not None and study.measured == SYSTEM:
         facet, _, n = study.in_turn
@@ -292,16 +290,17 @@ def _conclusion(report: DesignReport, study: DesignStudy) -> str:
             f"±{_small(present.width / 2)}"
         )
     text += "."
-    if largest := [name for name, share in (study.error_shares or {}).items() if share >= 0.1][:3]:
-        shares = [f"{name} ({percent((study.error_shares or {})[name])})" for name in largest]
+    largest = [(name, share) for name, share in present.error_shares.items() if share >= 0.1][:3]
+    if largest:
+        shares = [f"{name} ({percent(share)})" for name, share in largest]
         text += f" Its error comes most from {', '.join(shares)}."
-    size = prod(present.figures.levels.values())
-    doubled = [other for other in others if prod(other.figures.levels.values()) == 2 * size]
+    size = prod(present.levels.values())
+    doubled = [other for other in others if prod(other.levels.values()) == 2 * size]
     if doubled:
-        best = min(doubled, key=lambda entry: entry.figures.absolute_error)
+        best = min(doubled, key=lambda entry: entry.absolute_error)
         text += (
             f" Twice the {_changed(present, best)}s would lower it most, to "
-            f"{_small(best.figures.absolute_error)}"
+            f"{_small(best.absolute_error)}"
         )
         # More of what there are few of brings degrees of freedom, too, which no standard error has.
         narrowest = min(
@@ -316,13 +315,13 @@ def _conclusion(report: DesignReport, study: DesignStudy) -> str:
     return text
 
 
-def _changed(present: DesignResult, other: DesignResult) -> str:
+def _changed(present: DStudy, other: DStudy) -> str:
     """Say of which facet another design has more, or fewer, than the present one."""
-    levels = present.figures.levels
-    return next(name for name, n in other.figures.levels.items() if n != levels[name])
+    levels = present.levels
+    return next(name for name, n in other.levels.items() if n != levels[name])
 
 
-def _width(result: DesignResult) -> float:
+def _width(result: DStudy) -> float:
     return inf if isnan(result.width) else result.width
 
 
@@ -340,8 +339,8 @@ def _unit(report: DesignReport) -> str:
     return " points" if report.in_points else ""
 
 
-def _listed(result: DesignResult) -> str:
-    *first, last = design_name(result.figures.levels).split(" x ")
+def _listed(result: DStudy) -> str:
+    *first, last = design_name(result.levels).split(" x ")
     return f"{', '.join(first)} and {last}" if first else last
 
 
@@ -366,10 +365,10 @@ def _reached(report: DesignReport, target: PrecisionTarget) -> list[str]:
         )
     elif report.with_these_judges != report.cheapest:
         costed = _costed(report, report.with_these_judges)
-        levels = report.with_these_judges.figures.levels
+        levels = report.with_these_judges.levels
         which = f" ({' and '.join(counted(levels[item], item) for item in few)})" if few else ""
         lines.append(f"With the present {raters}{which} it takes about {costed}.")
-    levels = report.cheapest.figures.levels
+    levels = report.cheapest.levels
     sampled = [
         facet
         for facet, n in levels.items()
@@ -396,7 +395,7 @@ def _too_few(report: DesignReport) -> list[str]:
 
 def _present(report: DesignReport) -> Mapping[str, int]:
     study = report.main(SYSTEM)
-    return study.designs[0].figures.levels if study is not None and study.designs else {}
+    return study.designs[0].levels if study is not None and study.designs else {}
 
 
 def _too_few_for_an_interval(report: DesignReport) -> str:
@@ -409,7 +408,7 @@ def _either(facets: Sequence[str]) -> str:
     return " or ".join(f"{facet}s" for facet in facets)
 
 
-def _costed(report: DesignReport, result: DesignResult) -> str:
+def _costed(report: DesignReport, result: DStudy) -> str:
     what = "ratings" if report.cost is None else "calls"
     text = f"{_listed(result)}: {report.calls(SYSTEM, result):,} {what}"
     if (usd := report.usd(SYSTEM, result)) is not None:

@@ -24,12 +24,11 @@ from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin
 from persona_panel.statistics.designs import (
     ITEM,
     SYSTEM,
-    DesignResult,
     DesignStudy,
     design_studies,
     rater_groups,
 )
-from persona_panel.statistics.generalizability import Goal
+from persona_panel.statistics.generalizability import DStudy, Goal
 
 FEW_LEVELS = 5
 """With fewer levels of a facet its variance is rough."""
@@ -71,8 +70,8 @@ class DesignReport:
     n_systems: int
     cost: JudgmentCost | None
     target: PrecisionTarget | None = None
-    with_these_judges: DesignResult | None = None
-    cheapest: DesignResult | None = None
+    with_these_judges: DStudy | None = None
+    cheapest: DStudy | None = None
     deliberated: bool = False
     grouped: int = 0
     people: DesignReport | None = None
@@ -125,14 +124,14 @@ class DesignReport:
         is one."""
         return next((study for study in self.studies if study.measured == measured), None)
 
-    def calls(self, measured: str, result: DesignResult) -> int:
+    def calls(self, measured: str, result: DStudy) -> int:
         """Return the calls for all systems, or for one response; a rating is one where it is not
         known."""
         each = 1.0 if self.cost is None else self.cost.calls
         n = self.n_systems if measured == SYSTEM else 1
         return round(n * result.n_ratings * each)
 
-    def usd(self, measured: str, result: DesignResult) -> float | None:
+    def usd(self, measured: str, result: DStudy) -> float | None:
         """Return the cost of these calls in US dollars; None where that is not known."""
         if self.cost is None or self.cost.usd is None:
             return None

@@ -28,10 +28,8 @@ from persona_panel.statistics.annotators import annotator_test as annotator_test
 from persona_panel.statistics.annotators import substitution as substitution
 from persona_panel.statistics.calibration import Calibration as Calibration
 from persona_panel.statistics.calibration import CorrectedMean as CorrectedMean
+from persona_panel.statistics.calibration import RatedPart as RatedPart
 from persona_panel.statistics.calibration import calibrate as calibrate
-from persona_panel.statistics.calibration import (
-    corrected_difference as corrected_difference,
-)
 from persona_panel.statistics.calibration import corrected_mean as corrected_mean
 from persona_panel.statistics.comparison import ComparisonBlock as ComparisonBlock
 from persona_panel.statistics.comparison import comparison_statistics as comparison_statistics
@@ -94,18 +92,13 @@ from persona_panel.statistics.core.strengths import WinCounts as WinCounts
 from persona_panel.statistics.core.strengths import bradley_terry as bradley_terry
 from persona_panel.statistics.core.table import Ratings as Ratings
 from persona_panel.statistics.core.table import Row as Row
-from persona_panel.statistics.designs import DesignResult as DesignResult
 from persona_panel.statistics.designs import DesignStudy as DesignStudy
 from persona_panel.statistics.designs import design_name as design_name
 from persona_panel.statistics.designs import design_studies as design_studies
 from persona_panel.statistics.designs import variance_share as variance_share
 from persona_panel.statistics.generalizability import DStudy as DStudy
 from persona_panel.statistics.generalizability import VarianceComponents as VarianceComponents
-from persona_panel.statistics.generalizability import cheapest_design as cheapest_design
 from persona_panel.statistics.generalizability import d_study as d_study
-from persona_panel.statistics.generalizability import detectable_difference as detectable_difference
-from persona_panel.statistics.generalizability import error_shares as error_shares
-from persona_panel.statistics.generalizability import expected_width as expected_width
 from persona_panel.statistics.generalizability import variance_components as variance_components
 from persona_panel.statistics.group_fidelity import FidelityContrast as FidelityContrast
 from persona_panel.statistics.group_fidelity import PairedGroupDifference as PairedGroupDifference

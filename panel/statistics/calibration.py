@@ -76,8 +76,23 @@ class RatedPart:
 
     @classmethod
     def of(
-        cls, panel: ArrayLike, human: ArrayLike, prompts: Labels | None, inclusion: ArrayLike | None
+        cls,
+        panel: ArrayLike,
+        human: ArrayLike,
+        prompts: Labels | None = None,
+        inclusion: ArrayLike | None = None,
     ) -> RatedPart:
+        """Return the items by prompt.
+
+        Args:
+            panel: the panel's score of each item `(items,)`; items without one (NaN) do not enter.
+            human: people's mean rating `(items,)`, NaN where nobody rated; the rated part is to be
+                drawn at random, or by `inclusion`.
+            prompts: a label an item; of the panel's mean a prompt counts once, of people's by the
+                share of its items that they rated. Each item is a prompt of its own if None.
+            inclusion: `(items,)` in (0, 1], the probability with which people were asked for an
+                item; all the same if None.
+        """
         ours, theirs = as_scores(panel), as_scores(human)
         chance = np.ones(len(ours)) if inclusion is None else as_scores(inclusion)
         if not len(ours) == len(theirs) == len(chance):
@@ -213,70 +228,26 @@ class CorrectedMean:
 
 
 def corrected_mean(
-    panel: ArrayLike,
-    human: ArrayLike,
-    prompts: Labels | None = None,
-    *,
-    inclusion: ArrayLike | None = None,
-    limits: Limits = UNLIMITED,
+    *sides: RatedPart, limits: Limits = UNLIMITED, over: str = "prompts"
 ) -> CorrectedMean:
     """Estimate the mean over prompts of people's ratings of everything, from their ratings of a
-    part and a panel's scores of everything.
+    part and a panel's scores of everything; of two sides the first's mean less the second's, over
+    prompts that the two may share: what a prompt brings to both cancels.
 
     How to read it: `corrected` estimates the same as `human_only`, with a narrower interval where
     the panel agrees with people. It does not estimate what other people, or this panel, would give.
 
     Args:
-        panel: the panel's score of each item `(items,)`; items without one (NaN) do not enter.
-        human: people's mean rating `(items,)`, NaN where nobody rated; the rated part is to be
-            drawn at random, or by `inclusion`.
-        prompts: a label an item; of the panel's mean a prompt counts once, of people's by the share
-            of its items that they rated. Each item is a prompt of its own if None.
-        inclusion: `(items,)` in (0, 1], the probability with which people were asked for an item;
-            all the same if None.
-        limits: between which people's ratings lie; a corrected mean or an end outside is cut there.
+        limits: between which people's ratings lie; a corrected mean or an end outside is cut there,
+            a difference at plus and minus what that allows. It is of the means before they are cut.
+        over: what the intervals are called to be over.
 
     >>> panel = [3, 5, 4, 6, 2, 5, 4, 3, 5, 6, 2, 4]
     >>> human = [2, 5, 3, 6, 2, 4, 4, 3] + [float("nan")] * 4
-    >>> result = corrected_mean(panel, human)
+    >>> result = corrected_mean(RatedPart.of(panel, human))
     >>> [round(x, 3) for x in (result.human_only.value, result.corrected.value, result.tuning)]
     [3.625, 3.706, 0.325]
     """
-    sample = RatedPart.of(panel, human, prompts, inclusion)
-    return _estimated([sample], limits, "items" if prompts is None else "prompts")
-
-
-def corrected_difference(
-    first: tuple[ArrayLike, ArrayLike, Labels],
-    second: tuple[ArrayLike, ArrayLike, Labels],
-    *,
-    inclusion: tuple[ArrayLike, ArrayLike] | None = None,
-    limits: Limits = UNLIMITED,
-) -> CorrectedMean:
-    """Return the first mean less the second, over prompts that the two may share: what a prompt
-    brings to both cancels.
-
-    Args:
-        first, second: of each side panel, human and prompts as for `corrected_mean`.
-        inclusion: of each side.
-        limits: between which people's ratings of both lie: the difference is cut at plus and minus
-            what that allows. It is of the means before they are cut.
-
-    >>> panel, human = [3, 5, 4, 6, 2, 5, 4, 3], [2, 5, 3, 6, 2, 4, 4, 3]
-    >>> higher = [each + 1 for each in human]
-    >>> result = corrected_difference((panel, higher, range(8)), (panel, human, range(8)))
-    >>> result.corrected.value, result.corrected.reason is Reason.NO_SPREAD
-    (nan, True)
-    >>> result.human_only.value
-    1.0
-    """
-    chances = inclusion or (None, None)
-    sides = [RatedPart.of(*side, of) for side, of in zip((first, second), chances, strict=True)]
-    return _estimated(sides, limits, "prompts")
-
-
-def _estimated(sides: Sequence[RatedPart], limits: Limits, over: str) -> CorrectedMean:
-    """Return the mean of one side, or that of the first less that of the second."""
     low, high = limits
     for side in sides:
         rated_by_people = side.human[side.rated]
@@ -484,10 +455,10 @@ def calibrate(
             for name, of in of_system.items()
         }
         for name, side in sides.items():
-            mean = _estimated([side], limits, over)
+            mean = corrected_mean(side, limits=limits, over=over)
             systems.append(replace(mean, system=name, dimension=dimension))
         for a, b in combinations(sides, 2):
-            mean = _estimated([sides[a], sides[b]], limits, over)
+            mean = corrected_mean(sides[a], sides[b], limits=limits, over=over)
             named = replace(mean.difference, a=a, b=b)
             pairs.append(replace(mean, corrected=named, dimension=dimension))
     primary = [pair.dimension == COMPOSITE for pair in pairs]

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from math import inf, isnan, nan, prod
+from dataclasses import dataclass, replace
+from math import inf, isnan, nan
 from typing import Literal
 
 import numpy as np
@@ -40,10 +40,7 @@ from persona_panel.statistics.generalizability import (
     VarianceComponents,
     cheapest_design,
     d_study,
-    detectable_difference,
     error_as_rated,
-    error_shares,
-    expected_width,
     variance_components,
 )
 
@@ -60,25 +57,6 @@ sample: two have one degree of freedom."""
 
 
 @dataclass(frozen=True, slots=True)
-class DesignResult:
-    """The precision of one design, by which a mean takes `n_ratings` ratings of judges.
-
-    Attributes:
-        figures: standard errors and coefficients.
-        width: of the 95 % interval of a system's mean over prompts and judges that can be expected,
-            from end to end, in points; at most what the scale allows. NaN of responses, or without
-            an interval.
-        detectable: the smallest difference of two systems that is detected with 80 % power,
-            likewise.
-    """
-
-    figures: DStudy
-    n_ratings: int
-    width: float = nan
-    detectable: float = nan
-
-
-@dataclass(frozen=True, slots=True)
 class DesignStudy:
     """The G-study of one dimension and its D-study.
 
@@ -88,8 +66,8 @@ class DesignStudy:
         components: of the G-study.
         designs: the present one first, then with half and twice as many conditions of each facet;
             none where `reason` says why. Where raters rated some responses each, the present one is
-            of as many raters as rated a response (the harmonic mean), who rate all of them.
-        error_shares: of the present absolute error variance, each component's, largest first.
+            of as many raters as rated a response (the harmonic mean), who rate all of them. No
+            interval is wider than the scale, and what it does not allow is not detected.
         raters_each: how many raters' ratings one entry is the mean of.
         span: from the lowest to the highest value of the scale, where that is known.
         error_as_rated: where raters rated some responses each, the absolute standard error of the
@@ -99,8 +77,7 @@ class DesignStudy:
     measured: str
     dimension: str
     components: VarianceComponents
-    designs: tuple[DesignResult, ...] = ()
-    error_shares: Mapping[str, float] | None = None
+    designs: tuple[DStudy, ...] = ()
     reason: Reason | None = None
     raters_each: float = 1.0
     span: float = inf
@@ -113,7 +90,7 @@ class DesignStudy:
         if isnan(self.error_as_rated):
             return None
         facet = next(name for name in self.components.levels if name in (RATER, GROUP))
-        return facet, self.designs[0].figures.levels[facet], self.components.levels[facet]
+        return facet, self.designs[0].levels[facet], self.components.levels[facet]
 
     def cheapest(
         self,
@@ -122,7 +99,7 @@ class DesignStudy:
         goal: Goal = "width",
         present_judges: bool = False,
         fewest_prompts: int = 2,
-    ) -> DesignResult | None:
+    ) -> DStudy | None:
         """Return the design with the fewest ratings that can be expected to be this precise: its
         95 % interval of a system's mean, over prompts and judges, is at most this wide, or it
         detects a difference of two systems this small with 80 % power. None where no design does,
@@ -145,8 +122,8 @@ class DesignStudy:
                 return [n]
             return range(1 if facet == REPLICATE else LEAST_SAMPLED, max(n, _MOST[facet]) + 1)
 
-        choices = {facet: tried(facet, n) for facet, n in self.designs[0].figures.levels.items()}
-        levels = cheapest_design(self.components, SYSTEM, points, choices, goal=goal)
+        choices = {facet: tried(facet, n) for facet, n in self.designs[0].levels.items()}
+        levels = cheapest_design(self.components, SYSTEM, points, choices, goal)
         if levels is None:
             return None
         return _result(self.components, SYSTEM, levels, self.span, self.raters_each)
@@ -171,7 +148,7 @@ def design_studies(
     >>> ratings = Ratings(scores, ("a", "b", "c"), ("r", "s"), ("clarity",), ("human", "human"))
     >>> (study,) = design_studies(ratings)
     >>> for one in study.designs:
-    ...     print(design_name(one.figures.levels), round(one.figures.dependability, 3))
+    ...     print(design_name(one.levels), round(one.dependability, 3))
     2 raters 0.75
     1 rater 0.6
     4 raters 0.857
@@ -268,8 +245,7 @@ def _study(
     return DesignStudy(
         measured, dimension, components,
         tuple(_result(components, measured, design, span, each) for design in designs),
-        error_shares(components, measured, levels), raters_each=each, span=span,
-        error_as_rated=as_rated,
+        raters_each=each, span=span, error_as_rated=as_rated,
     )  # fmt: skip
 
 
@@ -314,16 +290,15 @@ def designs_around(components: VarianceComponents, measured: str, present: Level
 
 def _result(
     components: VarianceComponents, measured: str, levels: Levels, span: float, each: float
-) -> DesignResult:
-    figures = d_study(components, measured, levels)
-    n_ratings = round(prod(levels.values()) * each)
-    if components.levels.get(PROMPT, 1) < 2:
-        return DesignResult(figures, n_ratings)
-    # As min() would not, np.minimum keeps NaN.
-    width = float(np.minimum(expected_width(components, measured, levels), span))
-    detectable = detectable_difference(components, measured, levels)
-    # What the scale does not allow cannot be detected.
-    return DesignResult(figures, n_ratings, width, detectable if detectable <= span else nan)
+) -> DStudy:
+    design = d_study(components, measured, levels)
+    return replace(
+        design,
+        n_ratings=round(design.n_ratings * each),
+        # As min() would not, np.minimum keeps NaN.
+        width=float(np.minimum(design.width, span)),
+        detectable=design.detectable if design.detectable <= span else nan,
+    )
 
 
 ComponentName = Literal["item", "rater", "residual"]

@@ -197,31 +197,44 @@ Levels = Mapping[str, int]
 
 @dataclass(frozen=True, slots=True)
 class DStudy:
-    """The standard errors and coefficients of a design.
+    """The precision of means of a design.
 
     Attributes:
         levels: how many conditions it has of each facet.
+        n_ratings: how many ratings of judges a mean takes.
         absolute_error: the standard error of a mean as an estimate of the mean over all such
             conditions, in points.
         relative_error: the same of its distance from the others' means: what moves all alike is no
             error. Two of them differ with √2 times this standard error.
         dependability: Φ, the share of the variance of means that is not absolute error, 0 to 1.
         generalizability: Eρ², the same for relative error; for rankings.
+        error_shares: each component's share of the absolute error variance, the largest first;
+            empty where there is no error.
+        width: from end to end, of the 95 % interval of a mean over prompts and judges that can be
+            expected (`sampled_mean` with judges as a sample), in points.
+        detectable: the smallest true difference of two means whose interval, over prompts and
+            judges, leaves out 0 with 80 % power: (t of the confidence + t of the power) standard
+            errors (J. Cohen 1988, *Statistical Power Analysis*, section 2.4).
 
-    The last three are NaN where the objects of measurement have one level, or (the last two)
-    nothing varies.
+    Relative error and the two coefficients are NaN where the objects of measurement have one level,
+    or (the coefficients) nothing varies; width and detectable difference without several prompts,
+    with fewer than five judges, with one condition of a facet of which the G-study had several, and
+    with fewer than three degrees of freedom.
     """
 
     levels: Levels
+    n_ratings: int
     absolute_error: float
     relative_error: float
     dependability: float
     generalizability: float
+    error_shares: Mapping[str, float]
+    width: float = nan
+    detectable: float = nan
 
 
 def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DStudy:
-    """Return the standard errors and coefficients of a design with these numbers of conditions of
-    each facet.
+    """Return the precision of a design with these numbers of conditions of each facet.
 
     How to read it: twice the personas on the same models divides what personas bring by two, and
     leaves what models bring. Figures of one model say nothing of others.
@@ -232,43 +245,36 @@ def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DS
         levels: how many conditions of each other factor and of `replicate`, 1 or more; what is not
             named has 1.
 
-    >>> from persona_panel.statistics import variance_components
-    >>> scores = [1, 2, 2, 4, 3, 4, 5, 5]
-    >>> found = variance_components(scores, {"item": [0, 0, 1, 1, 2, 2, 3, 3], "rater": [0, 1] * 4})
-    >>> [round(d_study(found, "item", {"rater": n}).dependability, 3) for n in (2, 4)]
-    [0.836, 0.911]
+    >>> variances = {"system": 1.0, "prompt": 0.4, "rater": 0.2, "residual": 0.6}
+    >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})
+    >>> design = d_study(found, "system", {"prompt": 9, "rater": 5})
+    >>> round(design.dependability, 3), round(design.width, 2), round(design.detectable, 2)
+    (0.911, 1.47, 0.71)
     """
     terms = _terms(components, measured, levels)
-    sizes = _single(levels)
-    error = {
-        kind: float(sum(term.over(sizes) for term in terms if term.relative or kind == "any"))
-        for kind in ("any", "relative")
-    }
-    own = components.variances.get(measured, nan)
-    own = max(own, 0.0) if components.levels[measured] > 1 else nan
+    sizes = {facet: np.float64(n) for facet, n in levels.items()}
+    parts = {term.name: float(term.over(sizes)) for term in terms}
+    error = sum(parts.values())
+    relative = sum(parts[term.name] for term in terms if term.relative)
+    several = components.levels[measured] > 1
+    own = max(components.variances.get(measured, nan), 0.0) if several else nan
+    ordered = sorted(parts, key=lambda name: -parts[name])
+    width = detectable = nan
+    if PROMPT in levels and components.levels[PROMPT] > 1:
+        width = 2 * float(_reaches(terms, sizes, False, _QUANTILE))
+        if several:
+            detectable = float(_reaches(terms, sizes, True, _QUANTILE, POWER))
     return DStudy(
         dict(levels),
-        sqrt(error["any"]),
-        nan if np.isnan(own) else sqrt(error["relative"]),
-        _share(own, error["any"]),
-        _share(own, error["relative"]),
+        prod(levels.values()),
+        sqrt(error),
+        sqrt(relative) if several else nan,
+        _share(own, error),
+        _share(own, relative),
+        {name: parts[name] / error for name in ordered} if error > 0 else {},
+        width,
+        detectable,
     )
-
-
-def error_shares(components: VarianceComponents, measured: str, levels: Levels) -> dict[str, float]:
-    """Return each component's share of the absolute error variance of a design, largest first;
-    empty where there is no error. Args and errors as for `d_study`.
-
-    >>> variances = {"item": 1.0, "rater": 0.2, "residual": 0.6}
-    >>> found = VarianceComponents(variances, {}, 0, {"item": 9, "rater": 5})
-    >>> {name: round(part, 2) for name, part in error_shares(found, "item", {"rater": 5}).items()}
-    {'residual': 0.75, 'rater': 0.25}
-    """
-    sizes = _single(levels)
-    parts = {term.name: float(term.over(sizes)) for term in _terms(components, measured, levels)}
-    total = sum(parts.values())
-    ordered = sorted(parts, key=lambda name: -parts[name])
-    return {name: parts[name] / total for name in ordered} if total > 0 else {}
 
 
 def error_as_rated(
@@ -295,78 +301,16 @@ def error_as_rated(
     return sqrt(variance / len(np.unique(codes[measured])))
 
 
-def expected_width(
-    components: VarianceComponents,
-    measured: str,
-    levels: Levels,
-    *,
-    difference: bool = False,
-) -> float:
-    """Return the expected width, from end to end, of the 95 % interval of a mean over prompts and
-    judges (`sampled_mean` with judges as a sample), or of the `difference` of two means likewise.
-
-    Args:
-        levels: as for `d_study`, two or more of each facet that was not single in the G-study.
-
-    Returns:
-        NaN with fewer than five judges, with one condition of a facet of which the G-study had
-            several, with fewer than three degrees of freedom, and for a difference of one object.
-
-    >>> variances = {"system": 1.0, "prompt": 0.4, "rater": 0.2, "residual": 0.6}
-    >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})
-    >>> round(expected_width(found, "system", {"prompt": 9, "rater": 5}), 2)
-    1.47
-    """
-    sizes = _single(levels)
-    terms = _terms(components, measured, levels)
-    if difference and components.levels[measured] < 2:
-        return nan
-    return 2 * float(_reaches(terms, sizes, difference, _QUANTILE))
-
-
-def detectable_difference(components: VarianceComponents, measured: str, levels: Levels) -> float:
-    """Return the smallest true difference of two means whose interval, over prompts and judges,
-    leaves out 0 with 80 % power: (t of the confidence + t of the power) standard errors (J. Cohen
-    1988, *Statistical Power Analysis*, section 2.4). Arguments as for `expected_width`; NaN where
-    that of the difference is.
-
-    >>> variances = {"system": 1.0, "rater": 0.2, "system:prompt": 0.3, "residual": 0.6}
-    >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})
-    >>> levels = {"prompt": 9, "rater": 5}
-    >>> round(expected_width(found, "system", levels, difference=True) / 2, 2)
-    0.76
-    >>> round(detectable_difference(found, "system", levels), 2)
-    1.06
-    """
-    sizes = _single(levels)
-    terms = _terms(components, measured, levels)
-    if components.levels[measured] < 2:
-        return nan
-    return float(_reaches(terms, sizes, True, _QUANTILE, POWER))
-
-
 def cheapest_design(
     components: VarianceComponents,
     measured: str,
     points: float,
     choices: Mapping[str, Sequence[int]],
-    *,
-    goal: Goal = "width",
+    goal: Goal,
 ) -> Levels | None:
-    """Return the design with the fewest ratings that can be expected to be this precise; of equally
-    many, with fewest models, personas and so on, in the reverse order of `choices`; None where no
-    design does.
-
-    Args:
-        points: of `expected_width`, or of `detectable_difference`, above 0.
-        choices: for each facet, which numbers of conditions may be had.
-        goal: `width`, of the interval of a mean; `difference`, that two means can be distinguished.
-
-    >>> variances = {"system": 1.0, "prompt": 0.4, "rater": 0.2, "residual": 0.6}
-    >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})
-    >>> choices = {"prompt": range(2, 100), "rater": range(5, 30)}
-    >>> cheapest_design(found, "system", 1.0, choices)
-    {'prompt': 15, 'rater': 9}
+    """Return the design with the fewest ratings whose `goal` is at most so many points; of equally
+    many, with fewest models, personas and so on, in the reverse order of `choices`, the numbers of
+    conditions that may be had of each facet; None where no design does.
     """
     check_choice("goal", goal, Goal)
     if not points > 0:
@@ -408,10 +352,6 @@ class _Term:
 
 _Sizes = Mapping[str, Any]
 """The number of conditions of each facet, of one design or of each of several `(designs,)`."""
-
-
-def _single(levels: Levels) -> _Sizes:
-    return {facet: np.float64(n) for facet, n in levels.items()}
 
 
 def _terms(components: VarianceComponents, measured: str, levels: Levels) -> list[_Term]:

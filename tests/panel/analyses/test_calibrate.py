@@ -18,8 +18,8 @@ from persona_panel import InputError
 from persona_panel.analyses.calibrate import calibrate
 from persona_panel.cli.main import command
 from persona_panel.files.ratings import load_ratings
-from persona_panel.statistics import corrected_difference, corrected_mean
 from tests.helpers.results import concluded_in
+from tests.panel.statistics.corrected import corrected_difference, corrected_mean
 
 FIELDS = [
     "system", "dimension", "panel", "human_only", "corrected", "lambda", "n_human", "n_items",

@@ -19,8 +19,8 @@ from persona_panel.cli.main import command as main
 from persona_panel.files.ratings import load_ratings
 from persona_panel.runs.design import DesignReport, PrecisionTarget
 from persona_panel.statistics import design_studies
-from persona_panel.statistics.designs import DesignResult, DesignStudy
-from persona_panel.statistics.generalizability import VarianceComponents, d_study, expected_width
+from persona_panel.statistics.designs import DesignStudy
+from persona_panel.statistics.generalizability import DStudy, VarianceComponents, d_study
 from persona_panel.testing import serving
 from tests.helpers.results import concluded_in
 
@@ -297,10 +297,9 @@ def test_a_present_design_with_two_models_may_cost_less_than_the_cheapest() -> N
         {"system": 4, "prompt": 9, "persona": 10, "model": 2},
     )  # fmt: skip
 
-    def of(prompts: int, models: int) -> DesignResult:
+    def of(prompts: int, models: int) -> DStudy:
         levels = {"prompt": prompts, "persona": 10, "model": models}
-        figures = d_study(components, "system", levels)
-        return DesignResult(figures, prompts * 10 * models, 1.0, 1.0)
+        return replace(d_study(components, "system", levels), width=1.0, detectable=1.0)
 
     study = DesignStudy("system", "all", components, (of(9, 2),))
     target = PrecisionTarget("difference", 1.0)
@@ -330,7 +329,7 @@ def test_few_judges_are_why_no_number_of_prompts_is_enough() -> None:
         components = VarianceComponents(
             variances, dict.fromkeys(variances, 0.25), 0, {"system": 2, **levels}
         )
-        present = DesignResult(d_study(components, "system", levels), 80 * n, 1.0, 1.0)
+        present = d_study(components, "system", levels)
         study = DesignStudy("system", "all", components, (present,))
         target = PrecisionTarget("half_width", 1.0)
         report = DesignReport((study,), 2, None, target, None, present)
@@ -359,21 +358,20 @@ def test_what_lowers_the_error_most_may_not_narrow_the_interval_most() -> None:
         {"system": 4, "prompt": 8, "persona": 5, "model": 2},
     )  # fmt: skip
 
-    def of(prompts: int, personas: int, models: int) -> DesignResult:
+    def of(prompts: int, personas: int, models: int) -> DStudy:
         levels = {"prompt": prompts, "persona": personas, "model": models}
-        width = expected_width(components, "system", levels)
-        return DesignResult(d_study(components, "system", levels), 1, width)
+        return replace(d_study(components, "system", levels), error_shares={})
 
     present, prompts, personas, models = of(8, 5, 2), of(16, 5, 2), of(8, 10, 2), of(8, 5, 4)
     study = DesignStudy("system", "all", components, (present, prompts, personas, models))
     result = plan_result(DesignReport((study,), 4, None, in_points=False))
     said = " ".join(result.text(full=True).split())
-    error, half = present.figures.absolute_error, present.width / 2
+    error, half = present.absolute_error, present.width / 2
     assert half > 2 * error
     assert (
         f"a standard error of {error:.2f} with 8 prompts, 5 personas and 2 models, and a 95 % "
         f"interval over prompts and judges of about ±{half:.2f}. Twice the prompts would lower it "
-        f"most, to {prompts.figures.absolute_error:.2f}; twice the models would narrow the "
+        f"most, to {prompts.absolute_error:.2f}; twice the models would narrow the "
         f"interval most, to ±{models.width / 2:.2f}."
     ) in said
     assert "It is mostly more than twice the SE, most so with few models:" in said

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from persona_panel.statistics import Estimate, Ratings, Reason, calibrate, corrected_mean, row_means
+from persona_panel.statistics import Estimate, RatedPart, Ratings, Reason, calibrate, row_means
+from persona_panel.statistics import corrected_mean as of_sides
 from persona_panel.statistics.calibration import Calibration, CorrectedMean, _Reached
 from persona_panel.statistics.core.significance import holm
+from tests.panel.statistics.corrected import corrected_mean
 
 
 def sides(n: int = 30, rated: int = 12) -> tuple[Ratings, Ratings]:
@@ -111,8 +113,8 @@ def test_without_systems_and_prompts_all_items_are_one() -> None:
     human = np.full(len(panel.items), np.nan)
     human[: len(people.items)] = row_means(people.scores[:, :, 0])
     assert one.system == "all"
-    alone = corrected_mean(row_means(panel.scores[:, :, 0]), human)
-    assert replace(one, system="") == alone
+    alone = RatedPart.of(row_means(panel.scores[:, :, 0]), human)
+    assert replace(one, system="") == of_sides(alone, over="items")
     assert found.pairs == ()
 
 

@@ -12,8 +12,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from persona_panel.statistics import CorrectedMean, Reason, corrected_difference, corrected_mean
+from persona_panel.statistics import CorrectedMean, Reason
 from persona_panel.statistics.core.means import assured
+from tests.panel.statistics.corrected import corrected_difference, corrected_mean
 
 CASES = json.loads((Path(__file__).parent / "ppi" / "figures.json").read_text())["cases"]
 SHARE, FREE = (0.0, 1.0), (-inf, inf)

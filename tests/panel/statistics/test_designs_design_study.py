@@ -15,7 +15,6 @@ from persona_panel.statistics import (
     d_study,
     design_name,
     design_studies,
-    expected_width,
     icc,
     variance_components,
 )
@@ -68,16 +67,15 @@ def test_responses_and_systems_are_studied_on_the_composite_and_each_dimension()
     assert found.components.variances == pytest.approx(expected.variances, nan_ok=True)
     levels = {"prompt": PROMPTS, "persona": PERSONAS, "model": MODELS}
     present = found.designs[0]
-    assert present.figures == d_study(expected, "system", levels)
+    assert present == d_study(expected, "system", levels)
     assert present.n_ratings == PROMPTS * PERSONAS * MODELS
-    assert present.width == pytest.approx(expected_width(expected, "system", levels))
     assert isnan(studies["item", "composite"].designs[0].width)
 
 
 def test_designs_have_half_and_twice_as_many_of_each() -> None:
     """One facet changes at a time, and replicates where there are any."""
     (study, *_) = design_studies(of_a_run(replicates=2))
-    assert [design_name(one.figures.levels) for one in study.designs] == [
+    assert [design_name(one.levels) for one in study.designs] == [
         "4 personas x 2 models x 2 replicates",
         "2 personas x 2 models x 2 replicates",
         "8 personas x 2 models x 2 replicates",
@@ -149,10 +147,10 @@ def test_one_model_is_taken_as_it_is() -> None:
     ratings = of_a_run()
     studies = named(design_studies(ratings.by({name for name in ratings.raters if "|0|" in name})))
     study = studies["system", "composite"]
-    assert {one.figures.levels["model"] for one in study.designs} == {1}
+    assert {one.levels["model"] for one in study.designs} == {1}
     widest = study.cheapest(100.0)
     assert widest is not None
-    assert widest.figures.levels == {"prompt": 4, "persona": 5, "model": 1}
+    assert widest.levels == {"prompt": 4, "persona": 5, "model": 1}
 
 
 def test_the_cheapest_design_is_narrow_enough_and_smaller_than_with_these_judges() -> None:
@@ -163,7 +161,7 @@ def test_the_cheapest_design_is_narrow_enough_and_smaller_than_with_these_judges
     assert found is not None
     assert found.width <= width
     if kept is not None:
-        assert kept.figures.levels | {"prompt": 0} == {"prompt": 0, "persona": 4, "model": 2}
+        assert kept.levels | {"prompt": 0} == {"prompt": 0, "persona": 4, "model": 2}
         assert kept.width <= width
         assert found.n_ratings <= kept.n_ratings
     assert study.cheapest(1e-9) is None
@@ -175,10 +173,10 @@ def test_two_of_a_sample_are_not_the_cheapest_design() -> None:
     study = named(design_studies(of_a_run()))["system", "composite"]
     widest = study.cheapest(1000.0)
     assert widest is not None
-    assert widest.figures.levels["persona"] >= 3
-    assert widest.figures.levels["model"] == 3
+    assert widest.levels["persona"] >= 3
+    assert widest.levels["model"] == 3
     kept = study.cheapest(1000.0, present_judges=True)
-    assert kept is None or kept.figures.levels["model"] == MODELS
+    assert kept is None or kept.levels["model"] == MODELS
 
 
 def test_a_width_is_at_most_what_the_scale_allows() -> None:
@@ -218,8 +216,8 @@ def test_raters_who_took_turns_are_as_many_as_rated_a_response() -> None:
     )
     of_items, of_systems = design_studies(ratings)
     assert [one.n_ratings for one in of_items.designs] == [2, 1, 4]
-    assert of_items.designs[0].figures.dependability == pytest.approx(icc(scores, "icc2k").value)
-    assert of_items.error_as_rated == pytest.approx(of_items.designs[0].figures.absolute_error)
+    assert of_items.designs[0].dependability == pytest.approx(icc(scores, "icc2k").value)
+    assert of_items.error_as_rated == pytest.approx(of_items.designs[0].absolute_error)
     assert of_systems.in_turn == ("rater", 2, 4)
     found = of_systems.components.variances
     var = {name: max(one, 0.0) for name, one in found.items() if not isnan(one)}
@@ -228,7 +226,7 @@ def test_raters_who_took_turns_are_as_many_as_rated_a_response() -> None:
     of_raters = var["rater"] + var["system:rater"]
     assert of_raters > 0
     assert of_systems.error_as_rated == pytest.approx((alike + of_raters / 4) ** 0.5)
-    present = of_systems.designs[0].figures
+    present = of_systems.designs[0]
     assert present.levels == {"prompt": 4, "rater": 2}
     assert present.absolute_error == pytest.approx((alike + of_raters / 2) ** 0.5)
 
@@ -246,7 +244,7 @@ def test_of_raters_who_rated_everything_none_is_in_turn() -> None:
     ratings.scores[0, 0] = nan
     for study in design_studies(ratings):
         assert study.in_turn is None
-        assert study.designs[0].figures.levels["rater"] == 8
+        assert study.designs[0].levels["rater"] == 8
 
 
 def test_raters_in_groups_are_studied_as_their_groups_means() -> None:

@@ -12,18 +12,14 @@ from scipy import stats
 
 from persona_panel.statistics import (
     VarianceComponents,
-    cheapest_design,
     d_study,
-    detectable_difference,
-    error_shares,
-    expected_width,
     icc,
     spearman_brown,
     variance_components,
 )
 from persona_panel.statistics.core.jackknife import standard_errors
 from persona_panel.statistics.core.means import reach_of
-from persona_panel.statistics.generalizability import error_as_rated
+from persona_panel.statistics.generalizability import cheapest_design, error_as_rated
 from tests.helpers.published import BRENNAN
 
 SIZES = {"system": 4, "prompt": 7, "persona": 5, "model": 3}
@@ -56,7 +52,8 @@ def test_a_published_study() -> None:
 
 def test_error_shares_say_where_error_comes_from() -> None:
     """Of that absolute error variance person:item brings .5750 / 4 of .4448, the largest part."""
-    shares = error_shares(variance_components(*BRENNAN), "person", {"item": 4, "occasion": 2})
+    found = d_study(variance_components(*BRENNAN), "person", {"item": 4, "occasion": 2})
+    shares = found.error_shares
     assert next(iter(shares)) == "person:item"
     assert shares["person:item"] == pytest.approx(0.5750 / 4 / 0.4448, abs=2e-4)
     assert shares["occasion"] == pytest.approx(0.0074 / 2 / 0.4448, abs=2e-4)
@@ -94,25 +91,20 @@ def test_a_variance_below_zero_counts_as_none() -> None:
     assert found.absolute_error == found.relative_error == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("difference", [False, True])
-def test_the_expected_width_is_that_of_the_present_leaderboard(difference: bool) -> None:
+def test_the_expected_width_is_that_of_the_present_leaderboard() -> None:
     """In the present design it is the width that follows from how far prompts', personas' and
     models' means vary, on average over systems: what `sampled_mean` puts together."""
     scores, parts = simulated()
     assert min(v for v in parts.variances.values() if not isnan(v)) > 0
-    if difference:
-        scores = scores - scores.mean(axis=0)
     variances, dfs = [], []
     for axis in (1, 2, 3):
         others = tuple({1, 2, 3} - {axis})
         n = scores.shape[axis]
-        by_system = scores.mean(axis=others).var(axis=1, ddof=1) / n
-        variances.append(by_system.sum() / 3 * 2 if difference else by_system.mean())
+        variances.append(scores.mean(axis=others).var(axis=1, ddof=1).mean() / n)
         dfs.append(n - 1)
     expected = 2 * reach_of(standard_errors(variances, dfs), 0.95)
     levels = {name: n for name, n in SIZES.items() if name != "system"}
-    found = expected_width(parts, "system", levels, difference=difference)
-    assert found == pytest.approx(expected)
+    assert d_study(parts, "system", levels).width == pytest.approx(expected)
 
 
 def test_the_detectable_difference_by_hand() -> None:
@@ -130,28 +122,28 @@ def test_the_detectable_difference_by_hand() -> None:
     error = sqrt(of_prompts + of_raters)
     levels = {"prompt": 9, "rater": 5}
     expected = error * float(stats.t.ppf(0.975, df) + stats.t.ppf(0.8, df))
-    assert detectable_difference(parts, "system", levels) == pytest.approx(expected)
+    assert d_study(parts, "system", levels).detectable == pytest.approx(expected)
     # Of a sample of so small differences, the smallest design that detects them.
     choices = {"prompt": range(2, 40), "rater": range(5, 8)}
-    best = cheapest_design(parts, "system", 0.9, choices, goal="difference")
+    best = cheapest_design(parts, "system", 0.9, choices, "difference")
     assert best is not None
     fewer = {**best, "prompt": best["prompt"] - 1}
-    assert detectable_difference(parts, "system", best) <= 0.9
-    assert detectable_difference(parts, "system", fewer) > 0.9
+    assert d_study(parts, "system", best).detectable <= 0.9
+    assert d_study(parts, "system", fewer).detectable > 0.9
     with pytest.raises(ValueError, match="goal"):
-        cheapest_design(parts, "system", 0.9, choices, goal="power")  # type: ignore[arg-type]
+        cheapest_design(parts, "system", 0.9, choices, "power")  # type: ignore[arg-type]
 
 
 def test_where_there_is_no_interval_no_width_is_expected() -> None:
     """Fewer than five judges, one of several models, and differences of one system."""
     _, parts = simulated()
-    assert isnan(expected_width(parts, "system", {"prompt": 9, "persona": 2, "model": 2}))
-    assert isnan(expected_width(parts, "system", {"prompt": 9, "persona": 9, "model": 1}))
-    assert not isnan(expected_width(parts, "system", {"prompt": 9, "persona": 3, "model": 2}))
+    assert isnan(d_study(parts, "system", {"prompt": 9, "persona": 2, "model": 2}).width)
+    assert isnan(d_study(parts, "system", {"prompt": 9, "persona": 9, "model": 1}).width)
+    assert not isnan(d_study(parts, "system", {"prompt": 9, "persona": 3, "model": 2}).width)
     _, one = simulated(system=1)
     levels = {"prompt": 7, "persona": 5, "model": 3}
-    assert isnan(expected_width(one, "system", levels, difference=True))
-    assert not isnan(expected_width(one, "system", levels))
+    assert isnan(d_study(one, "system", levels).detectable)
+    assert not isnan(d_study(one, "system", levels).width)
     assert isnan(d_study(one, "system", levels).generalizability)
 
 
@@ -160,18 +152,18 @@ def test_no_width_is_forecast_from_fewer_than_three_degrees_of_freedom() -> None
     freedom: 3 prompts have none, 4 have 2 t(3) times the standard error, by hand."""
     variances = {"system": 1.0, "prompt": 1.0, "rater": 0.0, "residual": 0.0}
     parts = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 6})
-    assert isnan(expected_width(parts, "system", {"prompt": 3, "rater": 6}))
+    assert isnan(d_study(parts, "system", {"prompt": 3, "rater": 6}).width)
     # 3.182 is the 97.5 % point of Student's t with 3 degrees of freedom; 1 / sqrt(4) is the error.
-    assert expected_width(parts, "system", {"prompt": 4, "rater": 6}) == pytest.approx(
+    assert d_study(parts, "system", {"prompt": 4, "rater": 6}).width == pytest.approx(
         2 * 3.18245 / 2, abs=1e-4
     )
     # All the variance is between two models, which have one.
     variances = {"system": 1.0, "prompt": 0.0, "persona": 0.0, "model": 1.0, "residual": 0.0}
     levels = {"system": 4, "prompt": 9, "persona": 6, "model": 2}
     parts = VarianceComponents(variances, {}, 0, levels)
-    assert isnan(expected_width(parts, "system", {"prompt": 9, "persona": 6, "model": 2}))
-    assert isnan(expected_width(parts, "system", {"prompt": 9, "persona": 6, "model": 3}))
-    assert expected_width(parts, "system", {"prompt": 9, "persona": 6, "model": 4}) > 0
+    assert isnan(d_study(parts, "system", {"prompt": 9, "persona": 6, "model": 2}).width)
+    assert isnan(d_study(parts, "system", {"prompt": 9, "persona": 6, "model": 3}).width)
+    assert d_study(parts, "system", {"prompt": 9, "persona": 6, "model": 4}).width > 0
 
 
 def test_the_cheapest_design_is_the_smallest_of_all_that_are_narrow_enough() -> None:
@@ -182,14 +174,14 @@ def test_the_cheapest_design_is_the_smallest_of_all_that_are_narrow_enough() -> 
         fits = [
             levels
             for each in product(*choices.values())
-            if expected_width(parts, "system", levels := dict(zip(choices, each, strict=True)))
+            if d_study(parts, "system", levels := dict(zip(choices, each, strict=True))).width
             <= width
         ]
         fewest = min(np.prod(list(levels.values())) for levels in fits)
-        found = cheapest_design(parts, "system", width, choices)
+        found = cheapest_design(parts, "system", width, choices, "width")
         assert found in fits
         assert np.prod(list(found.values())) == fewest
-    assert cheapest_design(parts, "system", 4.4, choices) is None
+    assert cheapest_design(parts, "system", 4.4, choices, "width") is None
 
 
 @pytest.mark.parametrize(
@@ -220,9 +212,9 @@ def test_undefined_components_and_widths_are_refused() -> None:
         d_study(equal, "item", {})
     parts = variance_components(*BRENNAN)
     with pytest.raises(ValueError, match="'prompt'"):
-        expected_width(parts, "person", {"item": 4, "occasion": 2})
+        cheapest_design(parts, "person", 1, {"item": [4]}, "width")
     with pytest.raises(ValueError, match="above 0, found 0"):
-        cheapest_design(parts, "person", 0, {"item": [4]})
+        cheapest_design(parts, "person", 0, {"item": [4]}, "width")
 
 
 def test_two_levels_of_what_is_measured_are_enough() -> None:
