@@ -271,9 +271,11 @@ def gain(block: ComparisonBlock) -> Iterator[Statistic]:
     needs=("controls", "prompts"), order=206,
 )  # fmt: skip
 def gain_within(block: ComparisonBlock) -> Iterator[Statistic]:
-    sides = np.stack([block.panel_mean, row_means(block.controls), block.target])
+    ours, plain, target = block.panel_mean, row_means(block.controls), block.target
     gains = by_prompt(
-        lambda items: correlation_gain(*sides[:, items], "tau_b"), block.prompts, sides.shape[1]
+        lambda items: correlation_gain(ours[items], plain[items], target[items], "tau_b"),
+        block.prompts,
+        len(ours),
     )
     limits = (-2.0, 2.0)
     result = mean_over_prompts(gains, block.prompts or [], kind="mean_difference", limits=limits)
