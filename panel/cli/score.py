@@ -211,6 +211,8 @@ def score(
             from persona_panel.analyses.score import score_result
 
             output.show_stopped(score_result(job.so_far))
+        elif job.so_far is not None:
+            say("There is no answer yet: no response is scored by all of its judges.", err=True)
         raise
     if run is None:
         return

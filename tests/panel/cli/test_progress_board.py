@@ -9,6 +9,7 @@ import os
 import re
 import signal
 import subprocess
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -26,7 +27,7 @@ from persona_panel.graphs.aggregate import aggregate
 from persona_panel.reports.page.report import report_of
 from persona_panel.results.result import format_names, load_format
 from persona_panel.statistics.core.ranking import Leaderboard, rank_systems
-from persona_panel.testing import Answer, ok, serving
+from persona_panel.testing import Answer, ok, serving, stall
 from tests.helpers import forked
 from tests.helpers.command import COMMAND
 from tests.helpers.terminals import drawn, frames
@@ -231,6 +232,27 @@ def test_ctrl_c_gives_the_answer_so_far(served: Path) -> None:
     systems = [line["system"] for line in judgments(served / "run")]
     counts = [systems.count(f"system-{s}") for s in range(3)]
     assert max(counts) - min(counts) < 30
+
+
+def test_ctrl_c_before_a_response_is_whole_says_why_there_is_no_answer(tmp_path: Path) -> None:
+    """Where judges of each response are still to be heard."""
+
+    def script(number: int, payload: Mapping[str, Any]) -> Answer:
+        return answer(number, payload) if number < 3 else stall(60)
+
+    with serving(script) as server:
+        (tmp_path / "address").write_text(server.base_url)
+        write_panel(tmp_path)
+        write_batch(tmp_path, 3, prompts=4)
+        with started(tmp_path) as process:
+            while len(server.calls) < 7:
+                time.sleep(0.02)
+            process.send_signal(signal.SIGINT)
+            out, last = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert not out
+    assert "There is no answer yet: no response is scored by all of its judges." in last
+    assert "Interrupted: 3 of 60 judgments are done" in last
 
 
 def test_the_order_changes_no_result(served: Path) -> None:
