@@ -23,7 +23,7 @@ from xml.etree import ElementTree as Xml
 
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.secrets import visible
-from persona_panel.results.conclusions.wording import counted, would_show
+from persona_panel.results.conclusions.wording import as_many, counted, would_show
 from persona_panel.results.console import ReportTable, in_document
 from persona_panel.results.required_figures import Figure, find
 from persona_panel.results.requirement import (
@@ -31,7 +31,8 @@ from persona_panel.results.requirement import (
     WrongRequirement,
     parse_requirement,
 )
-from persona_panel.statistics.core.display import general, number, rounded
+from persona_panel.statistics.core.display import general, number, percent, rounded
+from persona_panel.statistics.core.estimate import MOST, POWER
 from persona_panel.statistics.core.means import (
     Assurance,
     assured,
@@ -56,6 +57,8 @@ _MOST_DIGITS = 9
 _WRONG = {">=": "below", ">": "at or below", "<=": "above", "<": "at or above"}
 _REACHES = {">=": "below {}", ">": "to {} or below", "<=": "above {}", "<": "to {} or above"}
 _WIDTH = 90
+_SURPRISING = 3
+"""How many times as many prompts as with the figure as found are more than a reader expects."""
 """Of lines of a block, which no host wraps."""
 # What no XML 1.0 document may hold, escaped or not, beyond what `visible` escapes.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -294,7 +297,11 @@ def _settled(decision: Decision) -> str:
         )
     if decision.assured is None:
         return f"How many {what}s would settle it is not known."
-    return would_show(decision.assured, "meet it", what)
+    said, least = would_show(decision.assured, "meet it", what), decision.assured.as_found
+    if least is None or (decision.assured.needed or MOST) < _SURPRISING * least:
+        return said
+    few = as_many(least, what)
+    return f"{said} If the figure is exactly as found, {few} do so in {percent(POWER)} of cases."
 
 
 def _interval(figure: Figure, requirement: Requirement) -> str:

@@ -58,17 +58,22 @@ class Assurance:
         needed: with how many new ones the probability is `POWER`; None where that is more than
             `MOST`, or no number.
         limit: the probability with any number of new values.
+        as_found: with how many it is `POWER` if the mean and the standard deviation are exactly
+            those of the present values; None where that is not computed.
     """
 
     n: int
     needed: int | None
     limit: float
+    as_found: int | None = None
 
 
 PRIOR = 4
 """The number of values at the bound that the prior is worth: before the data a mean is within half
 a standard deviation of the bound with a probability of 68 %, and beyond one with 5 % (of
 differences Cohen calls 0.2 small, 0.5 medium and 0.8 large)."""
+_ALL = 10**9
+"""So many values leave nothing open."""
 _QUANTILES = (np.arange(32) + 0.5) / 32
 
 
@@ -129,7 +134,10 @@ def assured(mean: float, sd: float, n: int, bound: float, level: float) -> Assur
     limit = assurance_limit(away, error, n)
     if limit < POWER:  # and no number of values comes nearer
         return Assurance(n, None, limit)
-    return Assurance(n, fewest(lambda new: float(assurance(away, error, n, new, level))), limit)
+    needed = fewest(lambda new: float(assurance(away, error, n, new, level)))
+    of_all = sd / math.sqrt(_ALL)
+    as_found = fewest(lambda new: float(assurance(away, of_all, _ALL, new, level)))
+    return Assurance(n, needed, limit, as_found)
 
 
 def assurance_limit(mean: float, error: float, n: int, reach: float = 0.0) -> float:
