@@ -471,6 +471,7 @@ class Caller:
         """Make an attempt and count it; `tokens` are estimated, `reserved` is what was set aside
         for it, `taken` is its answer."""
         began = time.monotonic()
+        endpoint.first_asked = endpoint.first_asked or began
         if self._loop is None:
             self._loop = asyncio.get_running_loop()
         is_sent = True

@@ -149,9 +149,9 @@ def is_spent_on_thinking(reply: ModelResponse) -> bool:
 
 logger = logging.getLogger(__name__)
 
-PATIENCE_S = 120.0
+PATIENCE_S, REFUSED_S = 120.0, 5.0
 """The seconds for which a server that brings nothing but faults is tried, unless a user says
-otherwise."""
+otherwise; and one of this machine's that never answered, where nothing listens."""
 _SILENCE_S = 3.0
 """The seconds of nothing but faults after which calls wait for one of them to get through."""
 _FIRST_PROBE_S, _LONGEST_PROBE_S = 0.5, 5.0
@@ -180,6 +180,10 @@ class Endpoint:
     one_judge_at_a_time: bool = False
     """Set if the judges of a response must be asked one after the other."""
     patience_s: float = PATIENCE_S
+    refused_s: float = PATIENCE_S
+    """As `patience_s`, of a server of this machine's that never answered, where nothing listens."""
+    timeout_s: float = 0.0
+    """How long a call waits for its answer; 0, that is not known."""
     answer_limit: AnswerLimit = field(default_factory=AnswerLimit)
     dead: str | None = None
     died: asyncio.Event = field(default_factory=asyncio.Event)
@@ -192,6 +196,8 @@ class Endpoint:
     failed: int = 0
     """Calls tried to the end in vain."""
     answered: bool = False
+    first_asked: float | None = None
+    _nobody_there: bool = field(default=False, init=False)
     _silent_since: float | None = field(default=None, init=False)
     _asked_to_wait_s: float = field(default=0.0, init=False)
     _probes: int = field(default=0, init=False)
@@ -227,10 +233,13 @@ class Endpoint:
             self._silent_since, self._asked_to_wait_s, self._probes = now, 0.0, 0
         # What the provider has asked for is no silence of its own.
         self._asked_to_wait_s = max(self._asked_to_wait_s, error.retry_after or 0.0)
+        self._nobody_there = error.nobody_there and not self.answered
         silence = now - self._silent_since
         if began > self._patient_until():
             never = "has not answered" if self.answered else "never answered"
-            self.give_up(f"it {never} in {silence:.0f} s; last error: {error}")
+            wait = "; a higher patience waits for a server that is starting"
+            remedy = wait if self._nobody_there and self.refused_s < self.patience_s else ""
+            self.give_up(f"it {never} in {silence:.0f} s; last error: {error}{remedy}")
         elif silence > _SILENCE_S and not self.down:
             self.unavailable.set()
             logger.warning("%s; retrying for up to %.0f s", error, self._patient_until() - now)
@@ -280,11 +289,14 @@ class Endpoint:
             down_s=now - since if self.down and since is not None else None,
             probe_in_s=max(0.0, self._probe_at - now) if self.down else 0.0,
             dead=self.dead,
+            unanswered_s=0.0 if self.answered else now - (self.first_asked or now),
+            timeout_s=self.timeout_s,
         )
 
     def _patient_until(self) -> float:
         since = 0.0 if self._silent_since is None else self._silent_since
-        return since + self.patience_s + self._asked_to_wait_s
+        patience_s = self.refused_s if self._nobody_there else self.patience_s
+        return since + patience_s + self._asked_to_wait_s
 
 
 ATTEMPTS = 6

@@ -52,6 +52,8 @@ class EndpointState:
         down_s: how long nothing but faults has come; None, the model is not down.
         probe_in_s: while it is down, when it is next tried; 0, that is under way.
         dead: why it is called no more; None, it is.
+        unanswered_s: for how long a model that never answered has been called; 0, it did answer.
+        timeout_s: how long a call to it waits for its answer; 0, that is not known.
     """
 
     limits: LimiterState = LimiterState()
@@ -61,6 +63,8 @@ class EndpointState:
     down_s: float | None = None
     probe_in_s: float = 0.0
     dead: str | None = None
+    unanswered_s: float = 0.0
+    timeout_s: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,6 +134,8 @@ _WINDOW_S, _LEAST = 30.0, 20
 """The pace is that of the last 30 s; where fewer judgments came in them, of the last 20."""
 _SOONEST_S = 3.0
 """From less than this nothing is concluded."""
+_LONG_SILENCE_S = 5.0
+"""From when on it is said that a model has not answered yet."""
 _LONG_PAUSE_S = 10.0
 """A longer pause that a provider has asked for is no part of the pace: it is added to the rest.
 Short ones recur, and are."""
@@ -257,6 +259,7 @@ def state_lines(
 def has_trouble(state: EndpointState) -> bool:
     """Return whether a model waits for something, is down or dead, or has given calls up."""
     waits = state.limits.waiting or state.limits.paused_s or state.retry_in_s
+    waits = waits or state.unanswered_s >= _LONG_SILENCE_S
     return bool(waits or state.failed or state.down_s is not None or state.dead is not None)
 
 
@@ -283,6 +286,10 @@ def _in_words(state: EndpointState) -> list[str]:
         down = f"no answer for {clock(state.down_s)}"
         probe = f"next try in {clock(state.probe_in_s)}" if state.probe_in_s else "trying now"
         return [", ".join([down, probe, *failed])]
+    if state.unanswered_s >= _LONG_SILENCE_S and limits.in_flight:
+        silence = f"no answer yet in {clock(state.unanswered_s)}"
+        again = f" (tried again after {clock(state.timeout_s)})" if state.timeout_s else ""
+        in_flight.append(f"{silence}{again}")
     long, short = [*in_flight], [*in_flight]
     if limits.waiting:
         wait = f" {clock(limits.opens_in_s)}" if limits.opens_in_s >= 1 else ""

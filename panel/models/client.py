@@ -44,7 +44,8 @@ class CallError(Exception):
     `status` is the HTTP status where there was one. `used` is what the call took all the same,
     as far as was reported; None where nobody knows, as of an answer that broke off.
     `unsent`: it did not get as far as the server, which knows nothing of it. `no_descriptor`: that
-    is because this process could not open a connection.
+    is because this process could not open a connection. `nobody_there`: nothing listens at that
+    address of this machine.
     The message never holds a key that the process knows (`persona_panel.files.secrets`).
     """
 
@@ -58,6 +59,7 @@ class CallError(Exception):
         used: Usage | None = NOTHING,
         unsent: bool = False,
         no_descriptor: bool = False,
+        nobody_there: bool = False,
     ) -> None:
         super().__init__(SECRETS.scrub(message))
         self.kind: FaultKind = kind
@@ -66,6 +68,7 @@ class CallError(Exception):
         self.used = used
         self.unsent = unsent or no_descriptor
         self.no_descriptor = no_descriptor
+        self.nobody_there = nobody_there
 
     def __reduce__(self) -> tuple[Any, ...]:
         # `kind` has no default; what else there is, the attributes bring.

@@ -9,6 +9,7 @@ is unread for its answer.
 from __future__ import annotations
 
 import asyncio
+import errno
 import re
 from io import BytesIO
 from pathlib import Path
@@ -66,11 +67,19 @@ _BESIDE = f"{_UNASKED}, next to another: neither is used"
 
 class NoHttpResponse(Exception):
     """The reason why no answer came, without credentials. `is_unsent`: there was no connection;
-    else the request may have been read and worked on; `is_final`: no other try can fare better."""
+    else the request may have been read and worked on; `is_final`: no other try can fare better;
+    `is_refused`: the connection was."""
 
-    def __init__(self, reason: str, *, is_unsent: bool = False, is_final: bool = False) -> None:
+    def __init__(
+        self,
+        reason: str,
+        *,
+        is_unsent: bool = False,
+        is_final: bool = False,
+        is_refused: bool = False,
+    ) -> None:
         super().__init__(reason)
-        self.is_unsent, self.is_final = is_unsent, is_final
+        self.is_unsent, self.is_final, self.is_refused = is_unsent, is_final, is_refused
 
 
 class Transfer:
@@ -384,4 +393,5 @@ def _fault(curl: pycurl.Curl, code: int, message: str) -> Exception:
     unsent = code in _UNSENT or curl.getinfo(pycurl.HTTP_CONNECTCODE) >= 300
     remedy = f"; {_REMEDIES[code]}" if code in _REMEDIES else ""
     reason = f"{message or 'no answer came'} (libcurl: {code}){remedy}"
-    return NoHttpResponse(reason, is_unsent=unsent, is_final=code in _FINAL)
+    refused = curl.getinfo(pycurl.OS_ERRNO) == errno.ECONNREFUSED
+    return NoHttpResponse(reason, is_unsent=unsent, is_final=code in _FINAL, is_refused=refused)

@@ -364,9 +364,15 @@ async def reached(exchange: Awaitable[HttpResponse], at: str, timeout_s: float) 
             used=NOTHING if unsent else None,
             unsent=unsent,
             no_descriptor=is_lack_of_descriptors(error),
+            nobody_there=getattr(error, "is_refused", False) and _is_this_machine(at),
         )
     # Raised out here, the fault has no context that could hold more than it says.
     raise fault
+
+
+def _is_this_machine(at: str) -> bool:
+    host = urlsplit(at).hostname or ""
+    return host in ("localhost", "::1") or host.startswith("127.")
 
 
 def fault_of(answer: HttpResponse, at: str) -> CallError:

@@ -25,7 +25,7 @@ import orjson
 from persona_panel.calls.budget import Budget, Caps
 from persona_panel.calls.cache import RemoteReplyStore, ReplyStore, open_reply_store
 from persona_panel.calls.caller import Caller, CallerFactory
-from persona_panel.calls.endpoint import PATIENCE_S, Endpoint
+from persona_panel.calls.endpoint import PATIENCE_S, REFUSED_S, Endpoint
 from persona_panel.calls.rate_limiter import (
     INITIAL_CONCURRENCY,
     MAX_CONCURRENCY,
@@ -285,7 +285,7 @@ def _endpoint(
     model: BoundModel, concurrency: int | None, patience_s: float | None, most: int
 ) -> Endpoint:
     config = model.config
-    patience = next((s for s in (config.patience, patience_s) if s is not None), PATIENCE_S)
+    patience = patience_s if config.patience is None else config.patience
     return Endpoint(
         client=model.client,
         limiter=shared_rate_limiter(
@@ -296,7 +296,9 @@ def _endpoint(
             most,
         ),
         one_judge_at_a_time=model.capabilities.one_judge_at_a_time,
-        patience_s=patience,
+        patience_s=PATIENCE_S if patience is None else patience,
+        refused_s=REFUSED_S if patience is None else patience,
+        timeout_s=config.timeout,
         answer_limit=model.answer_limit,
     )
 

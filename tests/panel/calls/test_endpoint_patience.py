@@ -4,6 +4,7 @@ ones."""
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, closing
 from dataclasses import replace
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 import persona_panel.calls.endpoint as module
+from persona_panel import Panel, Response
 from persona_panel.calls import endpoint as lines
 from persona_panel.calls.budget import NO_CAPS, Budget
 from persona_panel.calls.caller import Caller
@@ -23,6 +25,7 @@ from persona_panel.calls.stores.disk import DiskReplyStore
 from persona_panel.graphs.context import Unanswered
 from persona_panel.models.client import CallError
 from persona_panel.rubrics import ModelRequest, ModelResponse
+from persona_panel.runs import model_access
 from persona_panel.testing import (
     Answer,
     ScriptedModel,
@@ -120,6 +123,38 @@ async def test_a_model_that_has_answered_is_given_time(code: int, tmp_path: Path
             await outcome(caller, 0)
             replies = await asyncio.wait_for(outcomes(caller, *range(1, 9)), 20)
     assert [type(reply) for reply in replies] == [ModelResponse] * 8
+
+
+@pytest.mark.parametrize("patience", [None, 2.0])
+async def test_where_nothing_listens_on_this_machine_it_is_soon_given_up(
+    patience: float | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where nobody has said for how long a server is waited for; else for so long."""
+    monkeypatch.setenv("PERSONA_PANEL_CACHE", str(tmp_path))
+    monkeypatch.setattr(model_access, "REFUSED_S", 0.2)
+    model = f"openai:stub@http://127.0.0.1:{free_port()}/v1"
+    panel = Panel("disciplinary", model, "scrub", patience=patience)
+    began = time.monotonic()
+    run = await panel.ascore([Response(id="r", prompt="p", text="t", system="s")])
+    took_s = time.monotonic() - began
+    reason, _ = run.commonest_reason("skipped") or ("", 0)
+    assert "start the server, or correct the address" in reason
+    assert ("a higher patience waits for a server that is starting" in reason) == (patience is None)
+    assert (patience or 0.2) <= took_s < (patience or 0.2) + 1.5
+
+
+async def test_who_answered_before_is_waited_for(tmp_path: Path) -> None:
+    """Where nothing listens any more on this machine."""
+    port = free_port()
+    async with calling(port, tmp_path, patience_s=30) as (caller, line):
+        line.refused_s = 0.05
+        with serving(always(ok("7")), port=port):
+            await outcome(caller, 0)
+        waiting = asyncio.create_task(outcome(caller, 1))
+        await asyncio.sleep(0.5)
+        assert line.down
+        with serving(always(ok("7")), port=port):
+            assert isinstance(await asyncio.wait_for(waiting, 20), ModelResponse)
 
 
 async def test_patience_ends(tmp_path: Path) -> None:

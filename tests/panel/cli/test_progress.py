@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -133,6 +134,10 @@ def test_a_line_of_state() -> None:
     assert state_lines({"m": EndpointState(retries=3)}, 80, trouble_only=True) == []
     (paused,) = state_lines({"m": EndpointState(LimiterState(paused_s=61.5))}, 80)
     assert paused == "m: 0 in flight, asked to wait 1:02"
+    silent = EndpointState(LimiterState(8), unanswered_s=12.0, timeout_s=120.0)
+    (line,) = state_lines({"m": silent}, 80, trouble_only=True)
+    assert line == "m: 8 in flight, no answer yet in 0:12 (tried again after 2:00)"
+    assert state_lines({"m": replace(silent, unanswered_s=2.0)}, 80, trouble_only=True) == []
 
 
 def test_durations() -> None:
