@@ -181,9 +181,9 @@ class Endpoint:
     """Set if the judges of a response must be asked one after the other."""
     patience_s: float = PATIENCE_S
     refused_s: float = PATIENCE_S
-    """As `patience_s`, of a server of this machine's that never answered, where nothing listens."""
+    """Patience with a server of this machine's that never answered, where nothing listens."""
     timeout_s: float = 0.0
-    """How long a call waits for its answer; 0, that is not known."""
+    """Seconds for which a call waits for its answer; 0, not known."""
     answer_limit: AnswerLimit = field(default_factory=AnswerLimit)
     dead: str | None = None
     died: asyncio.Event = field(default_factory=asyncio.Event)

@@ -297,11 +297,11 @@ def _settled(decision: Decision) -> str:
         )
     if decision.assured is None:
         return f"How many {what}s would settle it is not known."
-    said, least = would_show(decision.assured, "meet it", what), decision.assured.as_found
+    whole, least = would_show(decision.assured, "meet it", what), decision.assured.as_observed
     if least is None or (decision.assured.needed or MOST) < _SURPRISING * least:
-        return said
+        return whole
     few = as_many(least, what)
-    return f"{said} If the figure is exactly as found, {few} do so in {percent(POWER)} of cases."
+    return f"{whole} If the figure is exactly as found, {few} do so in {percent(POWER)} of cases."
 
 
 def _interval(figure: Figure, requirement: Requirement) -> str:

@@ -58,14 +58,14 @@ class Assurance:
         needed: with how many new ones the probability is `POWER`; None where that is more than
             `MOST`, or no number.
         limit: the probability with any number of new values.
-        as_found: with how many it is `POWER` if the mean and the standard deviation are exactly
+        as_observed: with how many it is `POWER` if the mean and the standard deviation are exactly
             those of the present values; None where that is not computed.
     """
 
     n: int
     needed: int | None
     limit: float
-    as_found: int | None = None
+    as_observed: int | None = None
 
 
 PRIOR = 4
@@ -136,8 +136,8 @@ def assured(mean: float, sd: float, n: int, bound: float, level: float) -> Assur
         return Assurance(n, None, limit)
     needed = fewest(lambda new: float(assurance(away, error, n, new, level)))
     of_all = sd / math.sqrt(_ALL)
-    as_found = fewest(lambda new: float(assurance(away, of_all, _ALL, new, level)))
-    return Assurance(n, needed, limit, as_found)
+    as_observed = fewest(lambda new: float(assurance(away, of_all, _ALL, new, level)))
+    return Assurance(n, needed, limit, as_observed)
 
 
 def assurance_limit(mean: float, error: float, n: int, reach: float = 0.0) -> float:

@@ -131,18 +131,18 @@ def test_sentences(expression: str, expected: str) -> None:
     assert sentence(decide(parse_requirement(expression), FIGURE)) == expected
 
 
-@pytest.mark.parametrize("is_as_found", [True, False])
-def test_how_likely_new_prompts_meet_a_requirement(is_as_found: bool) -> None:
+@pytest.mark.parametrize("is_as_observed", [True, False])
+def test_how_likely_new_prompts_meet_a_requirement(is_as_observed: bool) -> None:
     """Drawn from what 12 prompts leave open, with a prior worth four prompts at the bound, so many
     new ones meet it in 80 %, and fewer where mean and deviation are exactly as found."""
     assurance = decide(parse_requirement("composite[a] >= 6"), FIGURE).assured
     assert assurance is not None
-    n_new = assurance.as_found if is_as_found else assurance.needed
+    n_new = assurance.as_observed if is_as_observed else assurance.needed
     assert n_new is not None
     rng, n, m = np.random.default_rng(0), 12, 40_000
     away, sd = 0.5, (7.14 - 6.5) / stats.t.ppf(0.975, n - 1) * n**0.5
     weight, mean, spread = n / (n + 4), np.full(m, away), np.full(m, sd)
-    if not is_as_found:
+    if not is_as_observed:
         spread = sd * np.sqrt((n - 1) / rng.chisquare(n - 1, m))
         mean = rng.normal(weight * away, spread * (weight / n) ** 0.5)
     new = rng.normal(mean, spread / n_new**0.5)
