@@ -16,7 +16,6 @@ from persona_panel.statistics.core.arrays import (
     count_raters,
     row_means,
 )
-from persona_panel.statistics.core.correlation import ranks_within
 from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.registry import (
     Block,
@@ -80,17 +79,9 @@ class ComparisonBlock(Block):
         return row_means(self.judges)
 
     @property
-    def compared(self) -> Array:
-        """Return people's ratings or, where ranks are the target, the negated ranks in their
-        prompt."""
-        if self.options.target == "score" or self.categories:
-            return self.humans
-        return -ranks_within(-self.humans, self.prompts).ranks
-
-    @property
     def target(self) -> Array:
-        """Return people's mean score or rank, with which the panel is compared `(items,)`."""
-        return row_means(self.compared)
+        """Return people's mean score, with which the panel is compared `(items,)`."""
+        return row_means(self.humans)
 
     def of_both(self, result: Statistic) -> Statistic:
         """Return a statistic of two means, with all raters counted who rated anything."""

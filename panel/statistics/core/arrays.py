@@ -536,8 +536,6 @@ Random = Literal["prompts", "prompts-and-judges"]
 """The sample behind an interval: the prompts, judges fixed; or the judges, too, as
 a sample of such judges (their personas and their models, where these are crossed)."""
 
-Target = Literal["score", "rank"]
-
 
 @dataclass(frozen=True, slots=True)
 class AnalysisOptions:
@@ -550,8 +548,6 @@ class AnalysisOptions:
         intervals: whether there are any.
         min_shared: pairs of raters who share fewer items are left out of what is a mean over pairs;
             None: fewer than 50 for substitution, as in the debate-speeches paper, else than two.
-        target: what a panel is compared with: the mean human score, or the mean rank in its
-            prompt that people give an item.
         epsilon: for the alternative annotator test: by how much a person may be ahead of a judge,
             in [0, 1). None: the test is left out.
     """
@@ -562,12 +558,10 @@ class AnalysisOptions:
     n_permutations: int = 1999
     seed: int = 0
     min_shared: int | None = None
-    target: Target = "score"
     epsilon: float | None = None
 
     def __post_init__(self) -> None:
         check_choice("level", self.level, MeasurementLevel)
-        check_choice("target", self.target, Target)
         check_choice("random", self.random, Random)
         if self.min_shared is not None and self.min_shared < 2:
             raise ValueError(f"pairs share 2 items or more, found {self.min_shared}")

@@ -30,7 +30,6 @@ from persona_panel.statistics.core.correlation import (
     CorrelationKind,
     correlation_by_prompt,
     correlation_test,
-    ranks_within,
 )
 from persona_panel.statistics.core.display import number
 from persona_panel.statistics.core.means import by_prompt
@@ -78,7 +77,7 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
         order=order,
     )  # fmt: skip
     def humans(block: ComparisonBlock) -> Iterator[Statistic]:
-        yield human_ceiling(block.compared, kind)
+        yield human_ceiling(block.humans, kind)
 
     @comparison_statistics.register(
         f"{kind}_within_prompts", heading, table=WITHIN_PROMPTS, needs=("prompts",), of=OF_SCORES,
@@ -101,7 +100,7 @@ def _register_correlation(kind: CorrelationKind, heading: str, order: int) -> No
         side="humans", of=OF_SCORES, order=order + 100,
     )  # fmt: skip
     def humans_within_prompts(block: ComparisonBlock) -> Iterator[Statistic]:
-        prompts, people = block.prompts or [], block.compared
+        prompts, people = block.prompts or [], block.humans
         if kind == "pearson":
             yield replace(human_ceiling(people, kind, prompts), note="")
             return
@@ -322,7 +321,7 @@ def _register_difference(kind: CorrelationKind, heading: str, order: int) -> Non
         summary="panel − one person, over all items" if kind == "tau_b" else "", order=order,
     )  # fmt: skip
     def difference(block: ComparisonBlock) -> Iterator[Statistic]:
-        sides = _judges(block), block.compared
+        sides = block.judges, block.humans
         differences = human_difference(*sides, kind)
         counted = _compared_with_others(block)
         # τ of every judge with every person takes minutes where there are thousands of items.
@@ -336,7 +335,7 @@ def _register_difference(kind: CorrelationKind, heading: str, order: int) -> Non
         order=order + 5,
     )  # fmt: skip
     def difference_within(block: ComparisonBlock) -> Iterator[Statistic]:
-        prompts, sides = block.prompts or [], (_judges(block), block.compared)
+        prompts, sides = block.prompts or [], (block.judges, block.humans)
         names = NAMES[: _n_rows(block)]
         if kind == "pearson":
             whole = human_difference(*sides, kind, prompts)
@@ -356,13 +355,7 @@ def _register_difference(kind: CorrelationKind, heading: str, order: int) -> Non
 
 def _compared_with_others(block: ComparisonBlock) -> Mask:
     """Return the items whose people can be compared with the others, and the panel, too."""
-    return has_two_ratings(block.compared) & ~np.isnan(block.panel_mean)
-
-
-def _judges(block: ComparisonBlock) -> Array:
-    if block.options.target == "score":
-        return block.judges
-    return -ranks_within(-block.judges, block.prompts).ranks
+    return has_two_ratings(block.humans) & ~np.isnan(block.panel_mean)
 
 
 def _n_rows(block: ComparisonBlock) -> int:
@@ -386,10 +379,10 @@ def of_errors(block: ComparisonBlock) -> Iterator[Statistic]:
     """Yield the effective number of judges by their errors, corrected for the noise of people's
     mean where its reliability can be estimated; else a lower bound, and the number for assumed
     reliabilities."""
-    options, reliability = block.options, mean_reliability(block.compared)
+    options, reliability = block.options, mean_reliability(block.humans)
     bound = effective_judges(block.judges, block.target)
     if reliability.reason is None:
-        reference, votes = block.compared, effective_judges(block.judges, block.compared)
+        reference, votes = block.humans, effective_judges(block.judges, block.humans)
         note = (
             f"corrected for the noise of people's mean (reliability "
             f"{number(reliability.value)}); without the correction {_number(bound)}, a lower bound"

@@ -244,7 +244,6 @@ def test_a_statistic_has_a_value_or_a_reason() -> None:
     ("change", "message"),
     [
         ({"level": "metric"}, "level is one of nominal, ordinal, interval, ratio, found 'metric'"),
-        ({"target": "mean"}, "target is one of score, rank, found 'mean'"),
         ({"random": "judges"}, "random is one of prompts, prompts-and-judges"),
         ({"n_permutations": -1}, "found -1"),
         ({"min_shared": 1}, "share 2 items or more, found 1"),

@@ -19,7 +19,6 @@ from persona_panel.statistics import (
     human_ceiling,
     pairwise_error,
     preferences,
-    ranks_within,
     row_means,
     substitution,
 )
@@ -94,11 +93,6 @@ def test_ranks_are_as_welcome_as_scores() -> None:
     assert rows["tau_b", "all", "clarity"].value == expected > 0
     assert rows["source_mean", "humans", "a", "clarity"].value > 0
     assert not any(name.endswith("kappa") for name, *_ in rows)
-
-    by_rank = by_name(correlate(PANEL, HUMANS, replace(QUICK, target="rank")))
-    target = -row_means(ranks_within(-HUMANS.scores[:, :, 0], HUMANS.prompts).ranks)
-    expected = correlation(panel, target, "tau_b").value
-    assert by_rank["tau_b", "all", "clarity"].value == pytest.approx(expected)
 
 
 def test_custom_loss_needs_its_dimensions() -> None:

@@ -6,7 +6,6 @@ from dataclasses import replace
 from math import isnan, nan
 
 import numpy as np
-import pytest
 
 from persona_panel.statistics import Ratings, Reason, correlate, human_difference
 from tests.helpers.rating_tables import HUMANS, PANEL, QUICK, only
@@ -51,19 +50,6 @@ def test_a_difference_has_no_interval_where_the_figure_has_none() -> None:
         for row in found:
             assert isnan(row.ci_low) is not there, row
             assert (row.ci_reason is Reason.FEW_FOR_A_CORRELATION) is not there
-
-
-def test_ranks_of_people_meet_ranks_of_judges() -> None:
-    """Where ranks are the target, judges are compared with people by their ranks, too: the order
-    inside prompts is all that counts on either side."""
-    options = replace(QUICK, target="rank")
-    shifted = replace(PANEL, scores=PANEL.scores + 10 * np.repeat(np.arange(6), 4)[:, None, None])
-    name = "human_difference_pearson"
-    rows = [
-        [row.value for row in correlate(panel, HUMANS, options) if row.statistic == name]
-        for panel in (PANEL, shifted)
-    ]
-    assert rows[0] == pytest.approx(rows[1])
 
 
 def test_a_source_without_ratings_and_one_without_others_have_their_own_reasons() -> None:
