@@ -31,8 +31,9 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from persona_panel.statistics.alignment import METHODS, AlignmentRule, learnt_alignment
+from persona_panel.statistics.alignment import METHODS, AlignmentRule
 from persona_panel.statistics.core.arrays import Array, IntArray, row_means
+from tests.helpers.aligned import learnt_alignment
 
 Kind = Literal[
     "shuffled within", "shuffled", "unrelated", "single", "best as is", "distorted", "unequal",

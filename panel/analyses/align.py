@@ -72,14 +72,6 @@ _IN_FULL = (
         help="What is learnt; repeatable.  [default: all three]",
     ),
     Option(
-        "--folds",
-        type=click.IntRange(min=2),
-        default=5,
-        show_default=True,
-        metavar="K",
-        help="Into how many parts prompts are dealt.",
-    ),
-    Option(
         "--seed",
         hidden=True,
         type=click.IntRange(min=0),
@@ -105,7 +97,6 @@ def align(
     human_scale: GivenScale | None = None,
     allow_unmatched: bool = False,
     methods: Sequence[AlignmentMethod] = (),
-    folds: int = 5,
     seed: int = 0,
     out: str | Path | None = None,
 ) -> Result:
@@ -142,7 +133,7 @@ def align(
         human_mapping, human_scale, allow_unmatched: of people's ratings; see
             `load_aligned_ratings`.
         methods: what is learnt; all unless named.
-        folds, seed: into how many parts prompts are dealt, and the seed of that.
+        seed: by which prompts are dealt into five parts.
         out: a new CSV file for the aligned scores of a single method.
 
     Raises:
@@ -161,7 +152,7 @@ def align(
     people = HumanInput(human, human_mapping, human_scale, allow_unmatched)
     ours, theirs = opened_sides(panel, people, mapping)
     try:
-        result = alignment(ours, theirs, methods=wanted, folds=folds, seed=seed)
+        result = alignment(ours, theirs, methods=wanted, seed=seed)
     except ValueError as error:
         expected = "scores of the same items and dimension, as numbers, on both sides"
         raise InputError([Fault(people.name, str(error), expected)]) from None

@@ -16,7 +16,6 @@ from persona_panel.statistics.alignment import HeldOutFigure as HeldOutFigure
 from persona_panel.statistics.alignment import LearntAlignment as LearntAlignment
 from persona_panel.statistics.alignment import MethodAlignment as MethodAlignment
 from persona_panel.statistics.alignment import align as align
-from persona_panel.statistics.alignment import learnt_alignment as learnt_alignment
 from persona_panel.statistics.annotators import AlignmentScore as AlignmentScore
 from persona_panel.statistics.annotators import (
     AnnotatorComparison as AnnotatorComparison,

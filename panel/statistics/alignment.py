@@ -96,14 +96,12 @@ class AlignmentRule:
 @dataclass(frozen=True, slots=True, eq=False)
 class RatedItems:
     """Items that people rated, dealt into folds: judges' `ratings` `(items, judges)`, NaN where
-    missing, people's mean, how much an item counts, and the fold of each, 0 to `n_folds` - 1,
-    `(items,)`."""
+    missing, people's mean, how much an item counts, and the fold of each, from 0 on, `(items,)`."""
 
     ratings: Array
     people: Array
     weights: Array
     folds: IntArray
-    n_folds: int
 
 
 def learnt_rule(
@@ -270,7 +268,7 @@ class LearntAlignment:
         reliability, reliability_low: that of people's mean (see `mean_reliability`), and the lower
             end of its 95 % interval over prompts.
         n_people, n_items, n_prompts: who rated, and how many of what judges rated.
-        dimension, judges: by `align`: which dimension, and the names behind the rules' weights.
+        dimension, judges: which dimension, and the names behind the rules' weights.
     """
 
     reliability: float
@@ -284,50 +282,16 @@ class LearntAlignment:
     judges: tuple[str, ...] = ()
 
 
-def learnt_alignment(
-    ratings: ArrayLike,
-    people: ArrayLike,
-    prompts: Labels | None = None,
-    *,
-    methods: Sequence[AlignmentMethod] = METHODS,
-    folds: int = N_FOLDS,
-    seed: int = 0,
+def _learnt(
+    judges: Array,
+    raters: Array,
+    prompts: Labels,
+    methods: Sequence[AlignmentMethod],
+    seed: int,
+    names: tuple[str, ...],
 ) -> LearntAlignment:
-    """Align a panel's scores by people's ratings of other prompts, and return how much nearer to
-    people they are than before.
-
-    How to read it: a `difference` of `rmse` below 0 whose `p_adjusted` is below 0.05 is a gain to
-    be expected on further prompts with these judges and people. `rmse` has people's noise in it.
-
-    Args:
-        ratings, people: `(items, judges)` and `(items, people)`, NaN where missing; items that
-            nobody rated are scored only.
-        prompts: a label an item; each item is a prompt of its own if None. Each prompt counts once.
-        methods: see `persona_panel.statistics.alignment`.
-        folds, seed: into how many parts prompts are dealt, 2 or more, and the seed of that.
-
-    Returns:
-        Nothing is learnt, with the reason, from fewer than ten prompts, or where the reliability of
-        people's mean is not shown to be above 0.25 or is unknown, as of a single rater.
-
-    >>> rng = np.random.default_rng(0)
-    >>> good = rng.uniform(1, 5, 60)
-    >>> people = good[:, None] + rng.normal(0, 0.5, (60, 3))
-    >>> panel = 3 + good[:, None] / 2 + rng.normal(0, 0.3, (60, 4))
-    >>> result = learnt_alignment(panel, people, np.arange(60) // 3, methods=["isotonic"])
-    >>> error = result.methods[0].error
-    >>> round(error.before, 1), round(error.after, 1), result.methods[0].p < 0.05
-    (1.7, 0.5, True)
-    """
-    judges, raters = as_ratings(ratings), as_ratings(people)
-    n_items = len(judges)
-    if len(raters) != n_items:
-        raise ValueError(f"{len(raters)} items rated by people for {n_items} of judges")
-    if folds < 2:
-        raise ValueError(f"two folds are needed, found {folds}")
-    for method in methods:
-        check_choice("method", method, AlignmentMethod)
-    codes = encode_labels(range(n_items) if prompts is None else prompts, n_items)[1]
+    """Align the ratings of judges and people `(items, raters)` of one dimension."""
+    codes = encode_labels(prompts, len(judges))[1]
     target = row_means(raters)
     known = ~np.isnan(target) & ~np.isnan(judges).all(axis=1)
     places = np.unique(codes[known], return_inverse=True)[1]
@@ -337,18 +301,17 @@ def learnt_alignment(
     low = jackknife(reliability.resampled, int(known.sum()), places.tolist())
 
     sizes = n_people, int(known.sum()), n_prompts
-    none = LearntAlignment(reliability.value, low.low, (), *sizes)
+    none = LearntAlignment(reliability.value, low.low, (), *sizes, judges=names)
     reason = Reason.FEW_TO_LEARN if n_prompts < LEAST_PROMPTS else reliability.reason or low.reason
     if reason is None and not low.low > LEAST_RELIABILITY:
         reason = Reason.PEOPLE_DISAGREE
     if reason is not None:
         return replace(none, reason=reason)
-    n_folds = min(folds, n_prompts)
-    fold_of = np.random.default_rng(seed).permutation(np.arange(n_prompts) % n_folds)[places]
+    fold_of = np.random.default_rng(seed).permutation(np.arange(n_prompts) % N_FOLDS)[places]
     weights = 1 / np.bincount(places)[places]
-    items = RatedItems(judges[known], target[known], weights, fold_of, n_folds)
+    items = RatedItems(judges[known], target[known], weights, fold_of)
     alignments = [_of_method(method, items, places, judges, known) for method in methods]
-    return _family([replace(none, methods=tuple(alignments))])[0]
+    return replace(none, methods=tuple(alignments))
 
 
 def _of_method(
@@ -360,11 +323,11 @@ def _of_method(
             return MethodAlignment(method, reason=Reason.ONE_JUDGE)
         if len(np.unique(prompts[has_ratings(items.ratings, n_judges)])) < LEAST_PROMPTS:
             return MethodAlignment(method, reason=Reason.FEW_COMPLETE)
-    every = range(items.n_folds)
+    every = range(N_FOLDS)
     rule = learnt_rule(method, items, every)
     learnt = (learnt_rule(method, items, [n for n in every if n != fold]) for fold in every)
     by_fold = tuple(fold_rule for fold_rule in learnt if fold_rule is not None)
-    if rule is None or len(by_fold) < items.n_folds:
+    if rule is None or len(by_fold) < N_FOLDS:
         return MethodAlignment(method, reason=Reason.FEW_COMPLETE)
     after = np.full(len(items.people), nan)
     for fold, own in enumerate(by_fold):
@@ -380,9 +343,9 @@ def _of_method(
         [resampled_mean(means_by(side, codes)) for side in loss] for loss in losses
     )
     n_prompts = group_count(codes)
-    error = _held_out("rmse", [*map(_root, squared)], n_prompts, items.n_folds)
-    mean_error = _held_out("mae", absolute, n_prompts, items.n_folds)
-    order, order_p = _order(sides, people, codes, items.n_folds)
+    error = _held_out("rmse", [*map(_root, squared)], n_prompts)
+    mean_error = _held_out("mae", absolute, n_prompts)
+    order, order_p = _order(sides, people, codes)
     p = error.p
     if error.value < 0:
         p = max(p, order_p) if order.after > 0 else 1.0
@@ -402,16 +365,14 @@ def _of_method(
     )
 
 
-def _order(
-    sides: Array, people: Array, prompts: IntArray, n_folds: int
-) -> tuple[HeldOutFigure, float]:
+def _order(sides: Array, people: Array, prompts: IntArray) -> tuple[HeldOutFigure, float]:
     """Return τ_b, and the p-value of that of the aligned scores: 0 where scores tie a prompt."""
     of_prompts = [np.flatnonzero(prompts == place) for place in range(int(prompts.max()) + 1)]
     several = [of for of in of_prompts if np.ptp(people[of]) > 0]
     if len(several) < LEAST_PROMPTS:
         taus = [resampled_correlation(side, people, "tau_b") for side in sides]
         clusters = prompts.tolist()
-        order = _held_out("tau_b", taus, len(of_prompts), n_folds, clusters)
+        order = _held_out("tau_b", taus, len(of_prompts), clusters)
         own = jackknife(taus[1], len(people), clusters, kind="difference")
         return order, _p(order.after, own.standard_error, own.degrees_of_freedom)
     both = np.vstack([sides, people]).T
@@ -424,15 +385,11 @@ def _order(
         # The same τ in every prompt has no spread for Student's t; under the null each sign is as
         # likely as the other.
         p = 2.0 ** (1 - n) if aligned.mean else 1.0
-    return _held_out("tau_b", [*map(resampled_mean, by_prompt.T)], n, n_folds), p
+    return _held_out("tau_b", [*map(resampled_mean, by_prompt.T)], n), p
 
 
 def _held_out(
-    name: FigureName,
-    sides: Sequence[Resampled],
-    n: int,
-    n_folds: int,
-    clusters: Labels | None = None,
+    name: FigureName, sides: Sequence[Resampled], n: int, clusters: Labels | None = None
 ) -> HeldOutFigure:
     """Return a figure before and after, `sides` of weights of n prompts or of items in these."""
     n_items = n if clusters is None else len(clusters)
@@ -442,7 +399,7 @@ def _held_out(
     figure = HeldOutFigure(
         moved, over="prompts", n=n, a="aligned", b="panel", figure=name, before=before, after=after
     )
-    error = interval.standard_error * sqrt(1 + n_folds / (n_folds - 1))
+    error = interval.standard_error * sqrt(1 + N_FOLDS / (N_FOLDS - 1))
     df = interval.degrees_of_freedom
     if not error > _SAME:
         return figure
@@ -472,17 +429,25 @@ def align(
     humans: Ratings,
     *,
     methods: Sequence[AlignmentMethod] = METHODS,
-    folds: int = N_FOLDS,
     seed: int = 0,
 ) -> Alignment:
-    """Learn rules from people's ratings, and return a panel's scores brought closer to people's
-    mean by them, with the figures on prompts that were not learnt from.
+    """Align a panel's scores by people's ratings of other prompts, and return how much nearer to
+    people they are than before.
 
     Each dimension that both rated by numbers is aligned by itself; first, where both have one, the
     `composite`, whose p-values are a family of their own. Judges without a persona are left out.
-    Prompts are the panel's (items, where it names none). `panel` and `humans` are under the same
-    names, as `load_aligned_ratings` gives them; the other arguments are those of
-    `learnt_alignment`.
+    Nothing is learnt, with the reason, from fewer than ten prompts, or where the reliability of
+    people's mean is not shown to be above 0.25 or is unknown, as of a single rater.
+
+    How to read it: an `error` below 0 whose method's `p_adjusted` is below 0.05 is a gain to be
+    expected on further prompts with these judges and people. It has people's noise in it.
+
+    Args:
+        panel, humans: under the same names, as `load_aligned_ratings` gives them; items that nobody
+            rated are scored only. Prompts are the panel's (items, where it names none), and each
+            counts once.
+        methods: see `persona_panel.statistics.alignment`.
+        seed: by which prompts are dealt into folds.
 
     >>> rng = np.random.default_rng(0)
     >>> names, good = tuple(f"i{n}" for n in range(60)), rng.uniform(1, 5, 60)
@@ -508,16 +473,12 @@ def align(
     aligned = []
     for name, own, others in parts:
         people = others.scores[:, :, others.dimensions.index(name)]
-        learnt = learnt_alignment(
+        learnt = _learnt(
             own.scores[:, judges, own.dimensions.index(name)],
-            rows_of(people, others.items, own.items),
-            own.prompts,
-            methods=methods,
-            folds=folds,
-            seed=seed,
-        )
-        names = tuple(ours.raters[judge] for judge in judges)
-        aligned.append(replace(learnt, dimension=name, judges=names))
+            rows_of(people, others.items, own.items), own.prompts or own.items, methods, seed,
+            tuple(ours.raters[judge] for judge in judges),
+        )  # fmt: skip
+        aligned.append(replace(learnt, dimension=name))
     # The composite is a family of its own.
     n_primary = len(parts) - len(dimensions)
     return Alignment(panel, (*_family(aligned[:n_primary]), *_family(aligned[n_primary:])))

@@ -24,7 +24,6 @@ from persona_panel.statistics.core.arrays import (
     Reason,
     as_ratings,
     as_scores,
-    check_confidence,
     count_raters,
     divide,
     encode_labels,
@@ -211,7 +210,6 @@ def smallest_subset(
     prompts: Labels | None = None,
     *,
     threshold: float = THRESHOLD,
-    confidence: float = 0.95,
     seed: int = 0,
 ) -> SmallestSubset:
     """Return the smallest number of judges whose mean is shown to keep the full panel's ranking.
@@ -228,7 +226,6 @@ def smallest_subset(
         prompts: a label an item; each item is dealt alone if None. At least 20 prompts and 60 items
             are needed.
         threshold: the τ_b to keep.
-        confidence: of the lower bound, one-sided.
 
     >>> rng = np.random.default_rng(0)
     >>> scores = rng.normal(size=60)
@@ -239,7 +236,6 @@ def smallest_subset(
     """
     array = as_ratings(ratings)
     n_items, n_judges = array.shape
-    check_confidence(confidence)
     codes = encode_labels(range(n_items) if prompts is None else prompts, n_items)[1]
     rated = has_ratings(array)
     array, codes = array[rated], np.unique(codes[rated], return_inverse=True)[1]
@@ -254,7 +250,7 @@ def smallest_subset(
         [_reached(array[fold == held], _greedy(array[fold != held])) for held in range(N_FOLDS)]
     )
     held_out = reached.mean(axis=0)
-    low = np.array([_lower_bound(of_folds, confidence) for of_folds in reached.T])
+    low = np.array([_lower_bound(of_folds) for of_folds in reached.T])
     short = np.flatnonzero(~(low[:-1] >= threshold))
     size = int(short[-1]) + 2 if len(short) else 1
     if size == n_judges:
@@ -263,15 +259,15 @@ def smallest_subset(
     return SmallestSubset(judges, held_out, low, 1 - size / n_judges)
 
 
-def _lower_bound(of_folds: Array, confidence: float) -> float:
-    """Return the one-sided lower bound of the mean of the folds' τ_b."""
+def _lower_bound(of_folds: Array) -> float:
+    """Return the one-sided lower bound, of 95 %, of the mean of the folds' τ_b."""
     n_folds, mean = len(of_folds), float(of_folds.mean())
     error = float(of_folds.std(ddof=1)) / sqrt(n_folds)
     if mean >= 1 - ROUNDING:
         return 1.0
     if not error > ROUNDING:
         return nan
-    reach = error * float(special.stdtrit(n_folds - 1, confidence))
+    reach = error * float(special.stdtrit(n_folds - 1, 0.95))
     return float(np.tanh(np.arctanh(mean) - reach / (1 - mean**2)))
 
 

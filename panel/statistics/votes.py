@@ -67,9 +67,7 @@ def spearman_brown(reliability: float, times: ArrayLike) -> Array:
     return np.asarray(factor * reliability / (1 + (factor - 1) * reliability))
 
 
-def effective_judges(
-    ratings: ArrayLike, reference: ArrayLike | None = None, *, reliability: float | None = None
-) -> Statistic:
+def effective_judges(ratings: ArrayLike, reference: ArrayLike | None = None) -> Statistic:
     """Return how many independent judges the panel's mean is worth.
 
     How to read it: 1, further judges only repeat the first; k, the judges' scores are unrelated.
@@ -78,7 +76,6 @@ def effective_judges(
     Args:
         reference: what the judges try to say; the correlation is then of what each says beyond it.
             `(items, people)`: the mean of people's ratings, corrected for its reliability.
-        reliability: of the reference, in (0, 1], where it is known.
 
     Returns:
         k / (1 + (k − 1) r̄) with r̄ the mean correlation of two judges. Undefined with fewer than
@@ -91,8 +88,7 @@ def effective_judges(
     >>> round(effective_judges([[1, 1], [2, 2], [3, 3]]).value, 3)
     1.0
     """
-    errors = _Errors.of(ratings, reference, reliability)
-    mean = errors.mean()
+    mean = _Errors.of(ratings, reference).mean()
     if mean.reason:
         return mean
     if mean.value <= UNEXPLAINED:
@@ -106,7 +102,6 @@ def effective_judges_interval(
     *,
     clusters: Labels | None = None,
     judges: Sequence[Sequence[ArrayLike]] = (),
-    confidence: float = 0.95,
     seed: int = 0,
 ) -> Interval:
     """Return the interval of the effective number, between 1 and the number of judges: the ends of
@@ -127,7 +122,7 @@ def effective_judges_interval(
     interval = jackknife(
         errors.correlation, len(as_ratings(ratings)), clusters, kind="correlation",
         judges=[[_Errors.of(left, reference).correlation for left in levels] for levels in judges],
-        counted=errors.rated.sum(axis=1) >= 2, confidence=confidence, seed=seed,
+        counted=errors.rated.sum(axis=1) >= 2, seed=seed,
     )  # fmt: skip
     if interval.reason:
         return interval
@@ -155,25 +150,18 @@ class _Errors:
 
     @classmethod
     def of(
-        cls,
-        ratings: ArrayLike,
-        reference: ArrayLike | None,
-        reliability: float | None = None,
-        sets: Sets | None = None,
+        cls, ratings: ArrayLike, reference: ArrayLike | None, sets: Sets | None = None
     ) -> _Errors:
         """Return the errors beyond the reference; of `sets`, those of pairs of the same set."""
         array = as_ratings(ratings)
-        if reliability is not None and not 0 < reliability <= 1:
-            raise ValueError(f"a reliability lies above 0 and up to 1, found {reliability}")
-        exact = 1.0 if reliability is None else reliability
-        known: Resampled = lambda weights: np.full(len(weights), exact)  # noqa: E731
+        known: Resampled = lambda weights: np.ones(len(weights))  # noqa: E731
         truth = np.zeros(len(array))
         if reference is not None:
             people = np.asarray(reference, dtype=np.float64)
             if len(people) != len(array):
                 raise ValueError(f"{len(people)} reference scores for {len(array)} items")
             truth = row_means(as_ratings(people)) if people.ndim == 2 else as_scores(people)
-            if people.ndim == 2 and reliability is None:
+            if people.ndim == 2:
                 known = mean_reliability(people).resampled
         there = ~np.isnan(array) & ~np.isnan(truth)[:, None]
         rated = there.astype(np.float64)

@@ -366,10 +366,6 @@ _register_difference("tau_b", "τ_b", 181)
 _register_difference("pearson", "Pearson r", 183)
 
 
-ASSUMED = (0.8, 0.5)
-"""Reliabilities of people's mean for which the number is given where there is no knowing it."""
-
-
 @comparison_statistics.register(
     "effective_judges", "effective number",
     table=StatisticTable("Effective number of judges, from the correlation of their errors"),
@@ -377,8 +373,7 @@ ASSUMED = (0.8, 0.5)
 )  # fmt: skip
 def of_errors(block: ComparisonBlock) -> Iterator[Statistic]:
     """Yield the effective number of judges by their errors, corrected for the noise of people's
-    mean where its reliability can be estimated; else a lower bound, and the number for assumed
-    reliabilities."""
+    mean where its reliability can be estimated; else a lower bound."""
     options, reliability = block.options, mean_reliability(block.humans)
     bound = effective_judges(block.judges, block.target)
     if reliability.reason is None:
@@ -389,15 +384,7 @@ def of_errors(block: ComparisonBlock) -> Iterator[Statistic]:
         )
     else:
         reference, votes = block.target, bound
-        assumed = (
-            f"{_number(effective_judges(block.judges, block.target, reliability=level))} if its "
-            f"reliability were {level}"
-            for level in ASSUMED
-        )
-        note = (
-            "a lower bound, as the noise of people's mean is not known "
-            f"({reliability.reason}): {', '.join(assumed)}"
-        )
+        note = f"a lower bound, as the noise of people's mean is not known ({reliability.reason})"
     interval = None
     if options.intervals and votes.reason in (None, Reason.NOT_CORRELATED):
         interval = effective_judges_interval(

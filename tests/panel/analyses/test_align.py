@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from persona_panel import Panel, Persona, Response, load_ratings
 from persona_panel.cli.main import command
-from persona_panel.statistics import learnt_alignment
 from persona_panel.testing import ScriptedModel
+from tests.helpers.aligned import learnt_alignment
 from tests.helpers.results import concluded_in
 
 N, RATED = 30, 20
@@ -66,7 +66,7 @@ def test_rows_have_the_promised_fields(
 ) -> None:
     """A row for each method and figure with the fields of the statistic, of the error with the
     claim; what was learnt, and how reliable people are."""
-    done = run(files[0], "--human", files[1], "--folds", "4", "--seed", "3", "--json")
+    done = run(files[0], "--human", files[1], "--seed", "3", "--json")
     assert done.exit_code == 0, done.output
     tables = json.loads(done.stdout)["tables"]
     assert list(tables) == ["errors", "figures", "people", "weights", "steps"]
@@ -74,7 +74,7 @@ def test_rows_have_the_promised_fields(
     judges, people = table
     padded = np.full((3 * N, 3), np.nan)
     padded[: 3 * RATED] = people
-    expected = learnt_alignment(judges, padded, np.arange(3 * N) // 3, folds=4, seed=3)
+    expected = learnt_alignment(judges, padded, np.arange(3 * N) // 3, seed=3)
     others = iter(tables["figures"])
     for row, method in zip(tables["errors"], expected.methods, strict=True):
         assert row["method"] == method.method
@@ -215,7 +215,6 @@ def test_bad_input_is_refused_in_words(files: tuple[str, str], tmp_path: Path) -
     refused = run(ranks, "--human", files[1])
     assert (refused.exit_code, "scores are needed" in refused.stderr) == (2, True)
     assert run(files[0], "--human", "nothing.csv").exit_code == 2
-    assert run(files[0], "--human", files[1], "--folds", "1").exit_code == 2
 
 
 def test_people_who_do_not_agree_teach_nothing(files: tuple[str, str], tmp_path: Path) -> None:

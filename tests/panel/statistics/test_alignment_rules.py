@@ -30,7 +30,6 @@ def rated(n: int = 40, judges: int = 4, seed: int = 0) -> RatedItems:
         np.round(2 * truth + rng.normal(0, 0.5, n)) / 2,
         rng.choice([0.5, 1.0], n),
         np.arange(n) % 5,
-        5,
     )
 
 
@@ -122,14 +121,13 @@ def test_incomplete_items_compare_no_judges(method: AlignmentMethod) -> None:
         np.append(items.people, np.ones(10)),
         np.append(items.weights, np.ones(10)),
         np.append(items.folds, np.arange(10) % 5),
-        5,
     )
     again = learnt_rule(method, more, range(5))
     assert learnt is not None
     assert again is not None
     assert again.weights == pytest.approx(learnt.weights)
     nothing = RatedItems(
-        *(one[40:] for one in (more.ratings, more.people)), np.ones(10), more.folds[40:], 5
+        *(one[40:] for one in (more.ratings, more.people)), np.ones(10), more.folds[40:]
     )
     assert learnt_rule(method, nothing, range(5)) is None
 
