@@ -30,10 +30,10 @@ def drawn(rng: np.random.Generator, quality: Array, n: int) -> Array:
 
 def main() -> None:
     """Print the share of trials in which each interval excludes 0, by the number of prompts."""
-    print(f"{'prompts':>8}{'gain, Spearman':>17}{'gain, Pearson':>17}{'disagreement':>15}")
+    print(f"{'prompts':>8}{'gain, τ_b':>17}{'disagreement':>15}")
     for n_prompts in (8, 12, 20, 40, 80):
         rng = np.random.default_rng(n_prompts)
-        excluded = np.zeros(3)
+        excluded = np.zeros(2)
         for _ in range(N_TRIALS):
             prompts = np.repeat(np.arange(n_prompts), N_RESPONSES)
             quality = rng.normal(size=len(prompts)) + rng.normal(size=n_prompts)[prompts]
@@ -42,8 +42,7 @@ def main() -> None:
             means = panel.mean(axis=1), plain.mean(axis=1), people
             spread = disagreement_by_item(panel) - disagreement_by_item(plain)
             functions: tuple[tuple[Resampled, EstimateKind], ...] = (
-                (correlation_gain(*means, "spearman").resampled, "difference"),
-                (correlation_gain(*means, "pearson").resampled, "difference"),
+                (correlation_gain(*means, "tau_b").resampled, "difference"),
                 (resampled_mean(spread), "mean"),
             )
             for place, (function, kind) in enumerate(functions):
@@ -52,7 +51,7 @@ def main() -> None:
         shares = excluded / N_TRIALS
         print(
             f"{n_prompts:>8}"
-            + "".join(f"{x:>{w}.1%}" for x, w in zip(shares, (17, 17, 15), strict=True))
+            + "".join(f"{x:>{w}.1%}" for x, w in zip(shares, (17, 15), strict=True))
         )
 
 
