@@ -79,7 +79,7 @@ def deliberation_tables(report: DeliberationReport, labels: Mapping[str, str]) -
         Column("n_responses", "whole"),
     )
     yield Table("deliberation", (), columns, [row])
-    shown, moves = bool(n), bool(report.conformity.all.n_moves)
+    shown, moves = bool(n), bool(report.conformity["all"].n_moves)
     yield _dimensions(report, labels, "Deliberation: before and after" if shown else "")
     yield _conformity(report, shown and moves)
     yield from _influence(report.influence, shown and moves)
@@ -112,7 +112,7 @@ def _dimensions(report: DeliberationReport, labels: Mapping[str, str], title: st
         for name, means in report.dimensions.items()
     ]
     moves, of = (
-        report.conformity.all.n_moves,
+        report.conformity["all"].n_moves,
         sum(dimension.n or 0 for dimension in report.dimensions.values()),
     )
     remark = (
@@ -144,9 +144,9 @@ def _conformity(report: DeliberationReport, is_shown: bool) -> Table:
         Column("share", "estimate", "share\ntoward"),
     )
     kinds = {
-        "stated": report.conformity.stated,
-        "unstated": report.conformity.unstated,
-        _ALL: report.conformity.all,
+        "stated": report.conformity["stated"],
+        "unstated": report.conformity["unstated"],
+        _ALL: report.conformity["all"],
     }
     labels = {"stated": "with a stated reason", "unstated": "without one"}
     rows = [
@@ -161,8 +161,8 @@ def _conformity(report: DeliberationReport, is_shown: bool) -> Table:
 def _influence(influence: Influence, is_shown: bool) -> Iterator[Table]:
     """Yield who moved whom: all for programs; for people pairs, or the most influential of many."""
     people = list(enumerate(influence.personas))
-    cells = {(i, j): influence.cell(i, j) for i, _ in people for j, _ in people}
-    pulls = {place: influence.pull(place) for place, _ in people}
+    cells = {(i, j): influence.net(i, j) for i, _ in people for j, _ in people}
+    pulls = {place: influence.net(slice(None), place) for place, _ in people}
     columns: tuple[Column, ...] = (
         Column("nearer", "whole"), Column("farther", "whole"), Column("n", "whole"),
         Column("net", "estimate"),

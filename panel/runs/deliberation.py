@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -26,7 +26,6 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.table import Ratings, RatingsOrigin
 from persona_panel.statistics.peers import (
-    Conformities,
     Conformity,
     Influence,
     conformity,
@@ -37,8 +36,7 @@ from persona_panel.statistics.revisions import (
     Reordering,
     Revisions,
     TowardHumans,
-    by_dimension,
-    by_judge,
+    mean_changes,
     reordering,
     spread,
     toward_humans,
@@ -90,8 +88,8 @@ def influence_document(result: Influence) -> dict[str, Any]:
     people = list(enumerate(result.personas))
     return {
         "pull": [
-            {"persona": name, "of": (pull := result.pull(place)).n_items} | _share(pull, "net")
-            for place, name in people
+            {"persona": name, "of": pull.n_items} | _share(pull, "net")
+            for name, pull in ((name, result.net(slice(None), place)) for place, name in people)
         ],
         "cells": [
             {
@@ -101,7 +99,7 @@ def influence_document(result: Influence) -> dict[str, Any]:
                 "farther": int(result.farther[row, column]),
                 "of": int(result.n[row, column]),
             }
-            | _share(result.cell(row, column), "net")
+            | _share(result.net(row, column), "net")
             for row, moved in people
             for column, by in people
         ],
@@ -157,7 +155,7 @@ class DeliberationReport:
     judges: dict[Judge, Change]
     dimensions: dict[str, Change]
     spread: dict[str, Change]
-    conformity: Conformities
+    conformity: Mapping[str, Conformity]
     influence: Influence
     rankings: Reordering
     humans: dict[str, TowardHumans] | None
@@ -181,9 +179,7 @@ class DeliberationReport:
                 for name, means in self.dimensions.items()
             ],
             "conformity": {
-                "all": conformity_document(self.conformity.all),
-                "stated": conformity_document(self.conformity.stated),
-                "unstated": conformity_document(self.conformity.unstated),
+                name: conformity_document(moves) for name, moves in self.conformity.items()
             },
             "influence": influence_document(self.influence),
             "rankings": rankings_document(self.rankings),
@@ -227,8 +223,8 @@ def deliberation_of(
     return DeliberationReport(
         n_responses=len(items),
         n_deliberated=int(revised.deliberated.sum()),
-        judges=dict(zip(judges, by_judge(revisions), strict=True)),
-        dimensions=dict(zip(names, by_dimension(revisions), strict=True)),
+        judges=dict(zip(judges, mean_changes(revisions, "judges"), strict=True)),
+        dimensions=dict(zip(names, mean_changes(revisions, "dimensions"), strict=True)),
         spread=dict(zip(names, spread(revisions, seed=seed), strict=True)),
         conformity=conformity(revisions),
         influence=influence(revisions, [judge.persona for judge in judges]),

@@ -120,11 +120,6 @@ from persona_panel.statistics.human_raters import (
 from persona_panel.statistics.human_raters import mean_reliability as mean_reliability
 from persona_panel.statistics.ordinal import OrdinalMixedModel as OrdinalMixedModel
 from persona_panel.statistics.ordinal import ordinal_mixed_model as ordinal_mixed_model
-from persona_panel.statistics.peers import Conformities as Conformities
-from persona_panel.statistics.peers import Conformity as Conformity
-from persona_panel.statistics.peers import Influence as Influence
-from persona_panel.statistics.peers import conformity as conformity
-from persona_panel.statistics.peers import influence as influence
 from persona_panel.statistics.rasch import Element as Element
 from persona_panel.statistics.rasch import Facet as Facet
 from persona_panel.statistics.rasch import ManyFacetRasch as ManyFacetRasch
@@ -150,13 +145,9 @@ from persona_panel.statistics.reliability import krippendorff_alpha as krippendo
 from persona_panel.statistics.revisions import Change as Change
 from persona_panel.statistics.revisions import Direction as Direction
 from persona_panel.statistics.revisions import Reordering as Reordering
-from persona_panel.statistics.revisions import Revisions as Revisions
 from persona_panel.statistics.revisions import SystemShift as SystemShift
 from persona_panel.statistics.revisions import TowardHumans as TowardHumans
-from persona_panel.statistics.revisions import by_dimension as by_dimension
-from persona_panel.statistics.revisions import by_judge as by_judge
 from persona_panel.statistics.revisions import reordering as reordering
-from persona_panel.statistics.revisions import spread as spread
 from persona_panel.statistics.revisions import toward_humans as toward_humans
 from persona_panel.statistics.scores import CUSTOM_DIMENSIONS as CUSTOM_DIMENSIONS
 from persona_panel.statistics.scores import Distributions as Distributions

@@ -14,7 +14,6 @@ from persona_panel.statistics.core.arrays import (
     Mask,
     Reason,
     Statistic,
-    divide,
     encode_labels,
 )
 from persona_panel.statistics.human_raters import mean_of_others
@@ -32,15 +31,6 @@ class Conformity:
     n_away: int
     n_undefined: int
     share: Statistic
-
-
-@dataclass(frozen=True, slots=True)
-class Conformities:
-    """All moves, and those with and without a stated reason."""
-
-    all: Conformity
-    stated: Conformity
-    unstated: Conformity
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,57 +54,36 @@ class Influence:
     farther: IntArray
     n: IntArray
 
-    @property
-    def net(self) -> Array:
-        """Return the share of cases that came nearer less the share that went farther `(p, p)`,
-        from −1 to 1; NaN where there is no case."""
-        return divide(self.nearer - self.farther, self.n)
-
-    def cell(self, mover: int, persuader: int) -> Statistic:
-        """Return one entry of `net`, with its number of cases or the reason why it is undefined."""
-        return self._share((mover, persuader))
-
-    def pull(self, persuader: int) -> Statistic:
-        """Return a whole column taken together: how far a persona drew all who had differed from
-        it."""
-        return self._share((slice(None), persuader))
-
-    def _share(self, cells: tuple[int | slice, int]) -> Statistic:
+    def net(self, mover: int | slice, persuader: int) -> Statistic:
+        """Return the share of cases that came nearer less the share that went farther, from −1 to
+        1, with the number of cases or the reason why it is undefined; of the slice of all movers
+        how far a persona drew all who had differed from it."""
+        cells = mover, persuader
         nearer, farther, n = (int(of[cells].sum()) for of in (self.nearer, self.farther, self.n))
         if n:
             return Statistic((nearer - farther) / n, n, 2)
         return Statistic.undefined(Reason.NO_DIFFERENCE if self.n.any() else Reason.NO_MOVES)
 
 
-def conformity(revisions: Revisions) -> Conformities:
-    """Count the moves toward the mean of the peers' earlier readings, and those away from it.
+def conformity(revisions: Revisions) -> dict[str, Conformity]:
+    """Count the moves toward the mean of the peers' earlier readings, and those away from it:
+    `all` moves, and those with (`stated`) and without (`unstated`) a stated reason.
 
     The direction alone counts. How to read it: 1/2 is what moves without regard to the peers would
     give in the middle of a scale; 1, every move went toward the peers.
-
-    >>> revisions = Revisions.of([[[1.0], [5.0]]], [[[3.0], [5.0]]])
-    >>> conformity(revisions).all.share.value
-    1.0
     """
     moved, apart = revisions.moved, mean_of_others(revisions.before) - revisions.before
     side = np.where(np.abs(apart) <= ROUNDING, 0, np.sign(apart))
     way = side * np.sign(revisions.after - revisions.before)
     stated = np.broadcast_to(revisions.stated[:, :, None], moved.shape)
-    return Conformities(
-        all=_conformity(moved, way),
-        stated=_conformity(moved & stated, way),
-        unstated=_conformity(moved & ~stated, way),
-    )
+    of = {"all": moved, "stated": moved & stated, "unstated": moved & ~stated}
+    return {name: _conformity(moves, way) for name, moves in of.items()}
 
 
 def influence(revisions: Revisions, personas: Labels) -> Influence:
     """Count, persona by persona, the moves toward and away from each other persona; `personas` has
     a name for each judge. `net` 1, all who moved ended nearer to that persona's score; 0, as often
     farther.
-
-    >>> revisions = Revisions.of([[[1.0], [5.0]]], [[[3.0], [5.0]]])
-    >>> influence(revisions, ["a", "b"]).net.tolist()
-    [[nan, 1.0], [nan, nan]]
     """
     before, after, moved = revisions.before, revisions.after, revisions.moved
     names, codes = encode_labels(personas, before.shape[1])

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from math import isnan, nan
+from typing import Literal
 
 import numpy as np
 import scipy
@@ -81,15 +82,6 @@ class Revisions:
         if not np.array_equal(self.before[quiet], self.after[quiet], equal_nan=True):
             raise ValueError("a response that was not deliberated has changed")
 
-    @classmethod
-    def of(cls, before: ArrayLike, after: ArrayLike) -> Revisions:
-        """Return the revisions of one prompt's responses, all deliberated, by steps of 1, without
-        a stated reason."""
-        sides = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
-        n, n_judges, n_dimensions = sides[0].shape
-        reasons = np.zeros((n, n_judges), bool), np.ones(n, bool)
-        return cls(*sides, *reasons, ("",) * n, np.ones(n_dimensions))
-
     @property
     def paired(self) -> Mask:
         """Return a mask of the ratings of deliberated responses that are there both times."""
@@ -147,37 +139,11 @@ def change_between(
     )  # fmt: skip
 
 
-def by_judge(revisions: Revisions) -> tuple[Change, ...]:
-    """Return each judge's ratings before and after, all dimensions together.
-
-    A mean over dimensions says something where they have one scale.
-
-    >>> revisions = Revisions.of([[[1.0], [5.0]]], [[[3.0], [5.0]]])
-    >>> [(each.before, each.after, each.n_moved) for each in by_judge(revisions)]
-    [(1.0, 3.0, 1), (5.0, 5.0, 0)]
-    """
-    return _before_after(revisions, (0, 2))
-
-
-def by_dimension(revisions: Revisions) -> tuple[Change, ...]:
-    """Return each dimension's ratings before and after, all judges together.
-
-    >>> revisions = Revisions.of([[[1.0], [5.0]]], [[[3.0], [5.0]]])
-    >>> [(each.before, each.after) for each in by_dimension(revisions)]
-    [(3.0, 4.0)]
-    """
-    return _before_after(revisions, (0, 1))
-
-
 def spread(revisions: Revisions, *, seed: int = 0) -> tuple[Change, ...]:
     """Return each dimension's standard deviation across judges (n − 1), as `spread_of`.
 
     How to read it: a change below 0 means that judges came nearer to each other, which says
     nothing of whether they came nearer to what is right.
-
-    >>> revisions = Revisions.of([[[1.0], [5.0]]], [[[3.0], [5.0]]])
-    >>> [round(each.value, 3) for each in spread(revisions)]
-    [-1.414]
     """
     before, after = (side.transpose(2, 0, 1) for side in (revisions.before, revisions.after))
     return tuple(
@@ -212,7 +178,10 @@ def spreads(before: Array, after: Array, deliberated: Mask) -> tuple[Array, Arra
     return first, last
 
 
-def _before_after(revisions: Revisions, over: tuple[int, int]) -> tuple[Change, ...]:
+def mean_changes(revisions: Revisions, of: Literal["judges", "dimensions"]) -> tuple[Change, ...]:
+    """Return the means before and after of each judge, all dimensions together (which says
+    something where these have one scale), or of each dimension, all judges together."""
+    over = (0, 2) if of == "judges" else (0, 1)
     paired = revisions.paired
     counts, moved = paired.sum(axis=over), revisions.moved.sum(axis=over)
     before, after = (

@@ -91,4 +91,4 @@ def test_who_says_what_changed_its_mind_is_told_from_who_does_not() -> None:
     assert run.stated.tolist() == [[True, False]]
     report = run.deliberation()
     assert report is not None
-    assert (report.conformity.stated.n_moves, report.conformity.unstated.n_moves) == (1, 1)
+    assert (report.conformity["stated"].n_moves, report.conformity["unstated"].n_moves) == (1, 1)

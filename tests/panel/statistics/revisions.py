@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from hypothesis import strategies as st
 
-from persona_panel.statistics import Revisions
+from persona_panel.statistics.revisions import Revisions
 
 
 def revisions(

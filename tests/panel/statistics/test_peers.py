@@ -8,10 +8,13 @@ import numpy as np
 import pytest
 from hypothesis import given
 
-from persona_panel.statistics import Conformity, Influence, Reason, Revisions, conformity, influence
+from persona_panel.statistics import Reason
+from persona_panel.statistics.peers import Conformity, Influence, conformity, influence
+from persona_panel.statistics.revisions import Revisions
 from tests.panel.statistics.revisions import any_revisions, revisions
 
 TEN = [f"j{i}" for i in range(10)]
+EVERYONE = slice(None)
 
 
 def counts(one: Conformity) -> tuple[int, int, int, int]:
@@ -22,18 +25,18 @@ def test_a_move_goes_toward_the_mean_of_the_peers_or_away() -> None:
     """Beside 2, 4, 9 the peers' means are 6.5, 5.5 and 3: 2 to 5 and 9 to 8 go toward them, 4 to
     3 goes away. With a reason one of one went toward them, without one of two."""
     found = conformity(revisions([[2, 4, 9]], [[5, 3, 8]], stated=[[True, False, False]]))
-    assert counts(found.all) == (3, 2, 1, 0)
-    assert found.all.share.value == pytest.approx(2 / 3)
-    assert counts(found.stated) == (1, 1, 0, 0)
-    assert found.stated.share.value == 1
-    assert counts(found.unstated) == (2, 1, 1, 0)
-    assert found.unstated.share.value == 0.5
-    assert (found.unstated.share.n_items, found.unstated.share.n_raters) == (2, 2)
+    assert counts(found["all"]) == (3, 2, 1, 0)
+    assert found["all"].share.value == pytest.approx(2 / 3)
+    assert counts(found["stated"]) == (1, 1, 0, 0)
+    assert found["stated"].share.value == 1
+    assert counts(found["unstated"]) == (2, 1, 1, 0)
+    assert found["unstated"].share.value == 0.5
+    assert (found["unstated"].share.n_items, found["unstated"].share.n_raters) == (2, 2)
 
 
 def test_a_move_past_the_mean_is_still_toward_it() -> None:
     """Who leaves 8 for 2 beside 7 and 7 went toward 7: the direction counts."""
-    assert counts(conformity(revisions([[8, 7, 7]], [[2, 7, 7]])).all) == (1, 1, 0, 0)
+    assert counts(conformity(revisions([[8, 7, 7]], [[2, 7, 7]]))["all"]) == (1, 1, 0, 0)
 
 
 @pytest.mark.parametrize(
@@ -49,7 +52,7 @@ def test_a_move_without_a_direction_is_counted_apart(
 ) -> None:
     """A judge that stood at the peers' mean, or had no peer, went neither way; the share is then
     undefined, not 0."""
-    found = conformity(revisions([before], [after])).all
+    found = conformity(revisions([before], [after]))["all"]
     assert counts(found) == (1, 0, 0, 1)
     assert isnan(found.share.value)
     assert found.share.reason is Reason.NO_DIRECTION
@@ -59,13 +62,12 @@ def test_no_moves_no_share() -> None:
     """Where all are settled there are no moves, and every share is undefined for that reason."""
     settled = revisions([[2, 4], [3, 5]], [[2, 4], [3, 5]])
     found = conformity(settled)
-    for one in (found.all, found.stated, found.unstated):
+    for one in found.values():
         assert counts(one) == (0, 0, 0, 0)
         assert one.share.reason is Reason.NO_MOVES
     who = influence(settled, ["a", "b"])
     assert not who.n.any()
-    assert np.isnan(who.net).all()
-    assert who.cell(0, 1).reason is who.pull(0).reason is Reason.NO_MOVES
+    assert who.net(0, 1).reason is who.net(EVERYONE, 0).reason is Reason.NO_MOVES
 
 
 def test_nearer_and_farther_by_hand() -> None:
@@ -79,18 +81,18 @@ def test_nearer_and_farther_by_hand() -> None:
     assert found.nearer.tolist() == [[0, 0], [1, 2]]
     assert found.farther.tolist() == [[0, 0], [1, 0]]
     assert found.n.tolist() == [[0, 0], [2, 2]]
-    assert found.net[1].tolist() == [0, 1]
-    assert found.cell(0, 1).reason is Reason.NO_DIFFERENCE
-    assert (found.pull(0).value, found.pull(0).n_items) == (0, 2)
-    assert (found.pull(1).value, found.pull(1).n_items) == (1, 2)
+    assert [found.net(1, place).value for place in (0, 1)] == [0, 1]
+    assert found.net(0, 1).reason is Reason.NO_DIFFERENCE
+    assert (found.net(EVERYONE, 0).value, found.net(EVERYONE, 0).n_items) == (0, 2)
+    assert (found.net(EVERYONE, 1).value, found.net(EVERYONE, 1).n_items) == (1, 2)
 
 
 def test_as_near_as_before_is_neither() -> None:
     """From 10 to 2 beside a 6 is a case that came no nearer; who said the same is no case."""
     found = influence(revisions([[10, 6, 10]], [[2, 6, 10]]), ["a", "b", "c"])
     assert found.n.tolist() == [[0, 1, 0], [0, 0, 0], [0, 0, 0]]
-    assert found.net[0, 1] == 0
-    assert isnan(found.net[0, 2])
+    assert found.net(0, 1).value == 0
+    assert isnan(found.net(0, 2).value)
 
 
 def test_one_persuades_with_reasons_and_nine_follow_without() -> None:
@@ -99,13 +101,13 @@ def test_one_persuades_with_reasons_and_nine_follow_without() -> None:
     1 in every other row, and no other column has a case."""
     found = revisions([[2] + [8] * 9], [[2] * 10], stated=[[True] + [False] * 9])
     split = conformity(found)
-    assert counts(split.unstated) == (9, 9, 0, 0)
-    assert split.unstated.share.value == 1
-    assert split.stated.share.reason is Reason.NO_MOVES
+    assert counts(split["unstated"]) == (9, 9, 0, 0)
+    assert split["unstated"].share.value == 1
+    assert split["stated"].share.reason is Reason.NO_MOVES
     who = influence(found, TEN)
-    assert who.net[1:, 0].tolist() == [1] * 9
-    assert np.isnan(who.net[:, 1:]).all()
-    assert (who.pull(0).value, who.pull(0).n_items) == (1, 9)
+    assert [who.net(place, 0).value for place in range(1, 10)] == [1] * 9
+    assert not who.n[:, 1:].any()
+    assert (who.net(EVERYONE, 0).value, who.net(EVERYONE, 0).n_items) == (1, 9)
 
 
 def test_the_persuader_stands_out_where_the_others_had_differed() -> None:
@@ -113,16 +115,16 @@ def test_the_persuader_stands_out_where_the_others_had_differed() -> None:
     6 and more is above 10: all others' columns are at most 0, the persuader's is 1."""
     scattered = [2, 6, 6, 7, 7, 8, 8, 9, 9, 10]
     who = influence(revisions([scattered], [[2] * 10]), TEN)
-    assert who.pull(0).value == 1
-    assert max(who.pull(other).value for other in range(1, 10)) <= 0
+    assert who.net(EVERYONE, 0).value == 1
+    assert max(who.net(EVERYONE, other).value for other in range(1, 10)) <= 0
 
 
 def test_nine_who_meet_each_other_are_not_persuaded_by_the_tenth() -> None:
     """Four at 6 and five at 8 come to 7, one stays at 2: the five came nearer to it and the four
     went farther, 1/9, and every other column is 1."""
     who = influence(revisions([[2, 6, 6, 6, 6, 8, 8, 8, 8, 8]], [[2] + [7] * 9]), TEN)
-    assert who.pull(0).value == pytest.approx(1 / 9)
-    assert [who.pull(other).value for other in range(1, 10)] == [1] * 9
+    assert who.net(EVERYONE, 0).value == pytest.approx(1 / 9)
+    assert [who.net(EVERYONE, other).value for other in range(1, 10)] == [1] * 9
 
 
 def test_one_persona_a_judge() -> None:
@@ -166,17 +168,17 @@ def test_counts_are_those_of_the_definitions(some: Revisions) -> None:
     personas = list("abab")[: some.before.shape[1]]
     ways, who = literally(some, personas)
     split, found = conformity(some), influence(some, personas)
-    assert [split.all.n_toward, split.all.n_away, split.all.n_undefined] == ways
+    assert [split["all"].n_toward, split["all"].n_away, split["all"].n_undefined] == ways
     assert by_pair(found) == who
     for field in ("n_moves", "n_toward", "n_away", "n_undefined"):
-        parts = getattr(split.stated, field) + getattr(split.unstated, field)
-        assert getattr(split.all, field) == parts
-    for one in (split.all, split.stated, split.unstated):
+        parts = getattr(split["stated"], field) + getattr(split["unstated"], field)
+        assert getattr(split["all"], field) == parts
+    for one in split.values():
         assert one.n_moves == one.n_toward + one.n_away + one.n_undefined
         assert isnan(one.share.value) or 0 <= one.share.value <= 1
-    defined = found.net[~np.isnan(found.net)]
-    assert (np.abs(defined) <= 1).all()
-    assert np.isnan(found.net).tolist() == (found.n == 0).tolist()
+    for cell in np.ndindex(found.n.shape):
+        net = found.net(*cell).value
+        assert isnan(net) if found.n[cell] == 0 else abs(net) <= 1
 
 
 @given(any_revisions())
@@ -192,7 +194,5 @@ def test_the_order_of_judges_does_not_matter(some: Revisions) -> None:
         some.steps,
     )
     first, last = conformity(some), conformity(turned)
-    assert [counts(one) for one in (first.all, first.stated, first.unstated)] == [
-        counts(one) for one in (last.all, last.stated, last.unstated)
-    ]
+    assert [*map(counts, first.values())] == [*map(counts, last.values())]
     assert by_pair(influence(some, personas)) == by_pair(influence(turned, personas[::-1]))

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from scipy.stats import t
 
-from persona_panel.statistics import Reason, Revisions, by_dimension, by_judge, spread
+from persona_panel.statistics import Reason
+from persona_panel.statistics.revisions import Revisions, mean_changes, spread
 from tests.panel.statistics.revisions import any_revisions, revisions
 
 # Three judges on a response that was deliberated, and on one that was not.
@@ -20,7 +21,7 @@ TWO = revisions([[2, 4, 9], [5, 5, 6]], [[2, 6, 8], [5, 5, 6]], deliberated=[Tru
 def test_means_are_those_of_what_was_deliberated() -> None:
     """(2 + 4 + 9) / 3 = 5 to (2 + 6 + 8) / 3 = 16/3, two of three moved; the response that was
     not deliberated is in none of it."""
-    [one] = by_dimension(TWO)
+    [one] = mean_changes(TWO, "dimensions")
     assert (one.before, one.after, one.value) == pytest.approx((5, 16 / 3, 1 / 3))
     assert (one.n_moved, one.n, one.reason) == (2, 3, None)
 
@@ -28,7 +29,7 @@ def test_means_are_those_of_what_was_deliberated() -> None:
 def test_each_judge_has_its_own() -> None:
     """A judge's mean is over its own ratings of all dimensions: (4 + 1) / 2 to (6 + 1) / 2."""
     both = revisions([[[2, 1], [4, 1]]], [[[2, 1], [6, 1]]])
-    first, second = by_judge(both)
+    first, second = mean_changes(both, "judges")
     assert (first.before, first.after, first.n_moved, first.n) == (2 - 0.5, 1.5, 0, 2)
     assert (second.before, second.after, second.value) == (2.5, 3.5, 1.0)
     assert (second.n_moved, second.n) == (1, 2)
@@ -37,9 +38,9 @@ def test_each_judge_has_its_own() -> None:
 def test_a_rating_that_is_missing_once_is_in_neither_mean() -> None:
     """Of 2, -, 9 and 2, 6, - only the first judge can be compared, the others have no ratings."""
     gaps = revisions([[2, nan, 9]], [[2, 6, nan]])
-    [one] = by_dimension(gaps)
+    [one] = mean_changes(gaps, "dimensions")
     assert (one.before, one.after, one.n) == (2, 2, 1)
-    _, second, third = by_judge(gaps)
+    _, second, third = mean_changes(gaps, "judges")
     assert second.reason is third.reason is Reason.NO_RATINGS
     assert isnan(second.value)
 
@@ -85,7 +86,7 @@ def test_no_spread_has_a_reason() -> None:
     assert spread(revisions([[3]], [[4]]))[0].reason is Reason.FEW_RATERS
     nothing = revisions([[3, 4]], [[3, 4]], deliberated=[False])
     assert spread(nothing)[0].reason is Reason.NOT_DELIBERATED
-    assert by_dimension(nothing)[0].reason is Reason.NOT_DELIBERATED
+    assert mean_changes(nothing, "dimensions")[0].reason is Reason.NOT_DELIBERATED
     [alone] = spread(revisions([[3, 5]], [[4, 4]]))
     assert not isnan(alone.value)
     assert alone.reason is Reason.FEW_CLUSTERS
@@ -96,8 +97,8 @@ def test_who_is_settled_does_not_move() -> None:
     """Nothing changes where all keep what they said: no moves, and a change of exactly 0."""
     same = [[2, 4, 9], [3, 5, 1]]
     settled = revisions(same, same)
-    assert [one.n_moved for one in by_judge(settled)] == [0, 0, 0]
-    assert [one.value for one in by_judge(settled)] == [0, 0, 0]
+    assert [one.n_moved for one in mean_changes(settled, "judges")] == [0, 0, 0]
+    assert [one.value for one in mean_changes(settled, "judges")] == [0, 0, 0]
     [found] = spread(settled)
     assert (found.value, found.reason, found.sign) == (0, Reason.NO_SPREAD, 0)
 
@@ -106,7 +107,7 @@ def test_who_is_settled_does_not_move() -> None:
 def test_parts_add_up_whoever_comes_first(some: Revisions) -> None:
     """Moves and ratings by judge and by dimension are the same ones; reversing the judges
     reverses what is said of them, and leaves the spread as it is."""
-    judges, dimensions = by_judge(some), by_dimension(some)
+    judges, dimensions = mean_changes(some, "judges"), mean_changes(some, "dimensions")
     for field in ("n_moved", "n"):
         assert sum(getattr(one, field) for one in judges) == sum(
             getattr(one, field) for one in dimensions
@@ -120,7 +121,7 @@ def test_parts_add_up_whoever_comes_first(some: Revisions) -> None:
         some.prompts,
         some.steps,
     )
-    ours, theirs = by_judge(turned)[::-1], judges
+    ours, theirs = mean_changes(turned, "judges")[::-1], judges
     assert [(one.n_moved, one.n, one.reason) for one in ours] == [
         (one.n_moved, one.n, one.reason) for one in theirs
     ]
