@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 
 from persona_panel.statistics.core.arrays import (
     Array,
+    IntArray,
     Labels,
     MeasurementLevel,
     Reason,
@@ -33,17 +34,16 @@ from persona_panel.statistics.core.arrays import (
     has_ratings,
     has_two_ratings,
     items_by_label,
-    mean_of,
     mean_there,
     row_means,
+    unit_weights,
     why_few,
     without_rounding,
 )
 from persona_panel.statistics.core.correlation import (
     CorrelationKind,
-    correlation_within,
-    correlations,
-    resampled_correlation,
+    correlations_by_prompt,
+    resampled_correlations,
 )
 from persona_panel.statistics.core.estimate import LEVEL
 from persona_panel.statistics.core.jackknife import Interval, jackknife
@@ -123,7 +123,11 @@ def human_ceiling(
     others = mean_of_others(array)
     raters = np.sum(~np.isnan(others), axis=0) >= 2
     ours, others = array[:, raters], others[:, raters]
-    values = _values(ours, others, kind, prompts)
+
+    def each(weights: Array) -> Array:
+        return resampled_correlations(ours, others, kind, weights, prompts)
+
+    [values] = each(unit_weights(len(array)))
     n_constant = int(np.isnan(values).sum())
     if n_constant < len(values):
         n_items = int(np.sum(~np.isnan(others).all(axis=1)))
@@ -132,9 +136,8 @@ def human_ceiling(
         otherwise = Reason.CONSTANT_RATER if n_constant else Reason.NO_SHARED_ITEMS
         few = Reason.FEW_ITEMS if has_ratings(array).sum() < 2 and not n_constant else otherwise
         mean = Statistic.undefined(Reason.FEW_PEOPLE if count_raters(array) < 2 else few)
-    sides = zip(ours.T, others.T, strict=True)
-    resampled = mean_of([_correlated(*side, kind, prompts) for side in sides])
     mean = replace(mean, note=f"{n_constant} constant raters left out" if n_constant else "")
+    resampled = _mean_over_columns(each)
     return mean.with_weights(resampled, has_two_ratings(array), "correlation", (-1.0, 1.0))
 
 
@@ -188,8 +191,13 @@ def human_difference(
     [0.077, 0.056, 0.021]
     """
     ours, theirs = _checked(judges, humans)
-    sides = _comparisons(ours, theirs)
-    return Differences(*(_statistic(columns, kind, ours, theirs, prompts) for columns in sides))
+    differences = []
+    for columns in _comparisons(ours, theirs):
+        apart = _apart(columns, kind, prompts)
+        result = _difference(columns, apart(unit_weights(len(ours)))[0], ours, theirs)
+        resampled = _mean_over_columns(apart)
+        differences.append(result.with_weights(resampled, None, "difference", (-2.0, 2.0)))
+    return Differences(*differences)
 
 
 def human_difference_by_prompt(
@@ -204,11 +212,18 @@ def human_difference_by_prompt(
     [0.0, 1.0]
     """
     ours, theirs = _checked(judges, humans)
-    by_prompt = [*items_by_label(prompts, len(ours))]
-    within = [human_difference(ours[items], theirs[items], kind) for _, items in by_prompt]
-    names = [name for name, _ in by_prompt]
-    each = zip(*within, strict=True)
-    return Differences(*(over_prompts([*zip(names, own, strict=True)]) for own in each))
+    by_prompt, means = [*items_by_label(prompts, len(ours))], []
+    for columns, least in zip(_comparisons(ours, theirs), Differences(1, 1, 2), strict=True):
+        x, y, of_pair = _pairs(columns)
+        values = correlations_by_prompt(x, y, prompts, kind)[:, of_pair]
+        within = []
+        for (name, items), apart in zip(by_prompt, values[:, 0] - values[:, 1], strict=True):
+            sides = ours[items], theirs[items]
+            # A mean over the judges of a prompt is no mean where there is only one.
+            n = len(columns) if count_raters(sides[0]) >= least else 0
+            within.append((name, _difference(columns[:n, :, items], apart[:n], *sides)))
+        means.append(over_prompts(within))
+    return Differences(*means)
 
 
 def _checked(judges: ArrayLike, humans: ArrayLike) -> tuple[Array, Array]:
@@ -233,57 +248,53 @@ def _comparisons(judges: Array, humans: Array) -> Differences[Array]:
     return Differences(*map(lambda no, of: np.where(no, nan, of), missing, columns))
 
 
-def _correlated(
-    side: Array, others: Array, kind: CorrelationKind, prompts: Labels | None
-) -> Resampled:
-    if prompts is None:
-        return resampled_correlation(side, others, kind)
-    return correlation_within(side, others, prompts).resampled
+def _apart(columns: Array, kind: CorrelationKind, prompts: Labels | None) -> Resampled:
+    """Return the comparisons' differences in each resample `(resamples, comparisons)`."""
+    x, y, of_pair = _pairs(columns)
+
+    def apart(weights: Array) -> Array:
+        first, second = resampled_correlations(x, y, kind, weights, prompts)[:, of_pair].swapaxes(
+            0, 1
+        )
+        return first - second
+
+    return apart
 
 
-def _values(x: Array, y: Array, kind: CorrelationKind, prompts: Labels | None) -> Array:
-    if prompts is None:
-        return correlations(x, y, kind)
-    pairs = zip(x.T, y.T, strict=True)
-    return np.array([correlation_within(*pair, prompts).value for pair in pairs])
+def _mean_over_columns(values: Resampled) -> Resampled:
+    """Return the mean of what is defined of `(resamples, columns)`."""
+    return lambda weights: mean_there(values(weights), 1)
 
 
-def _statistic(
-    columns: Array, kind: CorrelationKind, judges: Array, humans: Array, prompts: Labels | None
-) -> Statistic:
-    *sides, others = columns.transpose(1, 2, 0)
-    first, second = (_values(side, others, kind, prompts) for side in sides)
-    defined = ~np.isnan(first - second)
+def _pairs(columns: Array) -> tuple[Array, Array, IntArray]:
+    """Return the raters of comparisons beside the mean of the others, each two columns once
+    `(items, pairs)`, and which pairs a comparison has `(2, comparisons)`: of raters who rated the
+    same items, one correlation serves in many."""
+    sides = np.stack([columns[:, :2], columns[:, [2, 2]]], axis=2).swapaxes(0, 1)
+    sides = sides.reshape(-1, 2, columns.shape[2])
+    _, first, of_pair = np.unique(
+        [side.tobytes() for side in sides], return_index=True, return_inverse=True
+    )
+    x, y = sides[first].transpose(1, 2, 0)
+    return x, y, of_pair.reshape(2, -1)
+
+
+def _difference(columns: Array, apart: Array, judges: Array, humans: Array) -> Statistic:
+    """Return the mean of the comparisons' differences, with the reason where there is none."""
     n_judges, n_humans = count_raters(judges), count_raters(humans)
-    shared = ~np.isnan(others)
-    n_items = int(shared.any(axis=1).sum())
-    reason = None
-    if not defined.any():
-        reasons = {
-            Reason.FEW_PEOPLE: n_humans < 2,
-            Reason.FEW_RATERS: not shared.shape[1],
-            Reason.NO_SHARED_ITEMS: not n_items,
-            Reason.FEW_ITEMS: shared.sum(axis=0).max(initial=0) < 2,
-            Reason.CONSTANT_RATER: True,
-        }
-        reason = next(name for name, holds in reasons.items() if holds)
-    value = nan if reason else float(np.mean((first - second)[defined]))
-
-    def resampled(weights: Array) -> Array:
-        values: dict[bytes, Array] = {}
-
-        def of(side: Array, others: Array) -> Array:
-            # Of raters who rated the same items, one correlation serves in many comparisons.
-            key = side.tobytes() + others.tobytes()
-            if key not in values:
-                values[key] = _correlated(side, others, kind, prompts)(weights)
-            return values[key]
-
-        apart = [of(first, others) - of(second, others) for first, second, others in columns]
-        return mean_there(np.array(apart).reshape(-1, len(weights)), 0)
-
-    whole = Statistic(value, n_items, n_judges + n_humans, reason=reason)
-    return whole.with_weights(resampled, None, "difference", (-2.0, 2.0))
+    shared = ~np.isnan(columns[:, 2])
+    n_items = int(shared.any(axis=0).sum())
+    if not np.isnan(apart).all():
+        return Statistic(defined_mean(apart), n_items, n_judges + n_humans)
+    reasons = {
+        Reason.FEW_PEOPLE: n_humans < 2,
+        Reason.FEW_RATERS: not len(shared),
+        Reason.NO_SHARED_ITEMS: not n_items,
+        Reason.FEW_ITEMS: shared.sum(axis=1).max(initial=0) < 2,
+        Reason.CONSTANT_RATER: True,
+    }
+    reason = next(name for name, holds in reasons.items() if holds)
+    return Statistic.undefined(reason, n_items=n_items, n_raters=n_judges + n_humans)
 
 
 @dataclass(frozen=True, slots=True)

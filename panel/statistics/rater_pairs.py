@@ -41,8 +41,8 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.correlation import (
     CorrelationKind,
-    correlation,
     correlations,
+    resampled_correlations,
 )
 
 MOST_VALUES = 32
@@ -398,7 +398,9 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     elif statistic == "tau_b":
         values = tau_b_matrix(array)[first, second]
     elif statistic in _KAPPAS:
-        values = np.array([_of_pair(array[:, a], array[:, b], statistic).value for a, b in pairs])
+        values = np.array(
+            [cohen_kappa(array[:, a], array[:, b], _KAPPAS[statistic]).value for a, b in pairs]
+        )
     else:
         values = correlations(array[:, first], array[:, second], cast(CorrelationKind, statistic))
     defined = ~np.isnan(values)
@@ -434,15 +436,17 @@ def _resampled(
             )
         return mean_there(matrices[:, pairs[:, 0], pairs[:, 1]], 1)
 
+    def of_columns(weights: Array) -> Array:
+        kind = cast(CorrelationKind, statistic)
+        sides = array[:, pairs[:, 0]], array[:, pairs[:, 1]]
+        return mean_there(resampled_correlations(*sides, kind, weights), 1)
+
     if tables is not None or statistic == "tau_b":
         return of_matrices
-    return mean_of([_of_pair(array[:, a], array[:, b], statistic).resampled for a, b in pairs])
-
-
-def _of_pair(x: Array, y: Array, statistic: PairStatistic) -> Statistic:
-    if statistic in _KAPPAS:
-        return cohen_kappa(x, y, _KAPPAS[statistic])
-    return correlation(x, y, cast(CorrelationKind, statistic))
+    if statistic not in _KAPPAS:
+        return of_columns
+    weighted = _KAPPAS[statistic]
+    return mean_of([cohen_kappa(array[:, a], array[:, b], weighted).resampled for a, b in pairs])
 
 
 def _pairs(array: Array, statistic: str, min_shared: int) -> IntArray:

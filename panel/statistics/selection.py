@@ -34,7 +34,7 @@ from persona_panel.statistics.core.arrays import (
     row_means,
     without_rounding,
 )
-from persona_panel.statistics.core.correlation import taus
+from persona_panel.statistics.core.correlation import correlations
 from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.sampled_mean import sampled_mean
@@ -278,7 +278,7 @@ def _greedy(array: Array) -> list[int]:
     while left:
         total = scores[:, order].sum(axis=1, keepdims=True) + scores[:, left]
         means = divide(total, rated[:, order].sum(axis=1, keepdims=True) + rated[:, left])
-        taus = _taus(without_rounding(means, scores), full)
+        taus = correlations(full[:, None], without_rounding(means, scores), "tau_b")
         order.append(left.pop(int(np.argmax(np.nan_to_num(taus, nan=-np.inf)))))
     return order
 
@@ -286,15 +286,7 @@ def _greedy(array: Array) -> list[int]:
 def _reached(array: Array, order: list[int]) -> Array:
     """Return τ_b of the first 1, 2, … judges with all, on these items."""
     means = [row_means(array[:, order[: n + 1]]) for n in range(len(order))]
-    return _taus(np.column_stack(means), row_means(array))
-
-
-def _taus(means: Array, full: Array) -> Array:
-    """Return τ_b of each column `(items, columns)` with the mean of all judges."""
-    missing = np.isnan(means)
-    # Where nothing is missing the pairs of one column serve all: a third of the time of `agree`.
-    beside = np.where(missing, nan, full[:, None]) if missing.any() else full[:, None]
-    return taus(beside, means, "tau_b")
+    return correlations(row_means(array)[:, None], np.column_stack(means), "tau_b")
 
 
 _LEAST_PROMPTS = 10

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from itertools import permutations
-from math import ceil, nan, sqrt
+from math import ceil, inf, isnan, nan, sqrt
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -31,18 +31,16 @@ from persona_panel.statistics.core.arrays import (
     as_ratings,
     check_choice,
     check_confidence,
-    copies,
     divide,
     encode_labels,
     group_count,
     items_by_label,
-    mean_there,
-    means_by,
     paired_scores,
     scaled_to_unit,
+    unit_weights,
 )
 from persona_panel.statistics.core.jackknife import Interval, too_few
-from persona_panel.statistics.core.means import PRIOR, OverPrompts, by_prompt
+from persona_panel.statistics.core.means import PRIOR, OverPrompts, over_prompts
 
 CorrelationKind = Literal["tau_b", "tau_c", "spearman", "pearson"]
 
@@ -88,17 +86,14 @@ def correlation(x: ArrayLike, y: ArrayLike, kind: CorrelationKind) -> Statistic:
     return whole.with_weights(resampled, both, "correlation", _LIMITS)
 
 
-def resampled_correlation(x: Array, y: Array, kind: CorrelationKind) -> Resampled:
-    """Return the `correlation` as a function of resampling weights alone; args as for it."""
-    both = ~np.isnan(x + y)
-    sides = [side[both] for side in (x, y)]
-    if kind == "pearson" and both.any():
-        sides = [_centred(side) for side in sides]
+def resampled_correlation(
+    x: Array, y: Array, kind: CorrelationKind, groups: Labels | None = None
+) -> Resampled:
+    """Return the `correlation`, or with groups that of `correlation_within`, as a function of
+    resampling weights alone; args as for them."""
 
     def resampled(weights: Array) -> Array:
-        items, drawn = copies(weights[:, both])
-        first, second = (np.where(drawn, side[items, None], nan) for side in sides)
-        return np.clip(correlations(first, second, kind), -1, 1)
+        return resampled_correlations(x[:, None], y[:, None], kind, weights, groups)[:, 0]
 
     return resampled
 
@@ -106,16 +101,37 @@ def resampled_correlation(x: Array, y: Array, kind: CorrelationKind) -> Resample
 def correlation_by_prompt(
     x: ArrayLike, y: ArrayLike, prompts: Labels, kind: CorrelationKind
 ) -> OverPrompts:
-    """Return the correlation inside each prompt, and its mean over prompts; args and errors as for
-    `correlation`, and one label an item.
+    """Return the correlation inside each prompt, without p-values, and its mean over prompts; args
+    and errors as for `correlation`, and one label an item.
 
     >>> correlation_by_prompt([1, 2, 5, 6], [2, 1, 5, 7], "aabb", "tau_b").mean.value
     0.0
     """
-    first, second, _ = paired_scores(x, y)
-    return by_prompt(
-        lambda items: correlation(first[items], second[items], kind), prompts, len(first)
-    )
+    first, second, both = paired_scores(x, y)
+    values = correlations_by_prompt(first[:, None], second[:, None], prompts, kind)[:, 0]
+    within = []
+    for (name, items), value in zip(
+        items_by_label(prompts, len(first)), values.tolist(), strict=True
+    ):
+        there = items[both[items]]
+        reason = _why_undefined(first[there], second[there]) if isnan(value) else None
+        within.append((name, Statistic(value, len(there), 2, reason=reason)))
+    return over_prompts(within)
+
+
+def correlations_by_prompt(x: Array, y: Array, prompts: Labels, kind: CorrelationKind) -> Array:
+    """Return `correlations` inside each prompt `(prompts, columns)`, in the order of labels."""
+    names, codes = encode_labels(prompts, len(x))
+    order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes, minlength=len(names))
+    starts = np.cumsum(sizes) - sizes
+    values = np.full((len(names), x.shape[1]), nan)
+    for size in np.unique(sizes):
+        # A column of the items of each prompt of this size.
+        [same] = np.nonzero(sizes == size)
+        items = order[starts[same] + np.arange(size)[:, None]]
+        first, second = (side[items].reshape(size, -1) for side in (x, y))
+        values[same] = correlations(first, second, kind).reshape(len(same), -1)
+    return values
 
 
 def _why_undefined(x: Array, y: Array) -> Reason | None:
@@ -174,8 +190,10 @@ def ranks_within(ratings: ArrayLike, prompts: Labels | None = None) -> Ranks:
     return Ranks(ranks, ties.reshape(len(names), n_raters))
 
 
-MOST_PAIRS = 2**21
-"""Above this number of pairs of items, of all columns, τ is computed column by column."""
+MOST_CELLS = 2**19
+"""Columns are correlated together up to this number of weights, or of pairs of items."""
+MOST_PAIRS = 2**16
+"""Above this number of ordered pairs of items a resample τ is computed by sorting."""
 
 
 def correlations(x: Array, y: Array, kind: CorrelationKind) -> Array:
@@ -183,64 +201,123 @@ def correlations(x: Array, y: Array, kind: CorrelationKind) -> Array:
     undefined.
 
     Args:
-        x, y: `(items, columns)`, NaN where missing.
+        x, y: `(items, columns)`, NaN where missing; a single column is that of all of the other.
     """
-    missing = np.isnan(x + y)
-    x, y = (np.where(missing, np.nan, side) for side in (x, y))
-    if kind in ("tau_b", "tau_c"):
-        return taus(x, y, kind)
-    several = np.minimum(_n_values(x), _n_values(y)) > 1
-    if kind == "spearman":
-        x, y = ranks_within(x).ranks, ranks_within(y).ranks
-    return np.where(several, _pearson_by_column(x, y), np.nan)
+    return resampled_correlations(x, y, kind, unit_weights(len(x)))[0]
 
 
-def _n_values(x: Array) -> Array:
-    rises = (np.diff(np.sort(x, axis=0), axis=0) > 0).sum(axis=0)
-    return (rises + ~np.isnan(x).all(axis=0)).astype(np.float64)
-
-
-def _pearson_by_column(x: Array, y: Array) -> Array:
-    x, y = (np.nan_to_num(side - mean_there(side, 0)) for side in (x, y))
-    scale = np.sqrt((x * x).sum(axis=0)) * np.sqrt((y * y).sum(axis=0))
-    return np.clip(divide((x * y).sum(axis=0), scale), -1, 1)
-
-
-def taus(x: Array, y: Array, kind: CorrelationKind) -> Array:
-    """Return τ_b or τ_c, as of `correlation`, of each column of `x` with that of `y` `(columns,)`.
+def resampled_correlations(
+    x: Array, y: Array, kind: CorrelationKind, draws: Array, groups: Labels | None = None
+) -> Array:
+    """Return `correlations` in each resample `(resamples, columns)`.
 
     Args:
-        x, y: `(items, columns)`, NaN where one of the two is missing; a single column of `x` is
-            that of all.
+        draws: how often a resample draws an item, whole numbers `(resamples, items)`.
+        groups: for `pearson`, a label an item: deviations are from the groups' means.
     """
-    if len(x) * (len(x) - 1) // 2 * y.shape[1] > MOST_PAIRS:
-        columns = zip(np.broadcast_to(x, y.shape).T, y.T, strict=True)
-        return np.array([_tau(first, second, kind) for first, second in columns])
-    i, j = np.triu_indices(len(x), 1)
-    signs_x, signs_y = (np.nan_to_num(np.sign(side[i] - side[j])) for side in (x, y))
-    agreement = np.einsum("pc,pc->c", np.broadcast_to(signs_x, signs_y.shape), signs_y)
+    order, starts = np.arange(len(x)), np.zeros(1, dtype=np.intp)
+    if groups is not None:
+        codes = encode_labels(groups, len(x))[1]
+        order = np.argsort(codes, kind="stable")
+        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
+    n_columns = y.shape[1] if x.shape[1] == 1 else x.shape[1]
+    if not len(x) or not n_columns:
+        return np.full((len(draws), n_columns), nan)
+    sides, draws = [side[order].T for side in (x, y)], draws[:, order]
+    of_tau = kind in ("tau_b", "tau_c")
+    at_once = max(1, MOST_CELLS // (len(x) * (len(x) if of_tau else len(draws))))
+    values = []
+    for first in range(0, n_columns, at_once):
+        columns = [side if len(side) == 1 else side[first : first + at_once] for side in sides]
+        missing = np.isnan(columns[0] + columns[1])
+        if missing.any():
+            columns = [np.where(missing, nan, side) for side in columns]
+            drawn = draws[:, None] * ~missing
+        else:
+            drawn = draws[:, None]
+        if of_tau:
+            values.append(_taus(columns, draws, drawn, kind))
+            continue
+        if kind == "spearman":
+            columns = [_ranks(side, drawn)[0] for side in columns]
+        values.append(_products([_shifted(side, starts) for side in columns], drawn, starts))
+    return np.clip(np.concatenate(values, axis=1), -1, 1)
+
+
+def _ranks(x: Array, drawn: Array) -> tuple[Array, Array]:
+    """Return the ranks `(resamples, columns, items)`, NaN where there is no value, and the number
+    of values `(resamples, columns)` of columns `(columns, items)`, of which these are drawn."""
+    order = np.argsort(x, axis=1)
+    ordered = np.take_along_axis(x, order, 1)
+    opens = np.diff(ordered, axis=1, prepend=nan) != 0
+    closes = np.roll(opens, -1, axis=1)
+    closes[:, -1] = True
+    own = np.take_along_axis(drawn, order[None], 2)
+    there = own.cumsum(axis=2)
+    # Places are from the first to the last of those that are tied.
+    before = np.maximum.accumulate(np.where(opens, there - own, 0), axis=2)
+    upto = np.minimum.accumulate(np.where(closes, there, inf)[:, :, ::-1], axis=2)[:, :, ::-1]
+    ranks = np.empty(there.shape)
+    np.put_along_axis(ranks, order[None], (before + upto + 1) / 2, 2)
+    return np.where(np.isnan(x), nan, ranks), (closes & (upto > before)).sum(axis=2)
+
+
+def _shifted(x: Array, starts: IntArray) -> Array:
+    """Return columns `(…, items)` less the highest value of each group, which begin at `starts`,
+    in units in which no square is too large or small; 0 where there is none."""
+    sizes = np.diff(starts, append=x.shape[-1])
+    apart = np.nan_to_num(x - np.repeat(np.fmax.reduceat(x, starts, axis=-1), sizes, axis=-1))
+    exponent = np.frexp(np.abs(apart).max(axis=-1, keepdims=True))[1]
+    return np.ldexp(apart, -exponent)
+
+
+def _products(sides: Sequence[Array], drawn: Array, starts: IntArray) -> Array:
+    """Return Pearson's r of deviations from the groups' means `(resamples, columns)`."""
+    n_items = drawn.shape[-1]
+    sizes = np.diff(starts, append=n_items)
+    totals = np.maximum(np.add.reduceat(drawn, starts, axis=-1), 1)
+    about, lengths = [], []
+    for side in sides:
+        means = np.add.reduceat(drawn * side, starts, axis=-1) / totals
+        deviations = side - np.repeat(means, sizes, axis=-1)
+        squares = (drawn * deviations**2).sum(axis=-1)
+        spread = squares > _INSIDE * (drawn * side**2).sum(axis=-1)
+        about.append(deviations)
+        lengths.append(np.sqrt(np.where(spread, squares, 0.0)))
+    return divide((drawn * about[0] * about[1]).sum(axis=-1), lengths[0] * lengths[1])
+
+
+def _taus(sides: Sequence[Array], draws: Array, drawn: Array, kind: CorrelationKind) -> Array:
+    """Return τ of columns `(columns, items)` in each resample `(resamples, columns)`."""
+    if sides[0].shape[1] ** 2 > min(MOST_PAIRS * len(draws), MOST_CELLS):
+        columns = zip(*np.broadcast_arrays(*sides), strict=True)
+        return np.array([[_tau(x, y, own, kind) for own in draws] for x, y in columns]).T
+    signs = [np.sign(side[:, :, None] - side[:, None]) for side in sides]
+    for sign in signs:
+        sign[np.isnan(sign)] = 0
+
+    def over_pairs(of: Array) -> Array:
+        """Return the sum over ordered pairs of items `(resamples, columns)`."""
+        return ((draws @ of) * draws).sum(axis=2).T
+
+    agreement = over_pairs(signs[0] * signs[1])
     if kind == "tau_b":
-        untied_x, untied_y = (np.abs(signs).sum(axis=0) for signs in (signs_x, signs_y))
-        return divide(agreement, np.sqrt(untied_x) * np.sqrt(untied_y))
-    smaller = np.minimum(_n_values(x), _n_values(y))
-    n = np.sum(~np.isnan(x), axis=0)
-    return divide(2 * agreement * smaller, n**2 * (smaller - 1))
+        untied = [over_pairs(np.abs(sign)) for sign in signs]
+        return divide(agreement, np.sqrt(untied[0] * untied[1]))
+    smaller = np.minimum(*(_ranks(side, drawn)[1] for side in sides))
+    return divide(agreement * smaller, drawn.sum(axis=2) ** 2 * (smaller - 1))
 
 
-def _tau(x: Array, y: Array, kind: CorrelationKind) -> float:
-    there = ~np.isnan(x + y)
-    if there.sum() < 2:
+def _tau(x: Array, y: Array, drawn: Array, kind: CorrelationKind) -> float:
+    items = np.repeat(np.arange(len(x)), np.where(np.isnan(x + y), 0, drawn).astype(np.intp))
+    if len(items) < 2:
         return nan
-    return float(scipy.stats.kendalltau(x[there], y[there], variant=kind[-1]).statistic)
+    return float(scipy.stats.kendalltau(x[items], y[items], variant=kind[-1]).statistic)
 
 
 Alternative = Literal["greater", "less", "two-sided"]
 MOST_LISTED = 6
 """Up to this number of items, all n! orders are listed."""
-
-CHUNK = 1000
-"""Shuffles that are correlated at a time: the signs of the pairs of 64 items take 16 MB, and of
-more items columns are taken one by one."""
 
 
 def permutation_p_value(
@@ -262,7 +339,7 @@ def permutation_p_value(
 
 
 _LIMITS = (-1.0, 1.0)
-_INSIDE = 1e-12
+_INSIDE = 1e-24
 """The share of a quantity's sum of squares inside groups below which it is the rounding of the
 groups' means."""
 
@@ -291,23 +368,7 @@ def correlation_within(x: ArrayLike, y: ArrayLike, groups: Labels) -> Statistic:
     if not kept.any():
         reason = Reason.FEW_ITEMS if both.any() else Reason.NO_SHARED_ITEMS
         return Statistic.undefined(reason, n_items=0, n_raters=2)
-    _, starts, inside = np.unique(codes[kept], return_index=True, return_inverse=True)
-    # From the first of each group, so that what is the same throughout it is 0.
-    sides = [scaled_to_unit(side[kept] - side[kept][starts][inside]) for side in (first, second)]
-
-    def resampled(weights: Array) -> Array:
-        items, drawn = copies(weights[:, kept])
-        about, sizes = [], []
-        for side in sides:
-            columns = np.where(drawn, side[items, None], nan)
-            means = means_by(columns, inside[items])[inside[items]]
-            about.append(np.where(drawn, side[items, None] - means, 0.0))
-            squares, whole = (
-                (each**2).sum(axis=0) for each in (about[-1], drawn * side[items, None])
-            )
-            sizes.append(np.sqrt(np.where(squares > _INSIDE * whole, squares, 0.0)))
-        return np.clip(divide((about[0] * about[1]).sum(axis=0), sizes[0] * sizes[1]), -1, 1)
-
+    resampled = resampled_correlation(first, second, "pearson", groups)
     return Statistic.of_weights(resampled, kept, 2, Reason.NO_VARIANCE, "correlation", _LIMITS)
 
 
@@ -362,11 +423,15 @@ def correlation_test(
     if result.reason or not n_permutations:
         return replace(result, p_value=nan)
     rng, parts = np.random.default_rng(seed), list[tuple[Array, Array]]()
+    of_tau = kind in ("tau_b", "tau_c")
     for _, items in items_by_label(prompts, len(first)):
         ours, theirs = (side[items[both[items]]] for side in (first, second))
         if len(ours) < 2:
             continue
-        if kind == "pearson":
+        if kind == "spearman":
+            ours, theirs = ranks_within(np.column_stack([ours, theirs])).ranks.T
+        if not of_tau:
+            # Deviations of what is constant are 0, whatever the rounding of its mean.
             ours, theirs = (
                 side - side.mean() if np.ptp(side) else 0 * side for side in (ours, theirs)
             )
@@ -376,12 +441,11 @@ def correlation_test(
             parts.append((ours, np.concatenate([theirs[None], shuffles]).T))
     if kind == "pearson":
         return _inverted(result, _pearson_parts(parts, of_items=prompts is None), confidence)
-    chunks = -(-n_permutations // CHUNK)
     values = np.array(
         [
-            np.concatenate(
-                [correlations(ours[:, None], y, kind) for y in np.array_split(orders, chunks, 1)]
-            )
+            correlations(ours[:, None], orders, kind)
+            if of_tau
+            else ours @ orders / sqrt(ours @ ours * (orders[:, 0] @ orders[:, 0]))
             for ours, orders in parts
         ]
     )

@@ -321,13 +321,15 @@ def _register_difference(kind: CorrelationKind, heading: str, order: int) -> Non
         summary="panel − one person, over all items" if kind == "tau_b" else "", order=order,
     )  # fmt: skip
     def difference(block: ComparisonBlock) -> Iterator[Statistic]:
-        sides = block.judges, block.humans
-        differences = human_difference(*sides, kind)
+        judges, people, n_rows = block.judges, block.humans, _n_rows(block)
+        n_raters = count_raters(judges) + count_raters(people)
+        if kind == "tau_b":
+            # τ of every judge with every person takes minutes where there are thousands of items.
+            judges, n_rows = row_means(judges)[:, None], 1
+        differences = human_difference(judges, people, kind)
         counted = _compared_with_others(block)
-        # τ of every judge with every person takes minutes where there are thousands of items.
-        n_rows = 1 if kind == "tau_b" else _n_rows(block)
         for name, statistic in list(zip(NAMES, differences, strict=True))[:n_rows]:
-            yield replace(statistic, by=BY, by_value=name, counted=counted)
+            yield replace(statistic, by=BY, by_value=name, counted=counted, n_raters=n_raters)
 
     @comparison_statistics.register(
         f"human_difference_{kind}_within_prompts", heading, table=DIFFERENCE_WITHIN, of=OF_SCORES,

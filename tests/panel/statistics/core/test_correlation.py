@@ -25,7 +25,7 @@ from persona_panel.statistics import (
     resampled_over_prompts,
 )
 from persona_panel.statistics.concordance import incomplete_concordance
-from persona_panel.statistics.core.correlation import CorrelationKind, taus
+from persona_panel.statistics.core.correlation import CorrelationKind, correlations
 from persona_panel.statistics.human_raters import (
     human_ceiling,
     human_difference_by_prompt,
@@ -220,11 +220,11 @@ def test_taus_of_many_items_are_scipys(kind: CorrelationKind) -> None:
     x[np.isnan(y)] = nan
     expected = [stats.kendalltau(a, b, variant=kind[-1], nan_policy="omit").statistic
                 for a, b in zip(x.T, y.T, strict=True)]  # fmt: skip
-    np.testing.assert_allclose(taus(x, y, kind), expected)
+    np.testing.assert_allclose(correlations(x, y, kind), expected)
     one = np.arange(150.0) // 3
     whole = np.column_stack([rng.integers(1, 9, 150), one % 11, np.full(150, 2)]).astype(float)
     expected = [stats.kendalltau(one, b, variant=kind[-1]).statistic for b in whole.T[:2]]
-    np.testing.assert_allclose(taus(one[:, None], whole, kind), [*expected, nan])
+    np.testing.assert_allclose(correlations(one[:, None], whole, kind), [*expected, nan])
     large = rng.permutation(17_000).astype(float)
-    [found] = taus(np.arange(17_000.0)[:, None], large[:, None], kind)
+    [found] = correlations(np.arange(17_000.0)[:, None], large[:, None], kind)
     assert found == pytest.approx(stats.kendalltau(np.arange(17_000), large).statistic)

@@ -9,21 +9,22 @@ from typing import get_args
 import numpy as np
 import pytest
 
-from persona_panel.statistics import (
-    correlation,
-)
+from persona_panel.statistics import correlation
 from persona_panel.statistics.core.correlation import (
+    MOST_CELLS,
     MOST_PAIRS,
     CorrelationKind,
+    correlation_within,
     correlations,
-    taus,
+    correlations_by_prompt,
+    resampled_correlations,
 )
 
 
 @pytest.mark.parametrize(("kind", "n"), [*product(get_args(CorrelationKind), (9, 400))])
 def test_columns_are_correlated_as_they_are_alone(kind: CorrelationKind, n: int) -> None:
     """Many columns at once give what `correlation` gives of each, with ties, gaps and constants."""
-    assert 30 * 9 * 8 / 2 < MOST_PAIRS < 30 * 400 * 399 / 2
+    assert 9**2 < MOST_PAIRS < 400**2 < MOST_CELLS < 30 * 400**2
     rng = np.random.default_rng(n)
     x, y = rng.integers(1, 5, (2, n, 30)).astype(float)
     x[rng.random(x.shape) < 0.3] = nan
@@ -33,16 +34,68 @@ def test_columns_are_correlated_as_they_are_alone(kind: CorrelationKind, n: int)
     assert np.isnan(expected[:2]).all()
 
 
+@pytest.mark.parametrize(("kind", "n"), [*product(get_args(CorrelationKind), (9, 800))])
+def test_a_resample_is_of_copies_of_the_items(kind: CorrelationKind, n: int) -> None:
+    """Each resample gives what `correlation` gives of the items that it draws, as often as it draws
+    them; a single column on either side is that of all columns of the other."""
+    rng = np.random.default_rng(n)
+    draws = rng.integers(0, 3, (4, n)).astype(float)
+    x, y = rng.integers(1, 5, (2, n, 7)).astype(float)
+    x[rng.random(x.shape) < 0.3] = nan
+    y[:, 1] = 0.1
+    copies = [np.repeat(np.arange(n), of.astype(int)) for of in draws]
+    for first, second in ((x, y), (x[:, :1], y), (x, y[:, :1])):
+        columns = [*zip(*(side.T for side in np.broadcast_arrays(first, second)), strict=True)]
+        expected = [[correlation(a[of], b[of], kind).value for a, b in columns] for of in copies]
+        found = resampled_correlations(first, second, kind, draws)
+        np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
+def test_r_within_groups_is_of_copies_of_the_items() -> None:
+    """Each resample gives what `correlation_within` gives of the items drawn, where groups come in
+    any order, and gaps leave some of one item or none."""
+    rng = np.random.default_rng(3)
+    groups = rng.integers(0, 12, 40)
+    draws = rng.integers(0, 3, (5, 40)).astype(float)
+    x, y = rng.normal(size=(2, 40, 6)) + 100 * groups[:, None]
+    x[rng.random(x.shape) < 0.4] = nan
+    y[:, 1] = groups / 3
+    expected = [
+        [correlation_within(a[of], b[of], groups[of]).value for a, b in zip(x.T, y.T, strict=True)]
+        for of in (np.repeat(np.arange(40), times.astype(int)) for times in draws)
+    ]
+    found = resampled_correlations(x, y, "pearson", draws, groups.tolist())
+    np.testing.assert_allclose(found, expected, atol=1e-9)
+    assert np.isnan(found[:, 1]).all() and not np.isnan(found[:, 2:]).any()
+
+
+@pytest.mark.parametrize("kind", get_args(CorrelationKind))
+def test_prompts_are_correlated_as_they_are_alone(kind: CorrelationKind) -> None:
+    """Columns inside prompts of one, two and more items, in any order, have what `correlation`
+    gives of each prompt's items."""
+    rng = np.random.default_rng(8)
+    prompts = rng.permutation([*"abbcccccddddeeee"])
+    x, y = rng.integers(1, 6, (2, 16, 5)).astype(float)
+    y[rng.random(y.shape) < 0.1] = nan
+    expected = [
+        [correlation(x[prompts == name, column], y[prompts == name, column], kind).value
+         for column in range(5)]
+        for name in dict.fromkeys(prompts)
+    ]  # fmt: skip
+    found = correlations_by_prompt(x, y, prompts.tolist(), kind)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+
+
 @pytest.mark.parametrize("kind", ["tau_b", "tau_c"])
 def test_many_items_with_few_ratings_are_as_few_items(kind: CorrelationKind) -> None:
     """Of more items than all pairs are compared of, columns with 0, 1 and 2 ratings, and no columns
     at all, have what the same ratings have as few items."""
     y = np.full((1_200, 3), nan)
-    assert MOST_PAIRS < 3 * 1_200 * 1_199 / 2
+    assert MOST_PAIRS < 1_200**2
     y[5, 1], y[[5, 9], 2] = 2, [1, 2]
     x = np.where(np.isnan(y), nan, np.arange(len(y))[:, None])
     found = correlations(x, y, kind)
     np.testing.assert_allclose(found, correlations(x[:10], y[:10], kind))
     np.testing.assert_allclose(found, [nan, nan, 1])
-    assert taus(x[:, :0], y[:, :0], kind).shape == (0,)
-    assert taus(x[:, :1], y[:, :0], kind).shape == (0,)
+    assert correlations(x[:, :0], y[:, :0], kind).shape == (0,)
+    assert correlations(x[:, :1], y[:, :0], kind).shape == (0,)
