@@ -43,6 +43,7 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.correlation import (
     CorrelationKind,
     correlations_by_prompt,
+    distinct,
     resampled_correlations,
 )
 from persona_panel.statistics.core.estimate import LEVEL
@@ -272,9 +273,7 @@ def _pairs(columns: Array) -> tuple[Array, Array, IntArray]:
     same items, one correlation serves in many."""
     sides = np.stack([columns[:, :2], columns[:, [2, 2]]], axis=2).swapaxes(0, 1)
     sides = sides.reshape(-1, 2, columns.shape[2])
-    _, first, of_pair = np.unique(
-        [side.tobytes() for side in sides], return_index=True, return_inverse=True
-    )
+    first, of_pair = distinct(sides)
     x, y = sides[first].transpose(1, 2, 0)
     return x, y, of_pair.reshape(2, -1)
 

@@ -192,6 +192,8 @@ def ranks_within(ratings: ArrayLike, prompts: Labels | None = None) -> Ranks:
 
 MOST_CELLS = 2**19
 """Columns are correlated together up to this number of weights, or of pairs of items."""
+MOST_WEIGHTS = 2**22
+"""So many weights of pairs of items are held at a time."""
 MOST_PAIRS = 2**16
 """Above this number of ordered pairs of items a resample τ is computed by sorting."""
 
@@ -223,25 +225,43 @@ def resampled_correlations(
     n_columns = y.shape[1] if x.shape[1] == 1 else x.shape[1]
     if not len(x) or not n_columns:
         return np.full((len(draws), n_columns), nan)
-    sides, draws = [side[order].T for side in (x, y)], draws[:, order]
     of_tau = kind in ("tau_b", "tau_c")
-    at_once = max(1, MOST_CELLS // (len(x) * (len(x) if of_tau else len(draws))))
+    at_once = max(1, MOST_CELLS // (len(x) * (len(x) // 2 + 1 if of_tau else len(draws))))
     values = []
     for first in range(0, n_columns, at_once):
-        columns = [side if len(side) == 1 else side[first : first + at_once] for side in sides]
+        columns = [
+            side if side.shape[1] == 1 else side[:, first : first + at_once] for side in (x, y)
+        ]
         missing = np.isnan(columns[0] + columns[1])
         if missing.any():
             columns = [np.where(missing, nan, side) for side in columns]
-            drawn = draws[:, None] * ~missing
-        else:
-            drawn = draws[:, None]
         if of_tau:
-            values.append(_taus(columns, draws, drawn, kind))
+            values.append(_taus(columns[0], columns[1], draws, kind))
             continue
+        drawn = draws[:, None, order]
+        if missing.any():
+            drawn = drawn * ~missing[order].T
+        columns = [side[order].T for side in columns]
         if kind == "spearman":
-            columns = [_ranks(side, drawn)[0] for side in columns]
+            columns = [_ranks_of_distinct(side, drawn) for side in columns]
         values.append(_products([_shifted(side, starts) for side in columns], drawn, starts))
     return np.clip(np.concatenate(values, axis=1), -1, 1)
+
+
+def distinct(rows: Array) -> tuple[IntArray, IntArray]:
+    """Return which rows are the first of those that are alike, gaps included, and which of these
+    each row is alike."""
+    _, first, alike = np.unique(
+        [row.tobytes() for row in rows], return_index=True, return_inverse=True
+    )
+    return first, alike
+
+
+def _ranks_of_distinct(x: Array, drawn: Array) -> Array:
+    """Return the ranks of `_ranks`, each column's once: a rater is in many comparisons."""
+    first, alike = distinct(x)
+    own = drawn if drawn.shape[1] == 1 else drawn[:, first]
+    return _ranks(x[first], own)[0][:, alike]
 
 
 def _ranks(x: Array, drawn: Array) -> tuple[Array, Array]:
@@ -287,25 +307,33 @@ def _products(sides: Sequence[Array], drawn: Array, starts: IntArray) -> Array:
     return divide((drawn * about[0] * about[1]).sum(axis=-1), lengths[0] * lengths[1])
 
 
-def _taus(sides: Sequence[Array], draws: Array, drawn: Array, kind: CorrelationKind) -> Array:
-    """Return τ of columns `(columns, items)` in each resample `(resamples, columns)`."""
-    if sides[0].shape[1] ** 2 > min(MOST_PAIRS * len(draws), MOST_CELLS):
-        columns = zip(*np.broadcast_arrays(*sides), strict=True)
-        return np.array([[_tau(x, y, own, kind) for own in draws] for x, y in columns]).T
-    signs = [np.sign(side[:, :, None] - side[:, None]) for side in sides]
-    for sign in signs:
-        sign[np.isnan(sign)] = 0
+def _taus(x: Array, y: Array, draws: Array, kind: CorrelationKind) -> Array:
+    """Return τ of columns `(items, columns)`, NaN where either is missing, in each resample
+    `(resamples, columns)`."""
+    if len(x) ** 2 > min(MOST_PAIRS * len(draws), MOST_CELLS):
+        columns = [*zip(*(side.T for side in np.broadcast_arrays(x, y)), strict=True)]
+        return np.array([[_tau(a, b, own, kind) for a, b in columns] for own in draws])
+    i, j = np.triu_indices(len(x), 1)
+    signs = [np.sign(side[i] - side[j]) for side in (x, y)]
+    if np.isnan(x + y).any():
+        signs = [np.nan_to_num(sign) for sign in signs]
+    whole = len(draws) == 1 and bool((draws == 1).all())
 
-    def over_pairs(of: Array) -> Array:
-        """Return the sum over ordered pairs of items `(resamples, columns)`."""
-        return ((draws @ of) * draws).sum(axis=2).T
+    def over_pairs(of_x: Array, of_y: Array) -> Array:
+        if whole:
+            return np.einsum("pc,pc->c", *np.broadcast_arrays(of_x, of_y))[None]
+        products = of_x * of_y
+        # The weights of pairs, of as many resamples as there is room for.
+        rows = np.array_split(draws, len(draws) * len(i) // MOST_WEIGHTS + 1)
+        return np.concatenate([(of[:, i] * of[:, j]) @ products for of in rows])
 
-    agreement = over_pairs(signs[0] * signs[1])
+    agreement = over_pairs(*signs)
     if kind == "tau_b":
-        untied = [over_pairs(np.abs(sign)) for sign in signs]
+        untied = [over_pairs(sign, sign) for sign in signs]
         return divide(agreement, np.sqrt(untied[0] * untied[1]))
-    smaller = np.minimum(*(_ranks(side, drawn)[1] for side in sides))
-    return divide(agreement * smaller, drawn.sum(axis=2) ** 2 * (smaller - 1))
+    there = draws[:, None] * ~np.isnan(x + y).T
+    smaller = np.minimum(*(_ranks(side.T, there)[1] for side in (x, y)))
+    return divide(2 * agreement * smaller, there.sum(axis=2) ** 2 * (smaller - 1))
 
 
 def _tau(x: Array, y: Array, drawn: Array, kind: CorrelationKind) -> float:
