@@ -58,7 +58,7 @@ _WRONG = {">=": "below", ">": "at or below", "<=": "above", "<": "at or above"}
 _REACHES = {">=": "below {}", ">": "to {} or below", "<=": "above {}", "<": "to {} or above"}
 _WIDTH = 90
 _SURPRISING = 3
-"""How many times as many prompts as with the figure as found are more than a reader expects."""
+"""Prompts in so many times the number that the figure as found takes are more than one expects."""
 """Of lines of a block, which no host wraps."""
 # What no XML 1.0 document may hold, escaped or not, beyond what `visible` escapes.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
