@@ -29,12 +29,20 @@ class _Points(click.FloatRange):
         return points
 
 
+class _Run(click.types.StringParamType):
+    def get_missing_message(
+        self, param: click.Parameter, ctx: click.Context | None = None
+    ) -> str | None:
+        return "The run that is to be planned from stands behind it: persona-panel plan --from RUN."
+
+
 @analysis(
     "Precision by design",
     Option(
         "--from",
         "source",
         metavar="RUN",
+        type=_Run(),
         required=True,
         help="A run's folder, or a file of ratings as `agree` reads it.",
     ),

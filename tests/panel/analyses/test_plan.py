@@ -425,3 +425,10 @@ def test_small_errors_keep_two_digits(tmp_path: Path) -> None:
         assert f"has a standard error of {error:.5f} points" in said
     assert f"of about ±{present(found, 'system')['half_width']:.4f}" in said
     assert "0.00 " not in said
+
+
+def test_a_run_without_its_option_is_told_where_it_stands() -> None:
+    """A run's folder as an argument, as other commands take it, is refused with the command."""
+    done = CliRunner().invoke(main, ["plan", "runs/first"])
+    assert done.exit_code == 2
+    assert "persona-panel plan --from RUN" in done.stderr
