@@ -17,7 +17,7 @@ import click
 
 from persona_panel.files.addresses import is_address, is_meant_as_address
 from persona_panel.files.errors import Fault, InputError, PanelError, RunStopped, distinct_faults
-from persona_panel.files.secrets import say, say_sentences, visible
+from persona_panel.files.secrets import say, say_sentences, to_paste, visible
 
 if TYPE_CHECKING:
     from persona_panel.files.named_files import RunCopy
@@ -224,6 +224,6 @@ class NextStep(NamedTuple):
     command: str
 
     def say(self) -> None:
-        """Print it on standard error, the command whole on a line of its own, to be pasted."""
+        """Print it on standard error, the command on lines of its own, to be pasted."""
         say_sentences(f"Next: {self.what}:", err=True)
-        say(f"  {visible(self.command)}", err=True)
+        say(to_paste(self.command), err=True)

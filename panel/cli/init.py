@@ -18,7 +18,7 @@ from persona_panel.analyses.parameters import columns_by_field
 from persona_panel.cli.failures import NextStep, refusals_without_calls
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.options import column_mapping
-from persona_panel.files.secrets import say, visible
+from persona_panel.files.secrets import say, to_paste, visible
 from persona_panel.files.wording import command_line
 from persona_panel.planning.settings import DEFAULT_MODEL, split_variant
 
@@ -269,7 +269,7 @@ def demo() -> None:
     options = {"--rubric": "debate-speech", "--personas": "disciplinary"}
     batch = _example("debate_speeches.jsonl")
     say("The demo is this command:", err=True)
-    say(f"  {visible(command_line('score', [batch], options))}", err=True)
+    say(to_paste(command_line("score", [batch], options)), err=True)
     # Not before that is shown: it imports for a second.
     from persona_panel.cli.score import score
 

@@ -17,7 +17,7 @@ from click.core import ParameterSource
 from persona_panel.cli.analysis_command import ResultOutput
 from persona_panel.cli.run_options import AnswerOptions, CallOptions
 from persona_panel.cli.signals import run_to_end
-from persona_panel.files.secrets import say, standard_output, visible
+from persona_panel.files.secrets import say, standard_output, to_paste, visible
 from persona_panel.results.result import load_format
 from persona_panel.rubrics import Usage
 
@@ -153,7 +153,7 @@ def _run(
         raise KeyboardInterrupt(
             f"{progress.done:,} of {progress.total:,} {what} are done and written to "
             f"{shown_folder(path)}. The same command continues the run:\n"
-            f"  {visible(masked_command([*sys.argv, *_into(shown_folder(path))]))}"
+            f"{to_paste(masked_command([*sys.argv, *_into(shown_folder(path))]))}"
         ) from None
 
 

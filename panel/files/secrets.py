@@ -297,6 +297,24 @@ def say_sentences(text: str, *, err: bool = False) -> None:
     say(text, err=err)
 
 
+_WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"])+""")
+
+
+def to_paste(command: str) -> str:
+    """Return a command as it stands on standard error: on a terminal that is too narrow for it, on
+    several lines, each but the last with a backslash behind it."""
+    import shutil
+
+    width = shutil.get_terminal_size().columns - 4 if sys.stderr.isatty() else len(command)
+    lines: list[str] = []
+    for word in _WORD.findall(visible(command)):
+        if lines and len(lines[-1]) + 1 + len(word) <= width:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(word)
+    return "  " + " \\\n    ".join(lines)
+
+
 class VisibleStream:
     """A text stream that writes to another what is visible of each line, without keys.
 

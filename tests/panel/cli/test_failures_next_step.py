@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
+import shlex
+import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -30,6 +34,30 @@ def test_a_result_with_a_next_step_has_no_second_one(
     printed = capsys.readouterr()
     assert own in " ".join(printed.out.split())
     assert printed.err == (f"Next: do more:\n  {said}\n" if said else "")
+
+
+@pytest.mark.parametrize("width", [30, 60, 200])
+def test_a_command_is_broken_between_its_words_on_a_terminal(
+    width: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """With a backslash behind each line but the last, so that a shell takes it as it stands; a word
+    that is wider stays whole."""
+    terminal = io.StringIO()
+    monkeypatch.setattr(terminal, "isatty", lambda: True)
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("COLUMNS", str(width))
+    words = ["persona-panel", "score", "a long name.jsonl", "it's", "--out", "x" * 40, "--full"]
+    NextStep("do more", shlex.join(words)).say()
+    lines = terminal.getvalue().partition(":\n")[2].splitlines()
+    assert all(len(line) <= width or "x" * 40 in line for line in lines)
+    assert (len(lines) == 1) == (width == 200)
+    printed = subprocess.run(
+        ["sh", "-c", "printf '%s\\n' " + "\n".join(lines)],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert printed.stdout.splitlines() == words
 
 
 def test_commands_end_with_a_command_that_can_be_pasted(
