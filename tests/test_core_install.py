@@ -157,7 +157,7 @@ def test_parquet_is_refused_before_the_first_call(
     before = len(server.calls)
     done = score(core_only, server, tmp_path, tmp_path / "run")
     assert done.returncode == 2
-    refused = [f"Parquet files are read by pyarrow, {ARROW}", "No model was called."]
+    refused = [f"Parquet files need pyarrow, {ARROW}", "No model was called."]
     assert done.stderr.splitlines() == refused
     assert len(server.calls) == before
     assert not (tmp_path / "run").exists()
@@ -175,7 +175,7 @@ def test_a_data_frame_is_refused(core_only: str) -> None:
         "    print(error)"
     )
     done = run(core_only + code, env={})
-    assert done.stdout == f"Data frames are read by pyarrow, {ARROW}\n", done.stderr
+    assert done.stdout == f"Data frames need pyarrow, {ARROW}\n", done.stderr
 
 
 DAMAGED = """
@@ -195,7 +195,7 @@ def test_a_damaged_pyarrow_is_refused(server: ScriptedServer, tmp_path: Path, mo
     done = score(DAMAGED.format(module=module), server, tmp_path / "a.parquet", tmp_path / "run")
     assert done.returncode == 2
     assert done.stderr.splitlines() == [
-        "Parquet files are read by pyarrow, which is installed and cannot be imported "
+        "Parquet files need pyarrow, which is installed and cannot be imported "
         "(ImportError: libarrow.so: undefined symbol); get it with: "
         "pip install --force-reinstall pyarrow",
         "No model was called.",

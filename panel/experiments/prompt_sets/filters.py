@@ -32,6 +32,7 @@ from persona_panel.experiments.prompt_sets.spec import (
 from persona_panel.experiments.question_asking import TEXT, object_of, read_by
 from persona_panel.experiments.question_match import chrf_similarity, sentence_similarity
 from persona_panel.files.errors import ConfigurationError
+from persona_panel.files.wording import extra, not_installed
 from persona_panel.graphs import Response
 from persona_panel.graphs.records import question_of
 from persona_panel.personas import NO_PERSONA
@@ -181,8 +182,10 @@ def refuse_without_packages(rule: DuplicateRule) -> None:
         if find_spec(package) is None:
             other = "; or set by: chrf, which needs sacrebleu alone" if rule.by != "chrf" else ""
             raise ConfigurationError(
-                f"duplicates by {rule.by} need {package.replace('_', '-')}; install it with: "
-                f"pip install 'persona-panel[questions]'{other}"
+                not_installed(
+                    f"duplicates by {rule.by} need", package.replace("_", "-"), extra("questions")
+                )
+                + other
             )
 
 

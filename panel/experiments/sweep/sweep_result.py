@@ -17,7 +17,7 @@ from persona_panel.files.responses import Batch
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.results.conclusions.score import on_coverage
 from persona_panel.results.conclusions.wording import counted, first_of
-from persona_panel.results.page_columns import PLOTS, plots_at_hand
+from persona_panel.results.page_columns import NEEDS_PLOTS, plots_at_hand
 from persona_panel.results.required_figures import Figure, result_figures
 from persona_panel.results.result import Result
 from persona_panel.results.table import CellKind, Column, Key, Table, row_of
@@ -70,6 +70,7 @@ def sweep_result(sweep: Sweep) -> Result:
         ],
         [*_tables(sweep), *coverage_tables(sweep.run, sweep.coverage.expected)],
         [*(_on_figures(sweep) if sweep.n_measured else ()), *_on_what_is_there(sweep)],
+        [] if plots_at_hand() else [f"No plots were drawn: {NEEDS_PLOTS}."],
         source="" if sweep.run.folder is None else shown_folder(sweep.run.folder),
         coverage=sweep.coverage,
     )
@@ -409,8 +410,6 @@ def _on_what_is_there(sweep: Sweep) -> Iterator[str]:
             yield f"{n:,} answers missing: {reason}"
     yield counts_sentence(sweep.run, coverage)
     yield from run_remarks(sweep.run)
-    if not plots_at_hand():
-        yield f"No plots were drawn: matplotlib is missing; install it with: {PLOTS}"
 
 
 _ALL = "all dimensions"

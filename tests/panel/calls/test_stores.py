@@ -82,7 +82,8 @@ def test_a_store_without_its_package_is_named_with_its_extra(
     monkeypatch.setitem(sys.modules, "redis", None)
     load_extension.cache_clear()
     monkeypatch.setenv(ENVIRONMENT_VARIABLE, f"{scheme}://:canary@here")
-    told = r"package redis is not installed; get it with: pip install 'persona-panel\[redis\]'"
+    needed = "redis needs redis, which is not installed"
+    told = rf"with {needed}; get it with: pip install 'persona-panel\[redis\]'"
     with pytest.raises(ConfigurationError, match=told) as refused:
         open_reply_store()
     assert "canary" not in str(refused.value)

@@ -22,7 +22,7 @@ def test_an_engine_whose_package_is_absent_is_told(monkeypatch: pytest.MonkeyPat
     for name in ("engines.ray", "ray_engine", "ray_mailbox"):
         monkeypatch.delitem(sys.modules, f"persona_panel.clusters.{name}", raising=False)
     monkeypatch.setitem(sys.modules, "ray", None)
-    needs = "the engine ray needs the package ray, .* pip install 'persona-panel\\[ray\\]'"
+    needs = "the engine ray needs ray, .* pip install 'persona-panel\\[ray\\]'"
     with pytest.raises(ConfigurationError, match=needs), opened_engine("ray"):
         pass
 
@@ -38,7 +38,7 @@ def test_a_package_that_anothers_engine_lacks_is_told(
     )
     installed(tmp_path, "engines", "broken = broken_engine", "broken_engine", source)
     monkeypatch.syspath_prepend(tmp_path)
-    said = "the engine broken needs the package no_such_package, which is not installed; install it"
+    said = "the engine broken needs no_such_package, which is not installed; install it"
     forget = (extensions._installed, extension_names, load_extension)
     for each in forget:
         each.cache_clear()

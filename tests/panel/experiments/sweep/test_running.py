@@ -17,6 +17,7 @@ from matplotlib.patches import Rectangle
 from persona_panel import FramedResponse, Panel, Persona, Sweep
 from persona_panel.experiments.sweep.plots import draw
 from persona_panel.experiments.sweep.result import condition_labels
+from persona_panel.experiments.sweep.sweep_result import sweep_result
 from persona_panel.files.outputs import prompt_id_of
 from persona_panel.graphs import Judgment, Verdict
 from persona_panel.graphs.framing import Variant
@@ -276,6 +277,10 @@ def test_figures_of_a_sweep_are_as_wide_as_a_page_says(
         assert getattr(swept.plot, name)().get_figwidth() == 6.9
         assert getattr(swept.plot, name)(columns=1).get_figwidth() == 3.3
     monkeypatch.setitem(sys.modules, "matplotlib", None)
+    without = "No plots were drawn: figures need Matplotlib, which is not installed; get it with: "
+    result = sweep_result(swept)
+    assert without in result.text(full=True)
+    assert "No plots" not in result.text()
     for name in kinds:
         with pytest.raises(ModuleNotFoundError, match=r"pip install 'persona-panel\[plots\]'"):
             getattr(swept.plot, name)()
