@@ -18,7 +18,7 @@ from itertools import product
 
 import numpy as np
 
-from persona_panel.statistics import effective_judges, effective_judges_interval, row_means
+from persona_panel.statistics import effective_judges, row_means
 from persona_panel.statistics.core.arrays import Array
 
 N_PROMPTS, N_RESPONSES, N_JUDGES, POOL = 100, 4, 10, 60
@@ -57,10 +57,11 @@ def main() -> int:
             own = rng.normal(size=(len(prompts), N_JUDGES))
             errors = math.sqrt(shared) * common + math.sqrt(1 - shared) * own
             judges, humans = truth[:, None] + errors, people(rng, truth, size, design)
-            plain.append(effective_judges(judges, row_means(humans)).value)
-            found = effective_judges(judges, humans)
+            plain.append(effective_judges(judges, row_means(humans), intervals=False).value)
+            found = effective_judges(judges, humans, prompts.tolist())
             corrected.append(N_JUDGES if found.reason else found.value)
-            interval = effective_judges_interval(judges, humans, clusters=prompts.tolist())
+            interval = found.ci
+            assert interval is not None
             held += interval.low - 1e-9 <= true <= interval.high + 1e-9
         error = math.sqrt(max(held / n * (1 - held / n), 0.01) / n)
         low = held / n < LEAST_COVERED - 2 * error

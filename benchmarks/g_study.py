@@ -150,7 +150,7 @@ def width(rng: np.random.Generator, n: int) -> Iterator[Line]:
             for name, variance in variances.items()
             if models > 1 or "model" not in name
         }
-        true = VarianceComponents(known, {}, 0, sizes)
+        true = VarianceComponents(known, {}, sizes)
         detected = d_study(true, "system", levels).detectable
         means, differences = [], []
         for _ in range(n):

@@ -23,10 +23,10 @@ from persona_panel.analyses.bias import ScaleRange, biases
 from persona_panel.analyses.bias_result import bias_conclusion
 from persona_panel.analyses.correlate_conclusion import correlate_conclusion
 from persona_panel.analyses.deliberation import deliberation_conclusion
-from persona_panel.statistics import AnalysisOptions, agree, correlate, toward_humans
+from persona_panel.statistics import AnalysisOptions, agree, correlate
 from persona_panel.statistics.annotators import annotator_test
 from persona_panel.statistics.core.estimate import PASSED
-from persona_panel.statistics.revisions import spread_of
+from persona_panel.statistics.revisions import spread_of, toward_humans
 from persona_panel.statistics.votes import effective_votes
 
 Values = NDArray[np.float64]

@@ -104,8 +104,6 @@ from persona_panel.statistics.group_fidelity import PairedGroupDifference as Pai
 from persona_panel.statistics.group_fidelity import difference_by_model as difference_by_model
 from persona_panel.statistics.group_fidelity import fidelity_contrast as fidelity_contrast
 from persona_panel.statistics.group_fidelity import group_difference as group_difference
-from persona_panel.statistics.group_fidelity import ratio_interval as ratio_interval
-from persona_panel.statistics.group_fidelity import split_half as split_half
 from persona_panel.statistics.human_raters import AddedRaters as AddedRaters
 from persona_panel.statistics.human_raters import (
     DifferenceOverPrompts as DifferenceOverPrompts,
@@ -142,13 +140,6 @@ from persona_panel.statistics.reliability import (
 )
 from persona_panel.statistics.reliability import icc as icc
 from persona_panel.statistics.reliability import krippendorff_alpha as krippendorff_alpha
-from persona_panel.statistics.revisions import Change as Change
-from persona_panel.statistics.revisions import Direction as Direction
-from persona_panel.statistics.revisions import Reordering as Reordering
-from persona_panel.statistics.revisions import SystemShift as SystemShift
-from persona_panel.statistics.revisions import TowardHumans as TowardHumans
-from persona_panel.statistics.revisions import reordering as reordering
-from persona_panel.statistics.revisions import toward_humans as toward_humans
 from persona_panel.statistics.scores import CUSTOM_DIMENSIONS as CUSTOM_DIMENSIONS
 from persona_panel.statistics.scores import Distributions as Distributions
 from persona_panel.statistics.scores import Loss as Loss
@@ -161,10 +152,8 @@ from persona_panel.statistics.selection import EnsembleDistance as EnsembleDista
 from persona_panel.statistics.selection import SelectedItem as SelectedItem
 from persona_panel.statistics.selection import SmallestSubset as SmallestSubset
 from persona_panel.statistics.selection import ensemble_distance as ensemble_distance
-from persona_panel.statistics.selection import inclusion_probabilities as inclusion_probabilities
 from persona_panel.statistics.selection import select_items as select_items
 from persona_panel.statistics.selection import smallest_subset as smallest_subset
-from persona_panel.statistics.selection import systematic_sample as systematic_sample
 from persona_panel.statistics.sources import Preferences as Preferences
 from persona_panel.statistics.sources import SourceMeans as SourceMeans
 from persona_panel.statistics.sources import preferences as preferences
@@ -173,8 +162,5 @@ from persona_panel.statistics.strata import Strata as Strata
 from persona_panel.statistics.votes import Votes as Votes
 from persona_panel.statistics.votes import correlation_gain as correlation_gain
 from persona_panel.statistics.votes import effective_judges as effective_judges
-from persona_panel.statistics.votes import (
-    effective_judges_interval as effective_judges_interval,
-)
 from persona_panel.statistics.votes import effective_votes as effective_votes
 from persona_panel.statistics.votes import spearman_brown as spearman_brown

@@ -45,7 +45,7 @@ class VarianceComponents:
             interaction (`item:persona`) and `residual`; unbiased and so sometimes below zero, NaN
             for what the design does not identify.
         shares: of their sum, with those below zero taken as zero.
-        n_scores, levels: how many scores there are, and how many levels each factor has.
+        levels: how many levels each factor has.
         unidentified: why an effect has no variance of its own. The interaction of all factors is in
             the residual where no cell has several scores.
         replicates: how many scores the cells of all factors have, on average.
@@ -54,7 +54,6 @@ class VarianceComponents:
 
     variances: Mapping[str, float]
     shares: Mapping[str, float]
-    n_scores: int
     levels: Mapping[str, int]
     unidentified: Mapping[str, Reason] = field(default_factory=dict)
     replicates: float = 1.0
@@ -113,9 +112,7 @@ def variance_components(scores: ArrayLike, factors: Mapping[str, Labels]) -> Var
         total = sum(value for value in positive.values() if not np.isnan(value))
         shares = {name: value / total if total > 0 else nan for name, value in positive.items()}
         replicates = len(values) / n_cells if n_cells else 1.0
-        return VarianceComponents(
-            variances, shares, len(values), levels, unidentified, replicates, reason
-        )
+        return VarianceComponents(variances, shares, levels, unidentified, replicates, reason)
 
     if len(values) < 2 or np.ptp(values) == 0:
         return components({}, Reason.NO_VARIANCE)
@@ -246,7 +243,7 @@ def d_study(components: VarianceComponents, measured: str, levels: Levels) -> DS
             named has 1.
 
     >>> variances = {"system": 1.0, "prompt": 0.4, "rater": 0.2, "residual": 0.6}
-    >>> found = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 5})
+    >>> found = VarianceComponents(variances, {}, {"system": 4, "prompt": 9, "rater": 5})
     >>> design = d_study(found, "system", {"prompt": 9, "rater": 5})
     >>> round(design.dependability, 3), round(design.width, 2), round(design.detectable, 2)
     (0.911, 1.47, 0.71)

@@ -242,10 +242,6 @@ def reordering(
 
     Args:
         before, after: `(responses,)` composites, higher is better, NaN where undefined.
-
-    >>> result = reordering([1, 2, 3], [1, 3, 2], ["p"] * 3, ["a", "b", "c"])
-    >>> result.n_swapped, result.n_pairs, [each.system for each in result.reranked]
-    (1, 3, ['c', 'b'])
     """
     first, last, both = paired_scores(before, after)
     first, last = (np.where(both, np.round(side, 9), nan) for side in (first, last))
@@ -343,13 +339,6 @@ def toward_humans(
             none.
         deliberated: `(responses,)`.
         same_scale: whether a distance between panel and people means anything.
-
-    >>> scores = np.array([[[1.0], [2.0]], [[3.0], [4.0]]])
-    >>> result = toward_humans(
-    ...     scores, scores, np.array([[1.0], [4.0]]), np.array([True, True]), "pq", same_scale=True
-    ... )
-    >>> [str(each.direction) for each in result]
-    ['inconclusive']
     """
     target = as_ratings(human)
     if before.shape != after.shape or before[:, :1].shape != (len(target), 1, target.shape[1]):

@@ -64,11 +64,7 @@ class SelectedItem:
 
 def inclusion_probabilities(sizes: ArrayLike, n: int) -> Array:
     """Return probabilities in proportion to `sizes` `(items,)`, above 0, that add up to `n`, none
-    above 1.
-
-    >>> inclusion_probabilities([1, 1, 2, 8], 2).tolist()
-    [0.25, 0.25, 0.5, 1.0]
-    """
+    above 1."""
     wanted = as_scores(sizes)
     if not (wanted > 0).all():
         raise ValueError("sizes are above 0")
@@ -89,11 +85,7 @@ def inclusion_probabilities(sizes: ArrayLike, n: int) -> Array:
 def systematic_sample(probabilities: ArrayLike, start: float) -> Mask:
     """Draw a systematic sample: return which items are drawn, in their order, by their
     `probabilities` `(items,)` in [0, 1], from a `start` that is uniform in [0, 1). Over all starts
-    an item is drawn with its probability, and as many are drawn as the probabilities add up to.
-
-    >>> systematic_sample([0.5, 0.5, 0.5, 0.5], 0.7).tolist()
-    [False, True, False, True]
-    """
+    an item is drawn with its probability, and as many are drawn as the probabilities add up to."""
     ends = np.cumsum(as_scores(probabilities))
     # How many of start, start + 1, … lie below each end; sums of parts may lack their last bit.
     below = np.ceil(np.round(ends - start, 9))

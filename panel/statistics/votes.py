@@ -67,7 +67,15 @@ def spearman_brown(reliability: float, times: ArrayLike) -> Array:
     return np.asarray(factor * reliability / (1 + (factor - 1) * reliability))
 
 
-def effective_judges(ratings: ArrayLike, reference: ArrayLike | None = None) -> Statistic:
+def effective_judges(
+    ratings: ArrayLike,
+    reference: ArrayLike | None = None,
+    clusters: Labels | None = None,
+    judges: Sequence[Sequence[ArrayLike]] = (),
+    *,
+    intervals: bool = True,
+    seed: int = 0,
+) -> Statistic:
     """Return how many independent judges the panel's mean is worth.
 
     How to read it: 1, further judges only repeat the first; k, the judges' scores are unrelated.
@@ -76,6 +84,10 @@ def effective_judges(ratings: ArrayLike, reference: ArrayLike | None = None) -> 
     Args:
         reference: what the judges try to say; the correlation is then of what each says beyond it.
             `(items, people)`: the mean of people's ratings, corrected for its reliability.
+        judges: for each factor that judges are sampled from, the ratings without each of its
+            levels.
+        intervals: whether there is an interval, `ci`: the ends of that of the mean correlation r̄
+            in the formula, from 1 to the number of judges; also where r̄ is not above 0.
 
     Returns:
         k / (1 + (k − 1) r̄) with r̄ the mean correlation of two judges. Undefined with fewer than
@@ -88,48 +100,25 @@ def effective_judges(ratings: ArrayLike, reference: ArrayLike | None = None) -> 
     >>> round(effective_judges([[1, 1], [2, 2], [3, 3]]).value, 3)
     1.0
     """
-    mean = _Errors.of(ratings, reference).mean()
+    errors = _Errors.of(ratings, reference)
+    mean = errors.mean()
     if mean.reason:
         return mean
-    if mean.value <= UNEXPLAINED:
-        return replace(mean, value=nan, reason=Reason.NOT_CORRELATED)
-    return replace(mean, value=float(kish_number(mean.n_raters, mean.value)))
-
-
-def effective_judges_interval(
-    ratings: ArrayLike,
-    reference: ArrayLike | None = None,
-    *,
-    clusters: Labels | None = None,
-    judges: Sequence[Sequence[ArrayLike]] = (),
-    seed: int = 0,
-) -> Interval:
-    """Return the interval of the effective number, between 1 and the number of judges: the ends of
-    that of the mean correlation r̄ are put into the formula.
-
-    Args:
-        judges: for each factor that judges are sampled from, the ratings without each of its
-            levels.
-
-    >>> rng = np.random.default_rng(0)
-    >>> noise = rng.normal(size=(60, 4)) + rng.normal(size=(60, 1))
-    >>> result = effective_judges_interval(noise, np.zeros(60))
-    >>> 1 <= result.low < result.high <= 4
-    True
-    """
-    errors = _Errors.of(ratings, reference)
-    n_judges = errors.mean().n_raters
+    k = mean.n_raters
+    none = mean.value <= UNEXPLAINED
+    number = nan if none else float(kish_number(k, mean.value))
+    votes = replace(mean, value=number, reason=Reason.NOT_CORRELATED if none else None)
+    if not intervals:
+        return votes
     interval = jackknife(
         errors.correlation, len(as_ratings(ratings)), clusters, kind="correlation",
         judges=[[_Errors.of(left, reference).correlation for left in levels] for levels in judges],
         counted=errors.rated.sum(axis=1) >= 2, seed=seed,
     )  # fmt: skip
-    if interval.reason:
-        return interval
-    low, high = (
-        float(kish_number(n_judges, np.clip(end, 0, 1))) for end in (interval.high, interval.low)
-    )
-    return replace(interval, low=low, high=high)
+    if not interval.reason:
+        low, high = kish_number(k, np.clip([interval.high, interval.low], 0, 1)).tolist()
+        interval = replace(interval, low=low, high=high)
+    return replace(votes, ci=interval)
 
 
 def kish_number(n_judges: int, correlation: ArrayLike) -> Array:
@@ -405,7 +394,10 @@ def _votes(
 def _why_none(ratings: Array, sets: Sets, reference: ArrayLike | None) -> Reason | None:
     if all(all_alike(ratings[:, list(judges)]) for judges in sets):
         return Reason.IDENTICAL_JUDGES
-    known = [effective_judges(ratings[:, list(judges)], reference).reason for judges in sets]
+    known = [
+        effective_judges(ratings[:, list(judges)], reference, intervals=False).reason
+        for judges in sets
+    ]
     if not all(known) or known[0] is Reason.NOT_CORRELATED:
         return None
     # Errors without a variance once the noise is taken off; the judge's ratings may well differ.

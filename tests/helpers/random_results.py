@@ -92,7 +92,7 @@ def random_fidelity(seed: int) -> tuple[Result, dict[str, int]]:
                 stratum=stratum,
                 dimension=dimension,
                 control=control,
-                split_half=split_half(left[signs != 0], right[signs != 0], splits=4),
+                split_half=split_half(left[signs != 0], right[signs != 0]),
                 n_tests=len(contrasts) * len(strata) * len(dimensions),
             )
         )

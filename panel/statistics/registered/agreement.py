@@ -50,7 +50,6 @@ from persona_panel.statistics.selection import THRESHOLD, smallest_subset
 from persona_panel.statistics.votes import (
     all_alike,
     effective_judges,
-    effective_judges_interval,
     spearman_brown,
 )
 
@@ -167,17 +166,12 @@ def within_prompts(block: AgreementBlock) -> Iterator[Statistic]:
     summary="effective number of judges", order=60,
 )  # fmt: skip
 def of_all_agreement(block: AgreementBlock) -> Iterator[Statistic]:
-    votes, options = effective_judges(block.ratings), block.options
-    if votes.reason or not options.intervals:
-        yield votes
-        return
-    interval = effective_judges_interval(
-        block.ratings,
-        clusters=block.clusters,
-        judges=[[left.ratings for left in levels] for levels in block.without_judges()],
-        seed=options.seed,
-    )
-    yield replace(votes, ci=interval)
+    votes = effective_judges(
+        block.ratings, None, block.clusters,
+        [[left.ratings for left in levels] for levels in block.without_judges()],
+        intervals=block.options.intervals, seed=block.options.seed,
+    )  # fmt: skip
+    yield replace(votes, ci=None) if votes.reason else votes
 
 
 PERSONAS = StatisticTable(

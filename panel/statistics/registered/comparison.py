@@ -47,7 +47,6 @@ from persona_panel.statistics.votes import (
     all_alike,
     correlation_gain,
     effective_judges,
-    effective_judges_interval,
 )
 
 OVER_ALL_ITEMS = StatisticTable(
@@ -377,26 +376,22 @@ def of_errors(block: ComparisonBlock) -> Iterator[Statistic]:
     """Yield the effective number of judges by their errors, corrected for the noise of people's
     mean where its reliability can be estimated; else a lower bound."""
     options, reliability = block.options, mean_reliability(block.humans)
-    bound = effective_judges(block.judges, block.target)
-    if reliability.reason is None:
-        reference, votes = block.humans, effective_judges(block.judges, block.humans)
+    known = reliability.reason is None
+    votes = effective_judges(
+        block.judges, block.humans if known else block.target, block.clusters,
+        intervals=options.intervals, seed=options.seed,
+    )  # fmt: skip
+    note = f"a lower bound, as the noise of people's mean is not known ({reliability.reason})"
+    if known:
+        bound = effective_judges(block.judges, block.target, intervals=False)
         note = (
             f"corrected for the noise of people's mean (reliability "
             f"{number(reliability.value)}); without the correction {_number(bound)}, a lower bound"
         )
-    else:
-        reference, votes = block.target, bound
-        note = f"a lower bound, as the noise of people's mean is not known ({reliability.reason})"
-    interval = None
-    if options.intervals and votes.reason in (None, Reason.NOT_CORRELATED):
-        interval = effective_judges_interval(
-            block.judges, reference, clusters=block.clusters, seed=options.seed,
-        )  # fmt: skip
-    if votes.reason is not None and interval is not None and not isnan(interval.low):
+    if votes.reason is not None and votes.ci is not None and not isnan(votes.ci.low):
         # Judges whose errors seem independent have no number, but a bound.
-        ends = f"{interval.low:.1f} to {interval.high:.1f}"
-        note += f"; 95 % interval {ends}"
-    yield replace(votes, note=note, ci=None if votes.reason else interval)
+        note += f"; 95 % interval {votes.ci.low:.1f} to {votes.ci.high:.1f}"
+    yield replace(votes, note=note, ci=None if votes.reason else votes.ci)
 
 
 def _number(votes: Statistic) -> str:

@@ -13,9 +13,9 @@ from persona_panel.analyses.deliberation import deliberation_conclusion, deliber
 from persona_panel.graphs import Judge
 from persona_panel.results.result import Result
 from persona_panel.runs.deliberation import DeliberationReport
-from persona_panel.statistics import Direction, Reason, TowardHumans
+from persona_panel.statistics import Reason
 from persona_panel.statistics.core.table import Ratings
-from persona_panel.statistics.revisions import Change
+from persona_panel.statistics.revisions import Change, Direction, TowardHumans
 from tests.helpers.deliberations import AGREED, JUDGED, deliberation, humans
 
 

@@ -293,7 +293,7 @@ def test_a_present_design_with_two_models_may_cost_less_than_the_cheapest() -> N
     cheapest is one, and how many models the present design has."""
     variances = {"system": 1.0, "system:prompt": 0.5, "system:persona": 0.2, "residual": 2.0}
     components = VarianceComponents(
-        variances, dict.fromkeys(variances, 0.25), 0,
+        variances, dict.fromkeys(variances, 0.25),
         {"system": 4, "prompt": 9, "persona": 10, "model": 2},
     )  # fmt: skip
 
@@ -327,7 +327,7 @@ def test_few_judges_are_why_no_number_of_prompts_is_enough() -> None:
         variances = {"system": 1.0, "system:prompt": 0.5, "residual": 0.1}
         levels = {"prompt": 40, "rater": n}
         components = VarianceComponents(
-            variances, dict.fromkeys(variances, 0.25), 0, {"system": 2, **levels}
+            variances, dict.fromkeys(variances, 0.25), {"system": 2, **levels}
         )
         present = d_study(components, "system", levels)
         study = DesignStudy("system", "all", components, (present,))
@@ -354,7 +354,7 @@ def test_what_lowers_the_error_most_may_not_narrow_the_interval_most() -> None:
     shares nothing is said in points."""
     variances = {"system": 1.0, "prompt": 0.4, "persona": 0.08, "model": 0.08, "residual": 0.6}
     components = VarianceComponents(
-        variances, dict.fromkeys(variances, 0.25), 0,
+        variances, dict.fromkeys(variances, 0.25),
         {"system": 4, "prompt": 8, "persona": 5, "model": 2},
     )  # fmt: skip
 

@@ -76,7 +76,7 @@ def test_more_personas_leave_what_models_bring() -> None:
     nearer to 1 than 1 / (1 + .3 / 3); replicates divide the residual alone, by hand."""
     variances = {"item": 1.0, "persona": 0.0, "model": 0.0, "item:persona": 0.2, "item:model": 0.3}
     variances |= {"persona:model": 0.0, "item:persona:model": 0.4, "residual": 0.6}
-    parts = VarianceComponents(variances, {}, 0, {"item": 50, "persona": 10, "model": 3})
+    parts = VarianceComponents(variances, {}, {"item": 50, "persona": 10, "model": 3})
     many = d_study(parts, "item", {"persona": 10**9, "model": 3})
     assert many.dependability == pytest.approx(1 / 1.1)
     found = d_study(parts, "item", {"persona": 10, "model": 3, "replicate": 2})
@@ -86,7 +86,7 @@ def test_more_personas_leave_what_models_bring() -> None:
 def test_a_variance_below_zero_counts_as_none() -> None:
     """-0.5 of raters adds nothing to the error, and takes nothing from it."""
     variances = {"item": 1.0, "rater": -0.5, "residual": 0.5}
-    parts = VarianceComponents(variances, {}, 0, {"item": 9, "rater": 2})
+    parts = VarianceComponents(variances, {}, {"item": 9, "rater": 2})
     found = d_study(parts, "item", {"rater": 2})
     assert found.absolute_error == found.relative_error == pytest.approx(0.5)
 
@@ -114,7 +114,6 @@ def test_the_detectable_difference_by_hand() -> None:
     parts = VarianceComponents(
         {"system": 1.0, "rater": 0.2, "system:prompt": 0.3, "residual": 0.6},
         {},
-        0,
         {"system": 4, "prompt": 9, "rater": 5},
     )
     of_prompts, of_raters = 2 * (0.3 / 9 + 0.6 / 45), 2 * 0.6 / 45
@@ -151,7 +150,7 @@ def test_no_width_is_forecast_from_fewer_than_three_degrees_of_freedom() -> None
     """Of n prompts by one kind of judges without an effect the interval has n - 1 degrees of
     freedom: 3 prompts have none, 4 have 2 t(3) times the standard error, by hand."""
     variances = {"system": 1.0, "prompt": 1.0, "rater": 0.0, "residual": 0.0}
-    parts = VarianceComponents(variances, {}, 0, {"system": 4, "prompt": 9, "rater": 6})
+    parts = VarianceComponents(variances, {}, {"system": 4, "prompt": 9, "rater": 6})
     assert isnan(d_study(parts, "system", {"prompt": 3, "rater": 6}).width)
     # 3.182 is the 97.5 % point of Student's t with 3 degrees of freedom; 1 / sqrt(4) is the error.
     assert d_study(parts, "system", {"prompt": 4, "rater": 6}).width == pytest.approx(
@@ -160,7 +159,7 @@ def test_no_width_is_forecast_from_fewer_than_three_degrees_of_freedom() -> None
     # All the variance is between two models, which have one.
     variances = {"system": 1.0, "prompt": 0.0, "persona": 0.0, "model": 1.0, "residual": 0.0}
     levels = {"system": 4, "prompt": 9, "persona": 6, "model": 2}
-    parts = VarianceComponents(variances, {}, 0, levels)
+    parts = VarianceComponents(variances, {}, levels)
     assert isnan(d_study(parts, "system", {"prompt": 9, "persona": 6, "model": 2}).width)
     assert isnan(d_study(parts, "system", {"prompt": 9, "persona": 6, "model": 3}).width)
     assert d_study(parts, "system", {"prompt": 9, "persona": 6, "model": 4}).width > 0
@@ -226,7 +225,7 @@ def test_two_levels_of_what_is_measured_are_enough() -> None:
         d_study(parts, "item", {"rater": 2, "replicate": 2})
     variances = {"item": 1.0, "rater": 0.2, "residual": 0.6}
     found = d_study(
-        VarianceComponents(variances, {}, 4, {"item": 2, "rater": 2}), "item", {"rater": 2}
+        VarianceComponents(variances, {}, {"item": 2, "rater": 2}), "item", {"rater": 2}
     )
     assert (found.dependability, found.generalizability) == pytest.approx((1 / 1.4, 1 / 1.3))
     assert (found.absolute_error, found.relative_error) == pytest.approx((sqrt(0.4), sqrt(0.3)))
@@ -238,7 +237,7 @@ def test_the_error_of_means_as_they_were_rated() -> None:
     Raters are in both items' errors with ½² + ½² and 1², what is left with ¼² + ¼² + ½² and 1²: the
     mean of 0.2 · 1.5 + 0.6 · 1.375 is 0.75². What is missing counts for nothing."""
     components = VarianceComponents(
-        {"item": 1.0, "rater": 0.2, "residual": 0.6}, {}, 5, {"item": 2, "rater": 2}
+        {"item": 1.0, "rater": 0.2, "residual": 0.6}, {}, {"item": 2, "rater": 2}
     )
     factors = {"item": [0, 0, 0, 1, 2], "rater": ["a", "a", "b", "a", "c"]}
     weights = np.array([0.25, 0.25, 0.5, 1.0, 0.0])

@@ -9,7 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from persona_panel.statistics import Reason, reordering
+from persona_panel.statistics import Reason
+from persona_panel.statistics.revisions import reordering
 
 # Prompt p: the first two of three swap. q: a tie is broken. r: a tie is made.
 PROMPTS = ["p", "p", "p", "q", "q", "r", "r"]

@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 from scipy.stats import kendalltau, rankdata, t
 
-from persona_panel.statistics import Direction, Reason, TowardHumans, toward_humans
+from persona_panel.statistics import Reason
 from persona_panel.statistics.core.arrays import Array
+from persona_panel.statistics.revisions import Direction, TowardHumans, toward_humans
 
 # Two responses to each of eight prompts; humans rate them 1 to 16.
 HUMAN = np.arange(1.0, 17.0)

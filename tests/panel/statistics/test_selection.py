@@ -7,12 +7,8 @@ from math import nan
 import numpy as np
 import pytest
 
-from persona_panel.statistics import (
-    Ratings,
-    inclusion_probabilities,
-    select_items,
-    systematic_sample,
-)
+from persona_panel.statistics import Ratings, select_items
+from persona_panel.statistics.selection import inclusion_probabilities, systematic_sample
 
 STARTS = (np.arange(4000) + 0.5) / 4000
 

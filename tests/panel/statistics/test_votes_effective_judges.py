@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import isnan, nan
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,14 +15,21 @@ from hypothesis.extra.numpy import arrays
 from persona_panel.statistics import (
     Reason,
     effective_judges,
-    effective_judges_interval,
     icc,
     mean_reliability,
     spearman_brown,
 )
+from persona_panel.statistics.core.jackknife import Interval
 
 RNG = np.random.default_rng(0)
 PANEL = RNG.normal(size=(80, 1)) + RNG.normal(size=(80, 6))
+
+
+def interval_of(*ratings: Any, **how: Any) -> Interval:
+    """The interval of the effective number."""
+    ci = effective_judges(*ratings, **how).ci
+    assert ci is not None
+    return ci
 
 
 @given(
@@ -74,7 +82,7 @@ def test_no_correlation_is_no_number_of_judges() -> None:
     for seed in range(60):
         noise = np.random.default_rng(seed).normal(size=(40, 5))
         assert not effective_judges(noise).value > 5
-        interval = effective_judges_interval(noise)
+        interval = interval_of(noise)
         assert 1 <= interval.low <= interval.high <= 5
 
 
@@ -175,18 +183,18 @@ def test_the_interval_is_that_of_the_mean_correlation() -> None:
     error = np.sqrt(79 / 80 * np.sum((without - without.mean()) ** 2))
     r = mean_correlation(PANEL)
     reach = scipy.stats.t.ppf(0.975, 79) * error / (1 - r**2)
-    interval = effective_judges_interval(PANEL)
+    interval = interval_of(PANEL)
     assert interval.low == pytest.approx(6 / (1 + 5 * np.tanh(np.arctanh(r) + reach)))
     assert interval.high == pytest.approx(6 / (1 + 5 * np.tanh(np.arctanh(r) - reach)))
-    one_prompt = effective_judges_interval(PANEL, clusters=["p"] * 80)
+    one_prompt = interval_of(PANEL, None, ["p"] * 80)
     assert one_prompt.reason is Reason.FEW_FOR_A_CORRELATION
 
 
 def test_the_interval_over_judges_is_wider() -> None:
     """The panels without each judge add their variance."""
-    alone = effective_judges_interval(PANEL)
+    alone = interval_of(PANEL)
     left = [[np.delete(PANEL, judge, axis=1) for judge in range(6)]]
-    both = effective_judges_interval(PANEL, judges=left)
+    both = interval_of(PANEL, judges=left)
     assert both.high - both.low > alone.high - alone.low
 
 
@@ -194,8 +202,6 @@ def test_groups_of_many_items_are_drawn_by_a_seed_of_zero() -> None:
     """More than 200 items are left out in groups: the same ones unless another seed is named."""
     rng = np.random.default_rng(5)
     noise = rng.normal(size=(260, 4)) + rng.normal(size=(260, 1))
-    first, zero, other = (
-        effective_judges_interval(noise, **named) for named in ({}, {"seed": 0}, {"seed": 1})
-    )
+    first, zero, other = (interval_of(noise, **named) for named in ({}, {"seed": 0}, {"seed": 1}))
     assert first == zero
     assert first.low != other.low
