@@ -100,10 +100,10 @@ if len(judges) >= LEAST_JUDGES:
     Console().print(table)
 
 sides = {"people": humans, **judges}
-shares = score_distributions(*sides.values())
-table = Table("who", *(f"{value:g}" for value in shares.values), "mean", box=SIMPLE_HEAD,
+values, shares = score_distributions(*sides.values())
+table = Table("who", *(f"{value:g}" for value in values), "mean", box=SIMPLE_HEAD,
               title="How often each score is given")  # fmt: skip
-for (name, own), of in zip(sides.items(), shares.shares, strict=True):
+for (name, own), of in zip(sides.items(), shares, strict=True):
     table.add_row(name, *(f"{share:.2f}" for share in of), f"{np.nanmean(own):.2f}")
 Console().print(table)
 by_source = [source_means(side, humans, sources) for side in (row_means(humans), *judges.values())]

@@ -288,21 +288,23 @@ def _scores(panel: Ratings, humans: Ratings) -> Iterator[Table]:
     import numpy as np
 
     from persona_panel.statistics import score_distributions
+    from persona_panel.statistics.core.arrays import defined_mean
     from persona_panel.statistics.core.display import general
 
     rows, values, remarks = list[dict[str, object]](), set[float](), list[str]()
     for dimension, judges, people in _compared(panel, humans):
-        result = score_distributions(people, judges)
-        means = result.means
-        if len(result.values) > _VALUES_SHOWN:
-            result = score_distributions(np.round(people), np.round(judges))
-        if len(result.values) > _VALUES_SHOWN:
+        of_value, of_sides = score_distributions(people, judges)
+        if len(of_value) > _VALUES_SHOWN:
+            of_value, of_sides = score_distributions(np.round(people), np.round(judges))
+        if len(of_value) > _VALUES_SHOWN:
             remarks.append(f"{dimension}: too many distinct scores for a distribution.")
             continue
-        values |= set(result.values.tolist())
-        for side, mean, shares in zip((_PEOPLE, _PANEL), means, result.shares, strict=True):
-            by_value = dict(zip(map(general, result.values), shares.tolist(), strict=True))
-            rows.append({"raters": side, "dimension": dimension, "mean": float(mean)} | by_value)
+        values |= set(of_value.tolist())
+        sides = (_PEOPLE, people), (_PANEL, judges)
+        for (side, ratings), shares in zip(sides, of_sides, strict=True):
+            by_value = dict(zip(map(general, of_value), shares.tolist(), strict=True))
+            mean = defined_mean(ratings)
+            rows.append({"raters": side, "dimension": dimension, "mean": mean} | by_value)
     if rows:
         heads = ["mean", *map(general, sorted(values))]
         yield Table(

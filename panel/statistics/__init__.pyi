@@ -141,7 +141,6 @@ from persona_panel.statistics.reliability import (
 from persona_panel.statistics.reliability import icc as icc
 from persona_panel.statistics.reliability import krippendorff_alpha as krippendorff_alpha
 from persona_panel.statistics.scores import CUSTOM_DIMENSIONS as CUSTOM_DIMENSIONS
-from persona_panel.statistics.scores import Distributions as Distributions
 from persona_panel.statistics.scores import Loss as Loss
 from persona_panel.statistics.scores import custom_loss as custom_loss
 from persona_panel.statistics.scores import mode_share as mode_share

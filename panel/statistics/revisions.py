@@ -60,28 +60,6 @@ class Revisions:
     prompts: Labels
     steps: Array
 
-    def __post_init__(self) -> None:
-        if self.before.ndim != 3:
-            raise ValueError(
-                f"scores have the shape (responses, judges, dimensions), found {self.before.shape}"
-            )
-        whole = self.before.shape
-        wanted = {
-            "after": whole, "stated": whole[:2], "deliberated": whole[:1], "steps": whole[2:]
-        }  # fmt: skip
-        for name, shape in wanted.items():
-            if getattr(self, name).shape != shape:
-                raise ValueError(f"{name} has the shape {getattr(self, name).shape}, not {shape}")
-        if len(self.prompts) != whole[0]:
-            raise ValueError(f"{len(self.prompts)} prompts for {whole[0]} responses")
-        if np.isinf(self.before).any() or np.isinf(self.after).any():
-            raise ValueError("a score is infinite")
-        if not (self.steps > 0).all():
-            raise ValueError("a step is above 0")
-        quiet = ~self.deliberated
-        if not np.array_equal(self.before[quiet], self.after[quiet], equal_nan=True):
-            raise ValueError("a response that was not deliberated has changed")
-
     @property
     def paired(self) -> Mask:
         """Return a mask of the ratings of deliberated responses that are there both times."""
@@ -341,11 +319,6 @@ def toward_humans(
         same_scale: whether a distance between panel and people means anything.
     """
     target = as_ratings(human)
-    if before.shape != after.shape or before[:, :1].shape != (len(target), 1, target.shape[1]):
-        raise ValueError(
-            f"scores of the shapes {before.shape} and {after.shape} for human scores of the shape "
-            f"{target.shape}"
-        )
     changes, by_prompt, n_deliberated = zip(
         *(
             _changes(

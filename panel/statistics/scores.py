@@ -18,7 +18,6 @@ from numpy.typing import ArrayLike
 from persona_panel.statistics.core.arrays import (
     Array,
     EstimateKind,
-    IntArray,
     Labels,
     Reason,
     Statistic,
@@ -35,42 +34,22 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.means import OverPrompts, over_prompts
 
 
-@dataclass(frozen=True, slots=True)
-class Distributions:
-    """`values` are all scores that occur, ascending; `counts` and `shares` are `(groups, values)`,
-    `missing` and `means` `(groups,)`. Shares and mean of a group without ratings are NaN."""
+def score_distributions(*groups: ArrayLike) -> tuple[Array, Array]:
+    """Return all scores that occur, ascending, and the share of each in each group of raters
+    `(groups, values)`, NaN of a group without ratings; `groups` are arrays of any shape, NaN where
+    missing. Rows that are alike mean that the groups use the scale alike.
 
-    values: Array
-    counts: IntArray
-    shares: Array
-    means: Array
-    missing: IntArray
-
-
-def score_distributions(*groups: ArrayLike) -> Distributions:
-    """Count how often each group of raters gives each score; `groups` are arrays of any shape, NaN
-    where missing. Each row of `shares` adds up to 1; rows that are alike mean that the groups use
-    the scale alike.
-
-    >>> result = score_distributions([1, 1, 2], [2, 3])
-    >>> result.values.tolist(), result.shares.round(2).tolist()
+    >>> values, shares = score_distributions([1, 1, 2], [2, 3])
+    >>> values.tolist(), shares.round(2).tolist()
     ([1.0, 2.0, 3.0], [[0.67, 0.33, 0.0], [0.0, 0.5, 0.5]])
     """
     flat = [np.asarray(group, dtype=np.float64).ravel() for group in groups]
     rated = [scores[~np.isnan(scores)] for scores in flat]
     values = np.unique(np.concatenate([np.empty(0), *rated]))
     counts = np.array(
-        [np.bincount(np.searchsorted(values, s), minlength=len(values)) for s in rated],
-        dtype=np.intp,
+        [np.bincount(np.searchsorted(values, s), minlength=len(values)) for s in rated]
     ).reshape(len(groups), len(values))
-    totals = counts.sum(axis=1)
-    return Distributions(
-        values,
-        counts,
-        divide(counts, totals[:, None]),
-        divide(counts @ values, totals),
-        np.array([len(scores) for scores in flat], dtype=np.intp) - totals,
-    )
+    return values, divide(counts, counts.sum(axis=1, keepdims=True))
 
 
 @dataclass(frozen=True, slots=True)

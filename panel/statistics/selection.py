@@ -66,10 +66,6 @@ def inclusion_probabilities(sizes: ArrayLike, n: int) -> Array:
     """Return probabilities in proportion to `sizes` `(items,)`, above 0, that add up to `n`, none
     above 1."""
     wanted = as_scores(sizes)
-    if not (wanted > 0).all():
-        raise ValueError("sizes are above 0")
-    if not 0 <= n <= len(wanted):
-        raise ValueError(f"{n} of {len(wanted)} items cannot be drawn")
     probabilities = np.zeros(len(wanted))
     certain = np.zeros(len(wanted), dtype=bool)
     while True:

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from math import isnan, nan, sqrt
-from typing import Any
 
-import numpy as np
 import pytest
 from hypothesis import given
 from scipy.stats import t
@@ -128,33 +126,3 @@ def test_parts_add_up_whoever_comes_first(some: Revisions) -> None:
     for mine, yours in zip(spread(turned), spread(some), strict=True):
         assert mine.reason is yours.reason
         assert mine.value == pytest.approx(yours.value, nan_ok=True, abs=1e-9)
-
-
-@pytest.mark.parametrize(
-    ("wrong", "says"),
-    [
-        ({"before": np.zeros((1, 2))}, r"\(responses, judges, dimensions\), found \(1, 2\)"),
-        ({"after": np.zeros((1, 3, 1))}, r"after has the shape \(1, 3, 1\), not \(1, 2, 1\)"),
-        ({"stated": np.zeros((2, 2), bool)}, r"stated has the shape \(2, 2\), not \(1, 2\)"),
-        ({"prompts": ["p", "q"]}, "2 prompts for 1 responses"),
-        ({"steps": np.array([0.0])}, "a step is above 0"),
-        ({"after": np.full((1, 2, 1), np.inf)}, "a score is infinite"),
-        (
-            {"after": np.ones((1, 2, 1)), "deliberated": np.array([False])},
-            "not deliberated has changed",
-        ),
-    ],
-)
-def test_what_does_not_fit_is_refused(wrong: dict[str, Any], says: str) -> None:
-    """Shapes, infinite scores, steps of nothing, and changes without deliberation."""
-    right: dict[str, Any] = {
-        "before": np.zeros((1, 2, 1)),
-        "after": np.zeros((1, 2, 1)),
-        "stated": np.zeros((1, 2), bool),
-        "deliberated": np.array([True]),
-        "prompts": ["p"],
-        "steps": np.array([1.0]),
-    }
-    Revisions(**right)
-    with pytest.raises(ValueError, match=says):
-        Revisions(**right | wrong)

@@ -213,11 +213,3 @@ def test_the_undeliberated_count_against_humans_but_have_no_spread() -> None:
     assert found.distance.value == pytest.approx(-2 / 16)
     assert found.spread.n_items == 2
     assert found.spread.value == pytest.approx(-np.sqrt(2))
-
-
-def test_shapes_that_do_not_fit_are_refused() -> None:
-    """As many responses on both sides as human scores."""
-    with pytest.raises(ValueError, match=r"\(16, 2, 1\) and \(16, 2, 1\) for .* \(3, 1\)"):
-        of_one(of(HUMAN), of(HUMAN), HUMAN[:3], ALL, PROMPTS, same_scale=True)
-    with pytest.raises(ValueError, match=r"\(16, 2\) and \(16, 2\) for"):
-        toward_humans(of(HUMAN), of(HUMAN), HUMAN[:, None], ALL, PROMPTS, same_scale=True)
