@@ -81,21 +81,16 @@ def measured(cell: Cell) -> dict[str, tuple[float, float, float, int]]:
         ratings = drawn(rng, cell)
         people, judges = ratings[:, : cell.people], ratings[:, cell.people :]
         for kind in KINDS:
-            if kind == "pearson":
-                within = human_difference(judges[:, :1], people, kind, labels).panel.resampled
-            else:
-                means = human_difference_by_prompt(judges[:, :1], people, labels, kind).panel
-                within = resampled_over_prompts(means, labels)
+            means = human_difference_by_prompt(judges[:, :1], people, labels, kind).panel
             figures = {
                 f"panel of one, {kind}": human_difference(
                     judges[:, :1], people, kind
                 ).panel.resampled,
                 f"one of three, {kind}": human_difference(judges, people, kind).judge.resampled,
-                f"panel of one, {kind}, within prompts": within,
+                f"panel of one, {kind}, within prompts": resampled_over_prompts(means, labels),
             }
             for name, function in figures.items():
-                of_means = name.endswith("prompts") and kind != "pearson"
-                form = "skewed_difference" if of_means else "difference"
+                form = "skewed_difference" if name.endswith("prompts") else "difference"
                 found = jackknife(function, len(labels), labels, kind=form, limits=(-2, 2))  # type: ignore[arg-type]
                 values[name].append(float(function(unit_weights(len(labels)))[0]))
                 if not math.isnan(found.low):

@@ -169,7 +169,7 @@ DifferenceOverPrompts = Differences[OverPrompts]
 
 
 def human_difference(
-    judges: ArrayLike, humans: ArrayLike, kind: CorrelationKind, prompts: Labels | None = None
+    judges: ArrayLike, humans: ArrayLike, kind: CorrelationKind
 ) -> HumanDifference:
     """Return how much more a panel, and one of its judges, correlates with people than a person
     does.
@@ -180,7 +180,6 @@ def human_difference(
 
     Args:
         judges, humans: `(items, judges)` and `(items, humans)`, NaN where missing.
-        prompts: with a label an item, correlations are r of deviations from the means in prompts.
 
     Returns:
         Values in [−2, 2]. Undefined without two people who rated an item of the panel's, and
@@ -194,7 +193,7 @@ def human_difference(
     ours, theirs = _checked(judges, humans)
     differences = []
     for columns in _comparisons(ours, theirs):
-        apart = _apart(columns, kind, prompts)
+        apart = _apart(columns, kind)
         result = _difference(columns, apart(unit_weights(len(ours)))[0], ours, theirs)
         resampled = _mean_over_columns(apart)
         differences.append(result.with_weights(resampled, None, "difference", (-2.0, 2.0)))
@@ -249,14 +248,13 @@ def _comparisons(judges: Array, humans: Array) -> Differences[Array]:
     return Differences(*map(lambda no, of: np.where(no, nan, of), missing, columns))
 
 
-def _apart(columns: Array, kind: CorrelationKind, prompts: Labels | None) -> Resampled:
+def _apart(columns: Array, kind: CorrelationKind) -> Resampled:
     """Return the comparisons' differences in each resample `(resamples, comparisons)`."""
     x, y, of_pair = _pairs(columns)
 
     def apart(weights: Array) -> Array:
-        first, second = resampled_correlations(x, y, kind, weights, prompts)[:, of_pair].swapaxes(
-            0, 1
-        )
+        values = resampled_correlations(x, y, kind, weights)[:, of_pair]
+        first, second = values.swapaxes(0, 1)
         return first - second
 
     return apart

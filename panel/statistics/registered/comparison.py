@@ -241,8 +241,6 @@ GAIN_REMARK = (
     "that they take away. The figures are of these models, this rubric and these prompts, and do "
     "not show which persona it is."
 )
-_LIMITS = (-2.0, 2.0)
-"""Between which the difference of two correlations lies."""
 
 GAIN = StatisticTable(
     "What personas add: correlation with the mean human rating, judges with personas less "
@@ -330,28 +328,21 @@ def _register_difference(kind: CorrelationKind, heading: str, order: int) -> Non
         for name, statistic in list(zip(NAMES, differences, strict=True))[:n_rows]:
             yield replace(statistic, by=BY, by_value=name, counted=counted, n_raters=n_raters)
 
-    @comparison_statistics.register(
-        f"human_difference_{kind}_within_prompts", heading, table=DIFFERENCE_WITHIN, of=OF_SCORES,
-        needs=("prompts",), summary="panel − one person, within prompts" if kind == "tau_b" else "",
-        order=order + 5,
-    )  # fmt: skip
-    def difference_within(block: ComparisonBlock) -> Iterator[Statistic]:
-        prompts, sides = block.prompts or [], (block.judges, block.humans)
-        names = NAMES[: _n_rows(block)]
-        if kind == "pearson":
-            whole = human_difference(*sides, kind, prompts)
-            counted = _compared_with_others(block)
-            if not whole.panel.reason:
-                for name, result in zip(names, whole, strict=False):
-                    yield replace(
-                        result, by=BY, by_value=name, counted=counted, note=_OF_DEVIATIONS
-                    )
-                return
-        # Why there is none is seen prompt by prompt.
-        differences = human_difference_by_prompt(*sides, prompts, kind)
-        for name, means in zip(names, differences, strict=False):
-            result = mean_over_prompts(means, prompts, kind="skewed_difference", limits=_LIMITS)
-            yield replace(result, by=BY, by_value=name)
+
+_register_difference("tau_b", "τ_b", 181)
+_register_difference("pearson", "Pearson r", 183)
+
+
+@comparison_statistics.register(
+    "human_difference_tau_b_within_prompts", "τ_b", table=DIFFERENCE_WITHIN, of=OF_SCORES,
+    needs=("prompts",), summary="panel − one person, within prompts", order=186,
+)  # fmt: skip
+def difference_within(block: ComparisonBlock) -> Iterator[Statistic]:
+    prompts = block.prompts or []
+    differences = human_difference_by_prompt(block.judges, block.humans, prompts, "tau_b")
+    for name, means in list(zip(NAMES, differences, strict=True))[: _n_rows(block)]:
+        result = mean_over_prompts(means, prompts, kind="skewed_difference", limits=(-2.0, 2.0))
+        yield replace(result, by=BY, by_value=name)
 
 
 def _compared_with_others(block: ComparisonBlock) -> Mask:
@@ -361,10 +352,6 @@ def _compared_with_others(block: ComparisonBlock) -> Mask:
 
 def _n_rows(block: ComparisonBlock) -> int:
     return len(NAMES) if count_raters(block.judges) > 1 else 1
-
-
-_register_difference("tau_b", "τ_b", 181)
-_register_difference("pearson", "Pearson r", 183)
 
 
 @comparison_statistics.register(

@@ -49,20 +49,6 @@ def test_hand_calculation() -> None:
     assert (found.panel.n_items, found.panel.n_raters) == (4, 4)
 
 
-def test_r_within_prompts_is_of_all_their_deviations() -> None:
-    """Of person 1, ±½ and ∓2 from the means of the prompts, and person 2, ±½ and ±2, whom the one
-    judge repeats. Beside person 2 the judge has r 1 and person 1 (½ − 8) / (½ + 8) = −15/17; beside
-    person 1 both have that: the mean of 32/17 and 0. That of the prompts would be (0 + 1) / 2."""
-    people = np.array([[1, 1], [2, 2], [14, 4], [10, 8.0]])
-    judge = people[:, [1]] + 3
-    found = human_difference(judge, people, "pearson", "aabb")
-    assert found.panel.value == found.judge.value == pytest.approx(16 / 17)
-    assert found.averaging.reason is Reason.FEW_RATERS
-    # Of either prompt alone.
-    weights = np.array([[1, 1, 0, 0], [0, 0, 1, 1.0]])
-    assert found.panel.resampled(weights) == pytest.approx([0, 1])
-
-
 def test_equals_a_loop_over_scipy() -> None:
     """With gaps all three are compared over the items that all three have."""
     rng = np.random.default_rng(0)

@@ -218,7 +218,7 @@ def test_shares_of_sources_are_those_of_their_ratings() -> None:
              "human_ceiling_pearson_within_prompts pearson_within_prompts "
              "human_difference_tau_b human_difference_pearson "
              "human_difference_tau_b_within_prompts "
-             "human_difference_pearson_within_prompts persona_gain_tau_b "
+             "persona_gain_tau_b "
              "persona_gain_tau_b_within_prompts "
              "pairwise_error weighted_pairwise_error custom_loss custom_loss_over_prompts "
              "custom_loss_of_means custom_loss_of_means_over_prompts squared_error "
@@ -227,8 +227,7 @@ def test_shares_of_sources_are_those_of_their_ratings() -> None:
              "persona_gain_tau_b pairwise_error weighted_pairwise_error custom_loss "
              "squared_error effective_judges",
              "human_difference_tau_b human_difference_pearson "
-             "human_difference_tau_b_within_prompts "
-             "human_difference_pearson_within_prompts"),
+             "human_difference_tau_b_within_prompts"),
     ],
 )  # fmt: skip
 def test_statistics_stand_in_this_order(

@@ -46,7 +46,7 @@ def test_a_difference_has_no_interval_where_the_figure_has_none() -> None:
         rows = correlate(panel.of_items(items), HUMANS.of_items(items), QUICK)
         assert isnan(only(rows, "tau_b_within_prompts", "m").ci_low) is not there
         found = [row for row in rows if row.statistic.startswith(differences) and not row.reason]
-        assert len({row.statistic for row in found}) == 7
+        assert len({row.statistic for row in found}) == 6
         for row in found:
             assert isnan(row.ci_low) is not there, row
             assert (row.ci_reason is Reason.FEW_FOR_A_CORRELATION) is not there
