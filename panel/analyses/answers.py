@@ -339,7 +339,8 @@ def do_personas_add(run: Run, people: RunWithPeople | None) -> RunAnswer:
 def _unknown(question: AnswerTo, why: str, command: str, more: str = "") -> RunAnswer:
     """Return that a question is not answered, and why; `more` is what is known all the same."""
     brief = f"{_NOT_KNOWN}: {_IN_SHORT.get(why, why)}."
-    if len(f"{QUESTIONS[question]} {brief}") > _LINE:
+    # What a reader can do about it stays.
+    if len(f"{QUESTIONS[question]} {brief}") > _LINE and "--" not in why:
         brief = f"{_NOT_KNOWN}."
     sentence = f"{_NOT_KNOWN}: {why}.{more}"
     return RunAnswer(question, sentence, Estimate(nan, reason=why), command, shorter=brief)
