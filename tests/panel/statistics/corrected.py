@@ -9,9 +9,16 @@ from persona_panel.statistics import corrected_mean as mean_of_sides
 from persona_panel.statistics.core.sampled_mean import UNLIMITED, Limits
 
 
-def corrected_mean(*side: Any, inclusion: Any = None, limits: Limits = UNLIMITED) -> CorrectedMean:
+def corrected_mean(
+    panel: Any,
+    human: Any,
+    prompts: Any = None,
+    *,
+    inclusion: Any = None,
+    limits: Limits = UNLIMITED,
+) -> CorrectedMean:
     """Return the mean of the panel's scores and people's ratings of these prompts."""
-    return mean_of_sides(RatedPart.of(*side, inclusion=inclusion), limits=limits)
+    return mean_of_sides(RatedPart.of(panel, human, prompts, inclusion), limits=limits)
 
 
 def corrected_difference(*sides: Any, limits: Limits = UNLIMITED) -> CorrectedMean:
