@@ -195,7 +195,7 @@ def intervals(rng: np.random.Generator, n: int) -> Iterator[Line]:
             ]
             for name, truth in EVERY.items():
                 without = np.array([one[name] for one in kept[0]])
-                judges = [[one[name] for one in each] for each in kept[1:]]
+                judges = [[_same(one[name]) for one in each] for each in kept[1:]]
                 for over, left_out in (("items", []), ("items and judges", judges)):
                     interval = jackknife(_known(every[name], without), items, None, judges=left_out)
                     if interval.reason is None:
@@ -203,6 +203,11 @@ def intervals(rng: np.random.Generator, n: int) -> Iterator[Line]:
                         hits[f"{items} items: {name}, over {over}"].append(float(holds))
         for label, values in hits.items():
             yield _line(label, 0.95, values)
+
+
+def _same(value: float) -> Callable[[Array], Array]:
+    """A statistic that is this value whatever the weights are."""
+    return lambda weights: np.full(len(weights), value)
 
 
 def _known(value: float, without: Array) -> Callable[[Array], Array]:
