@@ -124,7 +124,7 @@ def correlations_by_prompt(x: Array, y: Array, prompts: Labels, kind: Correlatio
     names, codes = encode_labels(prompts, len(x))
     order, sizes = np.argsort(codes, kind="stable"), np.bincount(codes, minlength=len(names))
     starts = np.cumsum(sizes) - sizes
-    values = np.full((len(names), x.shape[1]), nan)
+    values = np.empty((len(names), x.shape[1]))
     for size in np.unique(sizes):
         # A column of the items of each prompt of this size.
         [same] = np.nonzero(sizes == size)
@@ -265,8 +265,8 @@ def _ranks_of_distinct(x: Array, drawn: Array) -> Array:
 
 
 def _ranks(x: Array, drawn: Array) -> tuple[Array, Array]:
-    """Return the ranks `(resamples, columns, items)`, NaN where there is no value, and the number
-    of values `(resamples, columns)` of columns `(columns, items)`, of which these are drawn."""
+    """Return the ranks of what is drawn `(resamples, columns, items)` of columns `(columns,
+    items)`, and the number of its values `(resamples, columns)`. Gaps are not drawn."""
     order = np.argsort(x, axis=1)
     ordered = np.take_along_axis(x, order, 1)
     opens = np.diff(ordered, axis=1, prepend=nan) != 0
@@ -279,7 +279,7 @@ def _ranks(x: Array, drawn: Array) -> tuple[Array, Array]:
     upto = np.minimum.accumulate(np.where(closes, there, inf)[:, :, ::-1], axis=2)[:, :, ::-1]
     ranks = np.empty(there.shape)
     np.put_along_axis(ranks, order[None], (before + upto + 1) / 2, 2)
-    return np.where(np.isnan(x), nan, ranks), (closes & (upto > before)).sum(axis=2)
+    return ranks, (closes & (upto > before)).sum(axis=2)
 
 
 def _shifted(x: Array, starts: IntArray) -> Array:

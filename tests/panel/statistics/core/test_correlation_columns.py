@@ -51,6 +51,27 @@ def test_a_resample_is_of_copies_of_the_items(kind: CorrelationKind, n: int) -> 
         np.testing.assert_allclose(found, expected, atol=1e-12)
 
 
+def test_a_single_resample_counts_its_copies() -> None:
+    """Of pairs (1, 1), (2, 3), (3, 2) the last two tie none and are discordant; with two copies of
+    the first, they are one pair of five: τ_b = (4 − 1) / √(5 · 5)."""
+    x, y = np.array([[1.0], [2], [3]]), np.array([[1.0], [3], [2]])
+    [[found]] = resampled_correlations(x, y, "tau_b", np.array([[2.0, 1, 1]]))
+    assert found == pytest.approx(0.6)
+
+
+def test_what_is_drawn_can_be_constant() -> None:
+    """A resample of alike values has no correlation, whatever the rounding of their mean beside the
+    value that is not drawn; and no size of values is too large or too small for r."""
+    x, y = np.array([7, *[0.1] * 9]), np.arange(10.0)
+    draws = np.array([[0.0, *[1] * 9], [1] * 10])
+    for kind in get_args(CorrelationKind):
+        found = resampled_correlations(x[:, None], y[:, None], kind, draws)[:, 0]
+        assert np.isnan(found[0]) and found[1] == pytest.approx(correlation(x, y, kind).value)
+    sizes = np.array([1e-200, 1, 1e200])
+    found = correlations(x[:, None] * sizes, y[:, None], "pearson")
+    np.testing.assert_allclose(found, correlation(x, y, "pearson").value)
+
+
 def test_r_within_groups_is_of_copies_of_the_items() -> None:
     """Each resample gives what `correlation_within` gives of the items drawn, where groups come in
     any order, and gaps leave some of one item or none."""
