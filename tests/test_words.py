@@ -65,7 +65,7 @@ _ANSWERS = {
     r"stand in for people|take the place of (?:a person|people)|replace (?:a person|people)": {
         "result.py"
     },
-    r" is settled|What would settle": {"answers.py", "result.py"},
+    r" is shown at the 5 % level|What would settle": {"answers.py", "result.py"},
 }  # fmt: skip
 """What answers a question, and the modules whose sentences may: each has one answer."""
 

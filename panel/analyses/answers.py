@@ -179,7 +179,10 @@ def which_is_best(run: Run, ranked: Ranked, people: RunWithPeople | None = None)
     elif decisive is None:
         why, sentence = untested(ranked), best_sentence(ranked, run)
     else:
-        undone = () if ranked.basis else beyond_bounds(run.missing_ratings(), run.leaderboard())
+        undone = list[str]()
+        if not ranked.basis:
+            left_open = run.missing_ratings(), run.leaderboard()
+            undone = [*beyond_bounds(*left_open), *can_be_reversed(*left_open)]
         sentence = " ".join([best_sentence(ranked, run), *undone, *not_ranked(run)])
         why = "the first system is not tested against every other"
         if ranked.unrated:
@@ -226,8 +229,9 @@ def can_be_trusted(
     common = limits(judged)
     limiting = [*off_scale(run), *few_judged(judged, "composites"), *common]
     signs = list(signs_of_bias(run)) if systems else []
-    if systems:
-        signs += can_be_reversed(run.missing_ratings(), run.leaderboard(), people_lead=people_lead)
+    if people_lead and systems:
+        # Without people's ratings the first answer says so.
+        signs += can_be_reversed(run.missing_ratings(), run.leaderboard(), people_lead=True)
     if demonstration_notice(*(judge.model for judge in run.judges)):
         signs.append("A model is for demonstration only.")
     # Differences that people reverse are no sign of trust.
@@ -475,7 +479,7 @@ def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
             answer = RunAnswer("settle", sentence, Estimate(nan, reason=why))
             return _after_missing(run, answer, sentence)
         by = "" if ranked.basis else " by the panel's scores"
-        why = f"which system is best{by} is settled"
+        why = f"which system is best{by} is shown at the 5 % level"
         return RunAnswer("settle", f"{first_upper(why)}.", Estimate(nan, reason=why))
     answer = _by_more(run, ranked)
     then = "" if answer.sentence.startswith(_NOT_KNOWN) else f"Then {answer.sentence}"

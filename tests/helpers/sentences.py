@@ -408,7 +408,7 @@ RUN: dict[str, Check] = {
             )
         )
     ),
-    rf"{_SETTLE}Which system is best(?: by the panel's scores)? is settled\.": (
+    rf"{_SETTLE}Which system is best(?: by the panel's scores)? is shown at the 5 % level\.": (
         lambda found, beside: beside.summary["winner"] is not None
     ),
     rf"{_SETTLE}Not known: (?P<why>[^;]+)(?:; .+)?\.": (

@@ -106,7 +106,8 @@ def test_a_clear_winner(runs: dict[str, Answered]) -> None:
     )
     assert lead is not None and 1.4 < float(lead[1]) < 2.2
     assert said["settle"] == (
-        "Which system is best by the panel's scores is settled. Still open: whether judges agree "
+        "Which system is best by the panel's scores is shown at the 5 % level. "
+        "Still open: whether judges agree "
         "enough, what personas add and how the panel compares with people."
     )
     assert check(run, "answer[best] > 0").met
@@ -296,7 +297,8 @@ def test_judgments_that_cannot_matter_leave_the_best_system_settled(
     lines = (folder / "judgments.jsonl").read_text().splitlines(keepends=True)
     (folder / "judgments.jsonl").write_text("".join(lines[:-1]))
     assert sentences(load_run(folder))["settle"] == (
-        "Which system is best by the panel's scores is settled. Still open: whether judges agree "
+        "Which system is best by the panel's scores is shown at the 5 % level. "
+        "Still open: whether judges agree "
         "enough, what personas add and how the panel compares with people."
     )
 

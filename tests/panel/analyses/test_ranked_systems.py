@@ -51,7 +51,7 @@ def test_a_winner_is_named_with_its_lead() -> None:
     found = board([[9, 5.1], [8.5, 4.2], [9.2, 5], [8.8, 5.3], [9, 4.9]])
     assert best(found).startswith("A is significantly ahead: 4.00 points above B (95 % interval ")
     assert best(found).endswith(" to 4.39, p < 0.001, 5 prompts).")
-    assert settled(found) == "Which system is best by the panel's scores is settled."
+    assert settled(found) == "Which system is best by the panel's scores is shown at the 5 % level."
 
 
 def test_a_winner_of_three_is_named_with_its_least_certain_difference() -> None:
@@ -81,7 +81,7 @@ def test_a_winner_needs_no_adjustment_for_the_number_of_systems() -> None:
     assert [one.shown for one in own].count(False) == 2
     assert (found.systems[0].rank_low, found.systems[0].rank_high) == (1, 3)
     assert "A is significantly ahead: " in best(found)
-    assert settled(found) == "Which system is best by the panel's scores is settled."
+    assert settled(found) == "Which system is best by the panel's scores is shown at the 5 % level."
 
 
 def test_ties_are_all_named() -> None:
