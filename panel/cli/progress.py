@@ -529,6 +529,8 @@ class ScoreProgress:
         if cost is not None:
             parts.append(cost)
         parts.append(f"{self._missing:,} missing")
+        if cached := self._by_model.total() - self._fresh.total():
+            parts.append(f"{cached:,} from the cache")
         if self._revised:
             parts.append(f"{self._revised:,} re-ratings (deliberation)")
         return parts

@@ -113,6 +113,8 @@ def test_a_complete_run_exits_0_and_the_same_again_calls_nothing(
     assert "6 responses × 5 judges (openai:stub)" in first.stderr
     assert re.search(r"^0/30 judgments$", first.stderr, re.M)
     assert re.search(r"^30/30 judgments, .*/s, [\d,]+ tokens, .*0 missing", first.stderr, re.M)
+    assert "from the cache" not in first.stderr
+    assert re.search(r"^30/30 judgments, .* 0 missing, 30 from the cache", second.stderr, re.M)
     assert "\x1b" not in first.stdout + first.stderr
     # The ids of prompts come from their texts (`printf %s 'Question 0?' | sha256sum`).
     ids = ("p-4f10ddf2629b", "p-732b445fea4b")
