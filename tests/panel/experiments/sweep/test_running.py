@@ -277,9 +277,9 @@ def test_figures_of_a_sweep_are_as_wide_as_a_page_says(
         assert getattr(swept.plot, name)().get_figwidth() == 6.9
         assert getattr(swept.plot, name)(columns=1).get_figwidth() == 3.3
     monkeypatch.setitem(sys.modules, "matplotlib", None)
-    without = "No plots were drawn: figures need Matplotlib, which is not installed; get it with: "
+    without = "No plots were drawn: figures need Matplotlib, which is not installed; get it with:"
     result = sweep_result(swept)
-    assert without in result.text(full=True)
+    assert without in " ".join(result.text(full=True).split())
     assert "No plots" not in result.text()
     for name in kinds:
         with pytest.raises(ModuleNotFoundError, match=r"pip install 'persona-panel\[plots\]'"):
