@@ -470,8 +470,11 @@ class ModelConfig(BaseModel):
                 return {**value, "model": at[1], "base_url": at[2]}
             case {"model": str(model)} if _LIKE_AN_ADDRESS.search(model):
                 # Taken for a part of the name, it would be sent to the provider's own address.
+                name, _, address = model.partition("@")
+                nameless = name.endswith(":") and address.startswith("http")
+                lacks = "a name before it" if nameless else "http:// or https:// before it"
                 raise ValueError(
-                    "a model at an address is provider:NAME@http://HOST:PORT/v1, or https"
+                    f"an address without {lacks}; provider:NAME@http://HOST:PORT/v1, or https"
                 )
         return value
 

@@ -14,6 +14,7 @@ import persona_panel.personas as persona_library
 import persona_panel.rubrics as rubric_library
 from persona_panel.files.definitions import load_definition, resolve
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
+from persona_panel.files.secrets import MASK
 from persona_panel.files.wording import did_you_mean, explain, nearest
 from persona_panel.graphs.deliberation import Deliberation
 from persona_panel.models.config import MODEL_SPEC, ModelConfig
@@ -156,18 +157,26 @@ def configured(
     try:
         return config.changed(options={**config.options, **changes}, **fields)
     except ValidationError as error:
-        wrong = "; ".join(", expected ".join(explain(fault)) for fault in error.errors())
-        raise ConfigurationError(f"{config.id}: {wrong}") from None
+        raise _refused(config.id, error) from None
+
+
+def _refused(model: str, error: ValidationError) -> ConfigurationError:
+    wrong = "; ".join(", expected ".join(explain(fault)) for fault in error.errors())
+    return ConfigurationError(f"{model}: {wrong}")
 
 
 def config_of(spec: str) -> ModelConfig:
     """Return the model that a spec names, with default settings. Raises ConfigurationError: it is
-    no `provider:name`."""
+    no `provider:name`, or the address after it lacks http:// or https://."""
     if not re.match(MODEL_SPEC, spec):
         raise ConfigurationError(
             f"{spec!r} is not a model; write provider:name, for instance {DEFAULT_MODEL}"
         )
-    return ModelConfig(model=spec)
+    try:
+        return ModelConfig(model=spec)
+    except ValidationError as error:
+        # Without http:// an address is not known as such where passwords are masked.
+        raise _refused(re.sub("@.*@", f"@{MASK}@", spec, flags=re.DOTALL), error) from None
 
 
 def shipped_or_relative(file: Path, name: str, shipped: dict[str, Path]) -> str | Path:

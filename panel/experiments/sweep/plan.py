@@ -40,6 +40,7 @@ from persona_panel.graphs.sweeping import (
 )
 from persona_panel.models.config import MODEL_SPEC, ModelConfig
 from persona_panel.planning.bound_models import BoundModel, Models, bind_models
+from persona_panel.planning.definitions import config_of
 from persona_panel.planning.panel_plan import PanelPlan, refuse_controls, refuse_if_comparative
 from persona_panel.rubrics import ModelResponse
 from persona_panel.runs.cost_estimate import CostEstimate, ModelEstimate, PredictedCalls
@@ -295,7 +296,7 @@ def _bound(
     for spec in specs:
         config = known.get(spec, spec) if isinstance(spec, str) else spec
         if isinstance(config, str) and re.match(MODEL_SPEC, config):
-            config = ModelConfig(model=config)
+            config = config_of(config)
         if isinstance(config, ModelConfig) and temperature is not None:
             config = config.model_copy(update={"temperature": temperature})
         configs.append(config)

@@ -16,6 +16,7 @@ from persona_panel.files.errors import ConfigurationError, InputError
 from persona_panel.models.config import ModelConfig
 from persona_panel.planning.panel_plan import PanelPlan
 from persona_panel.testing import ScriptedServer, always, serving, thinking
+from tests.helpers.invoked import invoked
 
 BATCH = [Response(id="1", prompt="Why?", text="Because.", system="ash")]
 AT = "http://127.0.0.1:9/v1"
@@ -35,6 +36,33 @@ TWO = (
     f"  - {{model: 'openai:stub', name: deep, base_url: '{AT}', options: {{seed: 1, top_p: 0.5}}}}",
     f"  - {{model: 'openai:stub', name: quick, base_url: '{AT}', elicitation: justified}}",
 )
+
+
+@pytest.mark.parametrize(
+    ("spec", "shown", "lacks"),
+    [
+        ("openai:x@127.0.0.1:9", "openai:x@127.0.0.1:9", "http:// or https:// before it"),
+        ("openai:x@me:s3cret@localhost:8000/v1", "openai:x@[secret]@localhost:8000/v1",
+         "http:// or https:// before it"),
+        ("openai:@http://a.example/v1", "openai:@http://a.example/v1", "a name before it"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("command", ["score", "init"])
+def test_an_address_that_is_none_is_refused_in_words(
+    spec: str, shown: str, lacks: str, command: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A command shows the model without a password, what its address lacks and how it is written,
+    and ends with status 2."""
+    monkeypatch.chdir(tmp_path)
+    Path("texts.csv").write_text("prompt,response,system\nWhy?,So.,a\nWhy?,Else.,b\n")
+    own = ("--rubric", "scrub", "--personas", "disciplinary")
+    done = invoked(command, "texts.csv", "--model", spec, *own)
+    assert done.returncode == 2
+    assert (
+        f"{shown}: an address without {lacks}, expected provider:NAME@http://HOST:PORT/v1, or "
+        "https\n"
+    ) in done.stderr
+    assert "Traceback" not in done.stderr
 
 
 # One model twice
