@@ -193,6 +193,8 @@ class Endpoint:
     lost_in_a_row: int = 0
     retries: int = 0
     """Attempts beyond the first, of all calls."""
+    last_fault: str = ""
+    """The last fault of a call that may be tried again."""
     failed: int = 0
     """Calls tried to the end in vain."""
     answered: bool = False
@@ -227,10 +229,14 @@ class Endpoint:
         if error.kind != "transient":
             self.heard()
             return
+        self.last_fault = str(error) if error.status is None else f"status {error.status}"
         if self._silent_since is None:
             if not self.answered and error.status not in _NOT_THERE:
                 return
-            self._silent_since, self._asked_to_wait_s, self._probes = now, 0.0, 0
+            # Of a model that never answered the silence began with the call, which may have waited
+            # for all of a long timeout.
+            since = now if self.answered else began
+            self._silent_since, self._asked_to_wait_s, self._probes = since, 0.0, 0
         # What the provider has asked for is no silence of its own.
         self._asked_to_wait_s = max(self._asked_to_wait_s, error.retry_after or 0.0)
         self._nobody_there = error.nobody_there and not self.answered
@@ -242,7 +248,9 @@ class Endpoint:
             self.give_up(f"it {never} in {silence:.0f} s; last error: {error}{remedy}")
         elif silence > _SILENCE_S and not self.down:
             self.unavailable.set()
-            logger.warning("%s; retrying for up to %.0f s", error, self._patient_until() - now)
+            left = self._patient_until() - now
+            then = f"retrying for up to {left:.0f} s" if left >= 1 else "trying a last time"
+            logger.warning("%s; %s", error, then)
 
     def lost(self, error: CallError) -> None:
         """Note that a call was tried to the end in vain."""
@@ -255,7 +263,10 @@ class Endpoint:
         elif error.kind == "transient":
             self.lost_in_a_row += 1
             if self.lost_in_a_row >= _GIVE_UP_AFTER:
-                self.give_up(f"{self.lost_in_a_row} calls in a row failed, the last with: {error}")
+                self.give_up(
+                    f"{self.lost_in_a_row} requests in a row failed, with all their retries, the "
+                    f"last with: {error}"
+                )
 
     def until_next_probe_s(self, now: float) -> float:
         """Return how many seconds the holder of `probing` waits before it tries."""
@@ -284,6 +295,7 @@ class Endpoint:
         return EndpointState(
             limits=self.limiter.state(now),
             retries=self.retries,
+            last_fault=self.last_fault,
             retry_in_s=tuple(sorted(max(0.0, due - now) for due in self._retries_at)),
             failed=self.failed,
             down_s=now - since if self.down and since is not None else None,

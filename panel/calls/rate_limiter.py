@@ -47,6 +47,7 @@ class EndpointState:
 
     Attributes:
         retries: attempts beyond the first so far, of all calls.
+        last_fault: the last fault of a call that may be tried again; empty, there was none.
         retry_in_s: when each call that waits for another attempt makes it, the soonest first.
         failed: calls that failed for good, after all their attempts.
         down_s: how long nothing but faults has come; None, the model is not down.
@@ -65,6 +66,7 @@ class EndpointState:
     dead: str | None = None
     unanswered_s: float = 0.0
     timeout_s: float = 0.0
+    last_fault: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -305,7 +305,10 @@ def _in_words(state: EndpointState) -> list[str]:
         waiting = f" ({len(retries):,} to come, next in {clock(retries[0])})" if retries else ""
         long.append(n + waiting)
         short.append(n + (f" (next {clock(retries[0])})" if retries else ""))
-    return [", ".join(parts + failed) for parts in (long, short)]
+    forms = [", ".join(parts + failed) for parts in (long, short)]
+    if state.last_fault and (state.retries or retries):
+        return [*(f"{form}, last fault: {state.last_fault}" for form in forms), *forms]
+    return forms
 
 
 _REFRESH_S = 0.5
@@ -457,8 +460,8 @@ class ScoreProgress:
             time_ = f"in {clock(now - self._started)}"
         else:
             left = self._seconds_left(state)
-            figure = "-:--" if left is None else clock(left)
-            time_ = f"{'at least ' * self._is_down(state)}{figure} left"
+            so = "at least " * self._is_down(state)
+            time_ = "time left unknown" if left is None else f"{so}{clock(left)} left"
         end = f"{self._rate(now, ended=ended):,.1f}/s  {time_}"
         room = width - cell_len(f"{self._what}  {count}  {end}") - 1
         first = Table.grid(padding=(0, 1))
@@ -505,6 +508,9 @@ class ScoreProgress:
         )
 
     def _seconds_left(self, state: CallsState) -> float | None:
+        if self._done and self._missing == self._done:
+            # Failures tell nothing of the pace of judgments.
+            return None
         return seconds_left(
             Remaining(
                 max(0, self._totals[model] - self._by_model[model]),

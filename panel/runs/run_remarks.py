@@ -67,7 +67,7 @@ def counts_sentence(run: Run, coverage: Coverage) -> str:
     # Of batches, requests without an answer are no calls.
     by_batches = any(name.endswith(batched_name("")) for name in calls.spent)
     if 0 < (failed := calls.faults.total() - calls.unsent) <= calls.made and not by_batches:
-        made += f" ({failed:,} of them failed)"
+        made += f", retries included ({failed:,} of them failed)"
     if calls.unsent:
         made += f", {calls.unsent:,} failed before they were sent"
     return (

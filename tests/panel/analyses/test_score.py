@@ -56,7 +56,7 @@ def test_calls_that_failed_are_counted_apart() -> None:
     run.calls.made, run.calls.cached = n, 5
     assert f"{n} calls made, 5 answered" in " ".join(score_result(run).text(full=True).split())
     run.calls.faults.update({"timeout": 2, "HTTP 500": 3})
-    told = f"{n} calls made (5 of them failed), 5 answered from the cache."
+    told = f"{n} calls made, retries included (5 of them failed), 5 answered from the cache."
     assert told in " ".join(score_result(run).text(full=True).split())
     run.calls.spent["a (batch)"] = Usage(1)
     assert "failed)" not in score_result(run).text(full=True)

@@ -228,7 +228,7 @@ async def test_a_model_that_loses_every_call_is_given_up(
     async with caller_at(always(status(500)), tmp_path) as at:
         outcomes = [await at.outcome(ask(number)) for number in range(5)]
     assert [error.status for error in outcomes] == ["failed"] * 3 + ["skipped"] * 2
-    assert "3 calls in a row failed" in str(outcomes[-1])
+    assert "3 requests in a row failed" in str(outcomes[-1])
     assert len(at.server.calls) == 9  # three calls of three attempts
 
 

@@ -58,6 +58,21 @@ def test_it_is_given_up_by_a_call_that_began_after_the_patience() -> None:
     assert at.dead == "it has not answered in 16 s; last error: gone"
 
 
+def test_a_server_that_is_silent_from_the_first_call_is_tried_a_last_time(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """Its silence began with the call, which waited for as long as the patience lasts: the next
+    call is the last, no time below nothing is said, and the end has the seconds that passed."""
+    at = endpoint()
+    at.faulted(fault(), began=0.0, now=120.1)
+    assert at.down
+    assert caplog.messages == ["gone; trying a last time"]
+    assert at.state(121.0).down_s == 121.0
+    assert at.until_next_probe_s(120.1) == 0.0
+    at.faulted(fault(), began=120.2, now=240.3)
+    assert at.dead == "it never answered in 240 s; last error: gone"
+
+
 def test_what_the_provider_asks_for_is_added_to_the_patience() -> None:
     """Asked at 100 to wait 60 s, a patience of 10 s ends at 170."""
     at = endpoint(patience_s=10.0, answered=True)
@@ -88,7 +103,7 @@ def test_five_calls_lost_in_a_row_are_enough() -> None:
         at.lost(fault(500))
     assert at.dead is None
     at.lost(fault(500))
-    assert at.dead == "5 calls in a row failed, the last with: gone"
+    assert at.dead == "5 requests in a row failed, with all their retries, the last with: gone"
     revoked = endpoint()
     revoked.lost(CallError("no such key", kind="permanent"))
     assert revoked.dead == "no such key"
@@ -108,6 +123,9 @@ def test_it_tells_how_it_is_doing() -> None:
     wait = at.until_next_probe_s(14.0)
     state = at.state(14.2)
     assert (state.failed, state.down_s, state.dead) == (1, pytest.approx(4.2), None)
+    assert state.last_fault == "gone"
+    at.faulted(fault(500), began=14.0, now=14.0)
+    assert at.state(14.2).last_fault == "status 500"
     assert state.probe_in_s == pytest.approx(wait - 0.2)
     at.give_up("no key")
     assert at.state(15.0).dead == "no key"

@@ -15,6 +15,7 @@ from persona_panel.calls.rate_limiter import CallsState, EndpointState, LimiterS
 from persona_panel.cli import progress
 from persona_panel.cli.progress import duration, state_lines
 from persona_panel.graphs import Judge, Judgment
+from persona_panel.rubrics import Status
 from persona_panel.statistics.core.display import clock
 from persona_panel.testing import serving
 from tests.helpers.command import COMMAND
@@ -22,7 +23,10 @@ from tests.helpers.ports import free_port
 from tests.helpers.terminals import CONTROL, drawn
 from tests.server import faulty
 
-BAR = re.compile(r"judgments +[━╸╺ ]*([\d,]+)/([\d,]+) +([\d,.]+)/s  (?:at least )?(\S+) left")
+BAR = re.compile(
+    r"judgments +[━╸╺ ]*([\d,]+)/([\d,]+) +([\d,.]+)/s  "
+    r"(?:time left unknown|(?:at least )?\S+ left)"
+)
 LONG = "openai:a-model-whose-name-is-longer-than-any-line-should-have-to-hold-2026-11-22"
 
 
@@ -64,6 +68,26 @@ def test_answers_from_the_cache_have_a_rate(
     assert all(float(rate.replace(",", "")) > 50 for rate in rates)
 
 
+def test_failures_alone_foresee_no_end(capsys: pytest.CaptureFixture[str]) -> None:
+    """How fast requests are given up says nothing of how long judgments take."""
+    judge = Judge("ann", "openai:m", "dimensions")
+    shown = progress.ScoreProgress("Scoring", 400, {"openai:m": 1})
+
+    async def fail() -> None:
+        with shown:
+            shown.begin(lambda: CallsState({}, {}, {}))
+            pace = shown._paces["openai:m"]
+            for i in range(30):
+                status: Status = "failed" if i < 29 else "scored"
+                shown.take(Judgment("q", f"r{i}", "s", judge, status))
+                pace.take(pace._now + 1, i + 1, i + 1, still=False)
+                shown._print_line(CallsState({}, {}, {}), pace._now)
+
+    asyncio.run(fail())
+    lines = [line for line in capsys.readouterr().err.splitlines() if "missing" in line]
+    assert [" left" in line for line in lines[:30]] == [False] * 29 + [True]
+
+
 @pytest.mark.parametrize("columns", [80, 120, 200])
 def test_count_rate_and_time_left_stay_whole(tmp_path: Path, columns: int) -> None:
     """With 30 % faults each frame has count, rate and time left on one line, and one line for the
@@ -97,7 +121,8 @@ def test_a_server_that_is_not_there(tmp_path: Path) -> None:
     )
     bars = [line for line in lines if line.startswith("judgments")]
     assert all("0/200" in line and "200/200" not in line for line in bars)
-    assert any("-:-- left" in line for line in bars)
+    assert any("time left unknown" in line for line in bars)
+    assert not any("-:--" in line for line in bars)
     end = " ".join(lines[lines.index(bars[-1]) :])
     assert "200 missing" in end
     assert "no longer called: it never answered in" in end
@@ -127,6 +152,12 @@ def test_a_line_of_state() -> None:
     (narrowest,) = state_lines({LONG: busy}, 80)
     assert len(narrowest) <= 80
     assert narrowest.endswith("2 given up")
+    (failing,) = state_lines({"openai:m": replace(busy, last_fault="status 500")}, None)
+    assert failing == f"{wide}, last fault: status 500"
+    (failing,) = state_lines({"openai:m": replace(busy, last_fault="status 500")}, 100)
+    assert failing == f"{narrow}, last fault: status 500"
+    (failing,) = state_lines({"openai:m": replace(busy, last_fault="status 500")}, 80)
+    assert failing == narrow
     calm = {f"openai:m{i}": EndpointState() for i in range(12)}
     assert state_lines(calm | {"openai:z": busy}, 200)[0].startswith("openai:z: 3 in flight")
     assert state_lines(calm, 80)[-1] == "and 2 more models"
