@@ -19,9 +19,8 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-import click
-
 from persona_panel.files.addresses import remove_temporary_folder
+from persona_panel.files.secrets import say, say_sentences
 
 if TYPE_CHECKING:
     import asyncio
@@ -207,7 +206,8 @@ def received() -> bool:
 
 
 def end(message: str | None = None) -> NoReturn:
-    """End the process after a signal, with a message and its exit status.
+    """End the process after a signal, with a message, a sentence and perhaps a command on lines of
+    its own, and its exit status.
 
     A model in this process may be in the middle of a text: it is not waited for.
     """
@@ -219,7 +219,10 @@ def end(message: str | None = None) -> NoReturn:
             else "no model was called."
         )
     name = "Interrupted" if stopped is signal.SIGINT else f"Ended by {stopped.name}"
-    click.echo(f"{name}: {message}", err=True)
+    sentence, _, command = message.partition("\n")
+    say_sentences(f"{name}: {sentence}", err=True)
+    if command:
+        say(command, err=True)
     flush()
     remove_temporary_folder()
     os._exit(_status(stopped))

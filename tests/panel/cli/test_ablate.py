@@ -317,7 +317,8 @@ def test_stopped_in_the_second_panel_the_same_command_goes_on(tmp_path: Path) ->
                         time.sleep(0.002)
                     process.send_signal(signal.SIGINT)
                     assert process.wait(60) == 130
-                    assert "The same command continues" in (tmp_path / "output").read_text()
+                    told = (tmp_path / "output").read_text()
+                    assert "The same command continues" in " ".join(told.split())
                     assert len(server.calls) < 100
                     process = forked.begun(command, tmp_path, env, output)
                 assert process.wait(60) == 0

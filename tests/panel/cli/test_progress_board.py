@@ -223,11 +223,12 @@ def test_ctrl_c_gives_the_answer_so_far(served: Path) -> None:
     assert summary["answers"][0]["sentence"].startswith(f"Incomplete: {done[1]} of 1,200 judgments")
     assert (showed in report_of(load_run(served / "run")).html) == (showed in text)
     assert len(re.findall(r"^(?:Which|Can|Do|May|What) .*\? ", out, re.MULTILINE)) == 5
-    assert f"Interrupted: {done[1]} of 1,200 judgments are done and written to run." in last
-    assert last.endswith(
-        "The same command continues the run:\n"
-        "  persona-panel score batch.jsonl --panel panel.yaml --no-report --out run\n"
-    )
+    command = "\n  persona-panel score batch.jsonl --panel panel.yaml --no-report --out run\n"
+    assert last.endswith(command)
+    assert (
+        f"Interrupted: {done[1]} of 1,200 judgments are done and written to run. The same command "
+        "continues the run:"
+    ) in " ".join(last.split())
     # Every prompt that is judged was answered by all systems, but for those that were under way.
     systems = [line["system"] for line in judgments(served / "run")]
     counts = [systems.count(f"system-{s}") for s in range(3)]

@@ -296,7 +296,9 @@ def slow_desk(tmp_path: Path) -> Iterator[Desk]:
 
 @needs_signals
 def test_the_printed_command_names_a_folder_that_was_made_by_itself(slow_desk: Desk) -> None:
-    """A run without --out that is stopped goes on in its folder by the command that it prints."""
+    """A run without --out that is stopped goes on in its folder by the command that it prints, on
+    a line of its own below a sentence that is parted between words where the width is known."""
+    slow_desk.env["COLUMNS"] = "50"
     run = ("score", "batch.jsonl", "--panel", "panel.yaml", "--no-report")
     with (slow_desk.folder / "told").open("w+b") as output:
         process = forked.begun(slow_desk.command(*run), slow_desk.folder, slow_desk.env, output)
@@ -305,7 +307,11 @@ def test_the_printed_command_names_a_folder_that_was_made_by_itself(slow_desk: D
         process.send_signal(signal.SIGINT)
         assert process.wait(20) == 130
         output.seek(0)
-        printed = output.read().decode().rstrip().rpartition("\n")[2]
+        *above, printed = output.read().decode().rstrip().splitlines()
+    begin = next(n for n, line in enumerate(above) if line.startswith("Interrupted: "))
+    assert max(map(len, above[begin:])) <= 50
+    assert "and written to runs/" in (sentence := " ".join(above[begin:]))
+    assert sentence.endswith(". The same command continues the run:")
     again = slow_desk.run(*shlex.split(printed)[1:])
     assert again.returncode == 0, again.stderr
     [folder] = (slow_desk.folder / "runs").iterdir()
@@ -327,7 +333,7 @@ def test_a_signal_ends_a_run_with_its_files(slow_desk: Desk, run: Sequence[str],
         output.seek(0)
         told = output.read()
     assert status == 128 + getattr(signal, name), told.decode()
-    assert b"The same command continues the run" in told
+    assert b"The same command continues the run" in b" ".join(told.split())
     assert (b"Interrupted" if name == "SIGINT" else f"Ended by {name}".encode()) in told
     coverage = slow_desk.summary()["coverage"]
     judged = (slow_desk.folder / "run" / "judgments.jsonl").read_text("utf-8").splitlines()
@@ -353,7 +359,9 @@ def test_a_signal_sends_a_run_to_its_address(slow_desk: Desk) -> None:
         process.send_signal(signal.SIGINT)
         _, told = process.communicate(timeout=20)
     assert process.returncode == 130, told.decode()
-    assert f"done and written to file://{there}. The same command" in told.decode()
+    assert f"done and written to file://{there}. The same command" in " ".join(
+        told.decode().split()
+    )
     assert 0 < slow_desk.summary("there")["coverage"]["scored"] < 5 * N
     assert not [*(home / "persona-panel" / "runs").iterdir()]
 
@@ -413,7 +421,7 @@ def test_a_signal_ends_questions(slow_desk: Desk, name: str) -> None:
         process.send_signal(getattr(signal, name))
         _, told = process.communicate(timeout=20)
         assert process.returncode == 128 + getattr(signal, name), told.decode()
-        assert b"the same command continues the run" in told
+        assert b"the same command continues the run" in b" ".join(told.split())
         assert not (slow_desk.folder / "asked.jsonl").exists()
         assert slow_desk.run(*QUESTIONS, "--out", "asked.jsonl").returncode == 0
         asked = (slow_desk.folder / "asked.jsonl").read_text("utf-8").splitlines()
