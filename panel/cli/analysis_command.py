@@ -91,7 +91,7 @@ class Gate:
             from persona_panel.results.decision import decide_all
 
             result = decide_all(self.requirements, figures(), by_point=self.by_point)
-            is_written = self._write(result, of)
+            is_written = self._write(result, of, has_result=status != NOTHING_SCORED)
             if status != NOTHING_SCORED:
                 if not result.met:
                     status = NOT_MET
@@ -103,13 +103,14 @@ class Gate:
         if status != COMPLETE:
             sys.exit(status)
 
-    def _write(self, result: GateResult, of: Callable[[], Result]) -> bool:
+    def _write(self, result: GateResult, of: Callable[[], Result], *, has_result: bool) -> bool:
         """Write the files; whether they could be written."""
         texts, is_written = {}, True
         if self.junit is not None:
             from persona_panel.results.decision import junit
 
-            texts[self.junit] = junit(result, self.suite)
+            reason = "" if has_result else next(iter(of().conclusion), "there is no result")
+            texts[self.junit] = junit(result, self.suite, no_result=reason)
         if self.markdown is not None:
             from persona_panel.results.decision import markdown
             from persona_panel.results.shown import first_table

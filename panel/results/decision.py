@@ -393,22 +393,27 @@ def _longest_run(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
 
 
-def junit(result: GateResult, suite: str) -> str:
+def junit(result: GateResult, suite: str, *, no_result: str = "") -> str:
     """A document with one test suite, in which each requirement is a test case; one that is not met
     has a failure with its sentence.
 
     Args:
         suite: its name, such as `persona-panel score`.
+        no_result: why the command has no result, so that each case is an error; empty if it has.
     """
-    n, failures = len(result.decisions), len(result.unmet)
-    counts = {"tests": str(n), "failures": str(failures), "errors": "0", "skipped": "0"}
+    n = len(result.decisions)
+    failures, errors = (0, n) if no_result else (len(result.unmet), 0)
+    counts = {"tests": str(n), "failures": str(failures), "errors": str(errors), "skipped": "0"}
     root = Xml.Element("testsuites", counts)
     cases = Xml.SubElement(root, "testsuite", {"name": _text(suite), **counts, "time": "0"})
     for decision in result.decisions:
         about = {"classname": _text(suite), "name": _text(str(decision.requirement)), "time": "0"}
         case = Xml.SubElement(cases, "testcase", about)
         text = _text(sentence(decision))
-        if decision.met:
+        if no_result:
+            kind = {"message": _text(no_result), "type": "no result"}
+            Xml.SubElement(case, "error", kind).text = text
+        elif decision.met:
             Xml.SubElement(case, "system-out").text = text
         else:
             kind = {"message": text, "type": f"requirement: {decision.why}"}

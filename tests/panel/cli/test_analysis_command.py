@@ -200,8 +200,7 @@ def test_a_requirement_on_coverage_says_how_many_may_be_missing() -> None:
 
 def test_where_nothing_was_scored(tmp_path: Path) -> None:
     """The reason comes last, in one sentence, there are no tables, and the exit status is 4 with a
-    requirement that is met and with one that is not. Once the server is back the same command
-    goes on."""
+    requirement that is met and with one that is not, each of which is an error in JUnit XML."""
     with serving(always(status(401))) as server:
         done = score(server)
         assert done.exit_code == 4
@@ -212,8 +211,15 @@ def test_where_nothing_was_scored(tmp_path: Path) -> None:
         assert said.endswith("skipped): nothing can be concluded. Page: run/report.html")
         assert "─" not in done.stdout
         assert done.stdout.count("answered 401") == 1
-        again = score(server, *required("composite[my-model] > 1", "coverage >= 0"))
+        demands = required("composite[my-model] > 1", "coverage >= 0")
+        again = score(server, *demands, "--junit", "found.xml")
         assert again.exit_code == 4
+        suite = Xml.parse("found.xml").getroot()[0]
+        assert (suite.get("failures"), suite.get("errors")) == ("0", "2")
+        assert all(
+            f"{server.base_url} answered 401: " in str(error.get("message"))
+            for error in suite.iter("error")
+        )
         assert told(again)[0].endswith("(no response of this system has a composite).")
         assert told(again)[-1] == "1 of 2 requirements not met: exit status 4."
 

@@ -47,6 +47,17 @@ def test_junit_has_a_case_for_each_requirement() -> None:
     assert {case.get("time") for case in (met, unmet)} == {"0"}
 
 
+def test_junit_of_a_command_without_a_result_has_errors() -> None:
+    """Each requirement, met or not, is an error with the reason, and none is a failure."""
+    found = about("a")
+    suite = Xml.fromstring(junit(found, "x", no_result="The server\x00 is gone."))[0]
+    assert (suite.get("tests"), suite.get("failures"), suite.get("errors")) == ("2", "0", "2")
+    for case, sentence in zip(suite, found.sentences(), strict=True):
+        (error,) = case
+        assert (error.tag, error.get("type"), error.text) == ("error", "no result", sentence)
+        assert error.get("message") == "The server\\x00 is gone."
+
+
 @given(st.text(min_size=1).filter(lambda name: name.strip() != ""))
 def test_junit_is_xml_whatever_systems_are_called(name: str) -> None:
     """Control characters, surrogates and what else XML cannot hold are written as escapes; what it
