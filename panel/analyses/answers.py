@@ -49,7 +49,7 @@ from persona_panel.results.result import QUESTIONS, AnswerTo, RunAnswer
 from persona_panel.runs.collected import main_ratings, ratings_of
 from persona_panel.runs.kept import command_again, command_with
 from persona_panel.runs.run import Run, judged_in
-from persona_panel.runs.run_remarks import demonstration_notice, is_capped
+from persona_panel.runs.run_remarks import demonstration_notice, is_capped, other_models
 from persona_panel.runs.scale_limits import unit_of
 from persona_panel.statistics.calibration import LEAST_PROMPTS
 from persona_panel.statistics.core.arrays import AnalysisOptions, Reason
@@ -228,7 +228,7 @@ def can_be_trusted(
     command, judged = command_on(run, "agree"), judged_in(run)
     common = limits(judged)
     limiting = [*off_scale(run), *few_judged(judged, "composites"), *common]
-    signs = list(signs_of_bias(run)) if systems else []
+    signs = [*other_models(run), *(signs_of_bias(run) if systems else ())]
     if people_lead and systems:
         # Without people's ratings the first answer says so.
         signs += can_be_reversed(run.missing_ratings(), run.leaderboard(), people_lead=True)
@@ -243,7 +243,7 @@ def can_be_trusted(
     caution = [] if undecided else ["Agreement does not show that ratings are right."]
     few = signs
     if len(signs) > _SIGNS:
-        few = [*signs[:_SIGNS], f"{counted(len(signs) - _SIGNS, 'more sign')} of bias."]
+        few = [*signs[:_SIGNS], f"{counted(len(signs) - _SIGNS, 'more sign')}."]
     whole = " ".join([*verdict, agreement, *caution, *signs, *limiting])
     shorter = " ".join([*verdict, alpha, *caution, *few, *([] if reversed_pairs else common)])
     coverage = on_coverage({_ALPHA: estimate})

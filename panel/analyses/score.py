@@ -300,7 +300,7 @@ def _on_what_is_there(run: Run, people: RunWithPeople | None) -> Iterator[str]:
         people_lead=bool(ranking_of(run, people).basis),
     )
     yield from oddities(run)
-    yield from run_remarks(run)
+    yield from run_remarks(run, below_answers=True)
 
 
 def oddities(run: Run) -> Iterator[str]:

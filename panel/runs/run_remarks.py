@@ -14,7 +14,7 @@ import numpy as np
 
 from persona_panel.calls.budget import CAP, Spending
 from persona_panel.files.named_files import is_copy, shown_folder
-from persona_panel.models.client import answered_by_another
+from persona_panel.models.client import answered_by_another, is_another_model
 from persona_panel.models.config import batched_name, cost, total_cost
 from persona_panel.models.embedded_weights import NOTICE
 from persona_panel.planning.definitions import VERBATIM
@@ -28,13 +28,31 @@ from persona_panel.statistics.core.estimate import Estimate
 from persona_panel.statistics.core.table import Coverage
 
 
-def run_remarks(run: Run) -> list[str]:
-    """Return what the run's calls cost, and its folder."""
+def run_remarks(run: Run, *, below_answers: bool = False) -> list[str]:
+    """Return which other models may have answered, what the run's calls cost, and its folder.
+    `below_answers`: the first is left out, as the answer whether the panel can be trusted has it
+    (`other_models`)."""
     remarks = [sentence for sentence, _ in spending_sentences(run)]
+    if not below_answers:
+        by_model = sorted(run.calls.answered_by.items())
+        remarks = [*filter(None, (answered_by_another(*each) for each in by_model)), *remarks]
     # A copy is not at its address yet: who sends it says so.
     if run.folder is not None and not is_copy(run.folder):
         remarks.append(f"The run is in {shown_folder(run.folder)}")
     return remarks
+
+
+def other_models(run: Run) -> list[str]:
+    """Return in one sentence that another model may have answered than was asked for, by the names
+    that servers gave; nothing where none may have."""
+    others = [
+        f"{model} (its server named {name})"
+        for model, names in sorted(run.calls.answered_by.items())
+        for name, asked in names.items()
+        if is_another_model(name, asked)
+    ]
+    more = f" and {len(others) - 1:,} more" if len(others) > 1 else ""
+    return [f"Another model may have answered for {others[0]}{more}."] if others else []
 
 
 def demonstration_notice(*models: str) -> list[str]:
@@ -89,9 +107,6 @@ def spending_sentences(run: Run) -> Iterator[tuple[str, bool]]:
             "or the proxy before it.",
             True,
         )
-    for model, names in sorted(calls.answered_by.items()):
-        if other := answered_by_another(model, names):
-            yield other, True
     usd = [cost(run.prices.get(model), used) for model, used in calls.spent.items()]
     if (amount := spent_in_words(usd)) is not None:
         yield f"Cost of the calls: {amount}.", False

@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from persona_panel import Panel, Response, load_run
+from persona_panel.analyses.answers import can_be_trusted
+from persona_panel.analyses.score import score_result
 from persona_panel.runs.run_remarks import run_remarks
 from persona_panel.testing import Answer, raw, serving
 from persona_panel.testing.scripted_model import default_text
@@ -53,12 +55,14 @@ def test_the_name_of_the_model_that_answered_is_recorded(
 ) -> None:
     """Where it is not the one that was asked for, in summary.json; it is said once where it is more
     than another release or file of the same model, of the run, of the run read back, and of one
-    whose answers are all from the cache."""
+    whose answers are all from the cache; and once in all that score says, as a sign that the panel
+    cannot be trusted."""
     monkeypatch.setenv("PERSONA_PANEL_CACHE", str(tmp_path / "cache"))
     expected = [
         f"openai:gpt-4o was asked for gpt-4o, and its server named {name} as what answered: if "
         "that is another model, the ratings are that model's."
     ] * is_remarked
+    sign = f"Another model may have answered for openai:gpt-4o (its server named {name})."
     with serving(answering_as(name)) as server:
         panel = Panel("disciplinary", f"openai:gpt-4o@{server.base_url}", "scrub")
         for folder in ("first", "again"):
@@ -69,6 +73,10 @@ def test_the_name_of_the_model_that_answered_is_recorded(
             assert warned == expected
             for each in (run, load_run(tmp_path / folder)):
                 assert [remark for remark in run_remarks(each) if "as what" in remark] == expected
+                trust = can_be_trusted(each)
+                for sentence in (trust.sentence, trust.shorter):
+                    assert (sign in sentence) == is_remarked
+                assert not any("as what" in remark for remark in score_result(each).remarks)
             calls = json.loads((tmp_path / folder / "summary.json").read_text())["calls"]
             recorded = {"openai:gpt-4o": {name: "gpt-4o"}} if is_recorded else {}
             assert calls["answered_by"] == recorded
