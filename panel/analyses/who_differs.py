@@ -304,7 +304,7 @@ def _agreement(run: Run) -> Table:
     rows: list[dict[str, Any]] = []
     for label, level, ratings in _rated(run):
         whole = krippendorff_alpha(ratings[:, columns], level)
-        interval = interval_of(replace(whole, kind="number"), prompts, DEFAULT_OPTIONS)
+        interval = interval_of(whole, prompts, DEFAULT_OPTIONS)
         alpha = Estimate(whole.value, over="prompts", reason=whole.reason)
         if interval is not None:
             why = whole.reason or interval.reason

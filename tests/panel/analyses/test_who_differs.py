@@ -12,7 +12,10 @@ from persona_panel.analyses.judge_groups import (
 )
 from persona_panel.analyses.who_differs import who_differs, who_differs_result
 from persona_panel.results.result import Result
+from persona_panel.runs.collected import ratings_of
 from persona_panel.runs.run import Run
+from persona_panel.statistics.agreement import agree
+from persona_panel.statistics.core.arrays import AnalysisOptions
 from tests.helpers.noise import a_run
 
 SYSTEMS = ("system-0", "system-1")
@@ -96,3 +99,15 @@ def test_one_judge_has_nobody_to_differ_from() -> None:
     assert (list(result.tables), list(result.conclusion)) == (
         [], ["One judge alone has nobody to differ from."]
     )  # fmt: skip
+
+
+def test_agreement_has_the_intervals_of_agree(run: Run, found: Result) -> None:
+    """The α of each dimension on the page is that of `agree`, with its interval."""
+    ratings = ratings_of(run).numeric()
+    *_, group = ratings.raters_by_group()
+    rows = agree(ratings, AnalysisOptions(), only={"krippendorff_alpha"}, group=group)
+    labels = {each.id: each.label for each in run.rubric.dimensions}
+    ends = {labels[row.dimension]: row.estimate().ends for row in rows if row.dimension in labels}
+    alphas = {row["dimension"]: row["alpha"].ends for row in found["alpha"].rows}
+    assert len(ends) > 0
+    assert {name: alphas[name] for name in ends} == ends
