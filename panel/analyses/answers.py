@@ -12,12 +12,14 @@ from persona_panel.analyses.ranked_systems import (
     Ranked,
     alone_sentence,
     best_sentence,
+    first_so_far,
     not_ranked,
     ranking_of,
     reversal_sentence,
     reversed_pairs_of,
     stopped_sentences,
     untested,
+    was_stopped,
 )
 from persona_panel.analyses.signs_of_bias import off_scale, signs_of_bias
 from persona_panel.files.errors import InputError
@@ -171,6 +173,7 @@ def which_is_best(run: Run, ranked: Ranked, people: RunWithPeople | None = None)
     """
     command = command_on(run, "report", people=people)
     estimate, measure, decisive = Estimate(nan), "", ranked.decisive
+    unit, of_people = unit_of(run.rubric).after_number, ""
     if not ranked.systems:
         why = f"systems cannot be ranked: {ranked.unranked}"
         sentence = f"{first_upper(why)}."
@@ -183,11 +186,17 @@ def which_is_best(run: Run, ranked: Ranked, people: RunWithPeople | None = None)
         if not ranked.basis:
             left_open = run.missing_ratings(), run.leaderboard()
             undone = [*beyond_bounds(*left_open), *can_be_reversed(*left_open)]
-        sentence = " ".join([best_sentence(ranked, run), *undone, *not_ranked(run)])
+        claims = not (is_ahead(decisive) and was_stopped(run))
+        sentence = best_sentence(ranked, run)
+        if not claims:
+            sentence = of_people = first_so_far(ranked, decisive, unit)
+        sentence = " ".join([sentence, *undone, *not_ranked(run)])
         why = "the first system is not tested against every other"
         if ranked.unrated:
             why = f"people did not rate {listed(ranked.unrated, 'systems')}"
-        if ranked.winner is not None or not (is_ahead(decisive) or ranked.unrated):
+        if not claims:
+            why = "the run was stopped"
+        elif ranked.winner is not None or not (is_ahead(decisive) or ranked.unrated):
             n = [] if decisive.n is None else [counted(decisive.n, "prompt")]
             whose = "by people's ratings" if ranked.basis else ""
             sides = " ".join(filter(None, [f"{decisive.a} − {decisive.b}", whose]))
@@ -199,7 +208,7 @@ def which_is_best(run: Run, ranked: Ranked, people: RunWithPeople | None = None)
     shorter = ""
     if ranked.basis and len(ranked.systems) > 1:
         # Which system is first by the panel alone is in its table.
-        of_people = best_sentence(ranked, None, unit=unit_of(run.rubric).after_number)
+        of_people = of_people or best_sentence(ranked, None, unit=unit)
         shorter = " ".join([*stopped, of_people, *not_ranked(run)])
     whole = " ".join([*stopped, sentence])
     if not ranked.basis and ranked.means_of_people:

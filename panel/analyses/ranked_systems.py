@@ -358,9 +358,25 @@ def alone_sentence(ranked: Ranked, run: Run) -> str:
     return f"{name} has a composite of {number(mean)}{facts}; {other} to compare it with."
 
 
+def was_stopped(run: Run) -> bool:
+    """Return whether a run ended before all of its judgments were made, at no limit of its own: who
+    watches a ranking may stop at what it shows, which no test of the end allows for."""
+    return not (run.whole.all() or is_capped(run))
+
+
+def first_so_far(ranked: Ranked, decisive: Difference, unit: str) -> str:
+    """Return which system of a run that was stopped has the highest mean."""
+    basis = f"{ranked.basis}: " if ranked.basis else ""
+    facts = in_brackets(decisive.interval())
+    return (
+        f"{basis}{ranked.first} has the highest mean so far, {points(decisive.value, unit)} above "
+        f"{decisive.b}{facts}; no claim is made of a run that was stopped."
+    )
+
+
 def stopped_sentences(run: Run, *, significant: bool) -> Iterator[str]:
     """Yield that a run's judgments were edited, how much of one that was stopped is there, and what
-    its significance rests on."""
+    significance at a limit of its own rests on."""
     if run.is_edited:
         yield f"{EDITED}."
     if run.whole.all() and not is_capped(run):
@@ -368,7 +384,7 @@ def stopped_sentences(run: Run, *, significant: bool) -> Iterator[str]:
     coverage = run.coverage
     n_there = coverage.scored + coverage.abstained
     yield f"Incomplete: {n_there:,} of {coverage.expected:,} judgments are there."
-    if significant:
+    if significant and not was_stopped(run):
         yield "Significance holds only if the run was not stopped because of what it showed."
 
 

@@ -19,12 +19,11 @@ import numpy as np
 import pytest
 from rich.cells import cell_len
 
-from persona_panel import Run, load_run
+from persona_panel import Run
 from persona_panel.analyses.score import score_result
 from persona_panel.cli.progress import Board, board_lines
 from persona_panel.graphs import Judgment
 from persona_panel.graphs.aggregate import aggregate
-from persona_panel.reports.page.report import report_of
 from persona_panel.results.result import format_names, load_format
 from persona_panel.statistics.core.ranking import Leaderboard, rank_systems
 from persona_panel.testing import Answer, ok, serving, stall
@@ -216,12 +215,11 @@ def test_ctrl_c_gives_the_answer_so_far(served: Path) -> None:
     assert done is not None
     assert int(so_far[1]) <= int(done[1]) < 400
     assert "Which system is best? Incomplete: " in out
-    showed = "Significance holds only if the run was not stopped because of what it showed."
     text = " ".join(out.split())
-    assert (showed in text) == ("significantly ahead:" in text.replace("No system is sig", ""))
+    assert "significantly ahead:" not in text.replace("No system is sig", "")
     summary = json.loads((served / "run/summary.json").read_text())
     assert summary["answers"][0]["sentence"].startswith(f"Incomplete: {done[1]} of 1,200 judgments")
-    assert (showed in report_of(load_run(served / "run")).html) == (showed in text)
+    assert summary["winner"] is None
     assert len(re.findall(r"^(?:Which|Can|Do|May|What) .*\? ", out, re.MULTILINE)) == 5
     command = "\n  persona-panel score batch.jsonl --panel panel.yaml --no-report --out run\n"
     assert last.endswith(command)
