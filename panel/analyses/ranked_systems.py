@@ -370,7 +370,7 @@ def first_so_far(ranked: Ranked, decisive: Difference, unit: str) -> str:
     facts = in_brackets(decisive.interval())
     return (
         f"{basis}{ranked.first} has the highest mean so far, {points(decisive.value, unit)} above "
-        f"{decisive.b}{facts}; no claim is made of a run that was stopped."
+        f"{decisive.b}{facts}; nothing is claimed of a run that was stopped."
     )
 
 

@@ -252,7 +252,7 @@ def test_a_run_that_was_stopped_claims_nothing(runs: dict[str, Answered], tmp_pa
     caveat = "Incomplete: 324 of 360 judgments are there. ash has the highest mean so far, "
     best = sentences(run)["best"]
     assert best.startswith(caveat)
-    assert "no claim is made of a run that was stopped." in best
+    assert "nothing is claimed of a run that was stopped." in best
     assert run_summary(run)["winner"] is None and run_summary(whole)["winner"] is not None
     assert not check(run, "answer[best] > 0").met
     result = score_result(run)
