@@ -57,9 +57,9 @@ _MOST_DIGITS = 9
 _WRONG = {">=": "below", ">": "at or below", "<=": "above", "<": "at or above"}
 _REACHES = {">=": "below {}", ">": "to {} or below", "<=": "above {}", "<": "to {} or above"}
 _WIDTH = 90
+"""Of lines of a block, which no host wraps."""
 _SURPRISING = 3
 """Prompts in so many times the number that the figure as found takes are more than one expects."""
-"""Of lines of a block, which no host wraps."""
 # What no XML 1.0 document may hold, escaped or not, beyond what `visible` escapes.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
