@@ -217,9 +217,10 @@ def divide(numerator: ArrayLike, denominator: ArrayLike) -> Array:
     return np.asarray(quotient, dtype=np.float64)
 
 
-def scaled_to_unit(x: Array) -> Array:
-    """Divide `x` by a power of two that brings its largest magnitude below one, which is exact."""
-    _, exponent = np.frexp(np.max(np.abs(x), initial=0))
+def scaled_to_unit(x: Array, axis: int | None = None) -> Array:
+    """Divide `x`, or what lies along each line of an axis, by a power of two that brings its
+    largest magnitude below one, which is exact."""
+    _, exponent = np.frexp(np.max(np.abs(x), axis=axis, initial=0, keepdims=True))
     return np.ldexp(x, -exponent)
 
 

@@ -287,8 +287,7 @@ def _shifted(x: Array, starts: IntArray) -> Array:
     in units in which no square is too large or small; 0 where there is none."""
     sizes = np.diff(starts, append=x.shape[-1])
     apart = np.nan_to_num(x - np.repeat(np.fmax.reduceat(x, starts, axis=-1), sizes, axis=-1))
-    exponent = np.frexp(np.abs(apart).max(axis=-1, keepdims=True))[1]
-    return np.ldexp(apart, -exponent)
+    return scaled_to_unit(apart, axis=-1)
 
 
 def _products(sides: Sequence[Array], drawn: Array, starts: IntArray) -> Array:
