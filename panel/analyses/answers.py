@@ -173,30 +173,34 @@ def which_is_best(run: Run, ranked: Ranked, people: RunWithPeople | None = None)
     """
     command = command_on(run, "report", people=people)
     estimate, measure, decisive = Estimate(nan), "", ranked.decisive
-    unit, of_people = unit_of(run.rubric).after_number, ""
+    unit = unit_of(run.rubric).after_number
+    significant = decisive is not None and is_ahead(decisive)
+    unclaimed = significant and was_stopped(run)
+
+    def best(beside: Run | None) -> str:
+        if decisive is not None and unclaimed:
+            return first_so_far(ranked, decisive, unit)
+        return best_sentence(ranked, beside, unit=unit)
+
     if not ranked.systems:
         why = f"systems cannot be ranked: {ranked.unranked}"
         sentence = f"{first_upper(why)}."
     elif len(ranked.systems) < 2:
         why, sentence = "fewer than two systems are ranked", alone_sentence(ranked, run)
     elif decisive is None:
-        why, sentence = untested(ranked), best_sentence(ranked, run)
+        why, sentence = untested(ranked), best(run)
     else:
         undone = list[str]()
         if not ranked.basis:
             left_open = run.missing_ratings(), run.leaderboard()
             undone = [*beyond_bounds(*left_open), *can_be_reversed(*left_open)]
-        claims = not (is_ahead(decisive) and was_stopped(run))
-        sentence = best_sentence(ranked, run)
-        if not claims:
-            sentence = of_people = first_so_far(ranked, decisive, unit)
-        sentence = " ".join([sentence, *undone, *not_ranked(run)])
+        sentence = " ".join([best(run), *undone, *not_ranked(run)])
         why = "the first system is not tested against every other"
         if ranked.unrated:
             why = f"people did not rate {listed(ranked.unrated, 'systems')}"
-        if not claims:
+        if unclaimed:
             why = "the run was stopped"
-        elif ranked.winner is not None or not (is_ahead(decisive) or ranked.unrated):
+        elif ranked.winner is not None or not (significant or ranked.unrated):
             n = [] if decisive.n is None else [counted(decisive.n, "prompt")]
             whose = "by people's ratings" if ranked.basis else ""
             sides = " ".join(filter(None, [f"{decisive.a} − {decisive.b}", whose]))
@@ -204,12 +208,11 @@ def which_is_best(run: Run, ranked: Ranked, people: RunWithPeople | None = None)
             measure, why = "difference", ""
     if why:
         estimate = Estimate(nan, reason=why)
-    stopped = [*stopped_sentences(run, significant=decisive is not None and is_ahead(decisive))]
+    stopped = [*stopped_sentences(run, significant=significant and not unclaimed)]
     shorter = ""
     if ranked.basis and len(ranked.systems) > 1:
         # Which system is first by the panel alone is in its table.
-        of_people = of_people or best_sentence(ranked, None, unit=unit)
-        shorter = " ".join([*stopped, of_people, *not_ranked(run)])
+        shorter = " ".join([*stopped, best(None), *not_ranked(run)])
     whole = " ".join([*stopped, sentence])
     if not ranked.basis and ranked.means_of_people:
         shorter = whole.replace(ranked.means_of_people, "")

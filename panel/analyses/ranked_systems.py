@@ -364,6 +364,11 @@ def was_stopped(run: Run) -> bool:
     return not (run.whole.all() or is_capped(run))
 
 
+def winner_of(run: Run, ranked: Ranked) -> Winner | None:
+    """Return the winner of a ranking; of a run that was stopped there is none."""
+    return None if was_stopped(run) else ranked.winner
+
+
 def first_so_far(ranked: Ranked, decisive: Difference, unit: str) -> str:
     """Return which system of a run that was stopped has the highest mean."""
     basis = f"{ranked.basis}: " if ranked.basis else ""
@@ -384,7 +389,7 @@ def stopped_sentences(run: Run, *, significant: bool) -> Iterator[str]:
     coverage = run.coverage
     n_there = coverage.scored + coverage.abstained
     yield f"Incomplete: {n_there:,} of {coverage.expected:,} judgments are there."
-    if significant and not was_stopped(run):
+    if significant:
         yield "Significance holds only if the run was not stopped because of what it showed."
 
 

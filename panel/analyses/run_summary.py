@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from persona_panel.analyses.analysis import beside_people
 from persona_panel.analyses.answers import answers_of, conclusion_of
-from persona_panel.analyses.ranked_systems import ranking_of, was_stopped
+from persona_panel.analyses.ranked_systems import ranking_of, winner_of
 from persona_panel.files.outputs import json_number, record_document, version_of
 from persona_panel.models.config import cost
 from persona_panel.runs.judgment_lines import usage_document
@@ -33,7 +33,7 @@ def run_summary(run: Run, *, systems: bool = True) -> dict[str, Any]:
     board, controls = run.leaderboard(), run.control_leaderboard()
     strengths, answers = run.strengths(), answers_of(run, people, systems=systems)
     ranked = ranking_of(run, people) if systems else None
-    winner = None if ranked is None or was_stopped(run) else ranked.winner
+    winner = None if ranked is None else winner_of(run, ranked)
     return {
         "answers": [answer.document() for answer in answers],
         "conclusion": conclusion_of(run, people) if systems else [each.text for each in answers],

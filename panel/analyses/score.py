@@ -25,7 +25,7 @@ from persona_panel.analyses.ranked_systems import (
     ranking_of,
     reversal_sentence,
     reversed_pairs_of,
-    was_stopped,
+    winner_of,
 )
 from persona_panel.analyses.who_differs import who_differs
 from persona_panel.files.named_files import shown_folder
@@ -343,7 +343,7 @@ def _facts(run: Run, people: RunWithPeople | None) -> Table:
         Column("winner", "text"), Column("winner_p", "number"), Column("random", "text"),
         Column("seed", "whole"), Column("version", "text"), Column("elapsed_s", "number"),
     )  # fmt: skip
-    winner = None if was_stopped(run) else ranking_of(run, people).winner
+    winner = winner_of(run, ranking_of(run, people))
     facts = {
         "winner": winner and winner.system, "winner_p": winner and winner.p,
         "random": run.random, "seed": run.seed, "version": version_of("persona-panel"),
