@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import hashlib
 import json
+import select
 import socket
 import ssl
 import threading
@@ -36,7 +37,8 @@ class StrayServer:
     new connection, "shift" a moment after the head of the second request on each `every`-th
     connection, so that each later request there gets the answer to the one before. `is_copy`: it is
     the answer before, else that to another request. "swapped": the sixth answer is first sent to
-    the seventh request. `answer` says what belongs to a user's words, after `latency_s`.
+    the seventh request. `answer` says what belongs to a user's words, after `latency_s`. `is_late`:
+    a stray answer "after" another, or "idle", came once the next request was there.
     """
 
     place: str
@@ -50,6 +52,7 @@ class StrayServer:
     answer: Callable[[str], str] = text_for
     base_url: str = ""
     n_connections: int = 0
+    is_late: bool = False
     asked: list[str] = field(default_factory=list)
     _n: int = 0
     _last: bytes = b""
@@ -113,11 +116,10 @@ class StrayServer:
             answer = self._other(answer) + answer
         one.sendall(answer)
         self._last = answer
-        if self.place == "after":
+        if self.place in ("after", "idle") and self.n_strays > 0:
+            time.sleep(self.delay_s if self.place == "idle" else 0.0)
             self._stray(one)
-        elif self.place == "idle":
-            time.sleep(self.delay_s)
-            self._stray(one)
+            self.is_late |= bool(select.select([one], [], [], 0.0)[0])
 
     def _stray(self, one: socket.socket) -> None:
         one.sendall(self._other(self._last))

@@ -68,15 +68,20 @@ def wrong(said: dict[str, str | None]) -> list[str]:
 @pytest.mark.parametrize("encoding", ["", "chunked", "gzip"])
 @pytest.mark.parametrize("is_copy", [False, True], ids=["another's", "a copy"])
 @pytest.mark.parametrize("place", ["after", "idle", "together", "before"])
-async def test_no_answer_is_another_requests(place: str, is_copy: bool, encoding: str) -> None:
+async def test_no_answer_is_another_requests(
+    place: str, is_copy: bool, encoding: str, caplog: pytest.LogCaptureFixture
+) -> None:
     """Wherever a server puts answers that nobody asked for before the next request goes out, each
-    request gets its own."""
+    request gets its own. On a busy machine a stray answer may leave the server too late for that:
+    then it is a fault all the same."""
     settings: dict[str, Any] = {"is_copy": is_copy, "encoding": encoding, "n_strays": 3}
+    faults: list[CallError] = []
     pause_s = 0.2 if place == "idle" else 0.0
-    with stray_server(place, **settings) as server:
+    with stray_server(place, **settings) as server, caplog.at_level(logging.WARNING):
         client = OpenAICompatible(model="m", base_url=server.base_url)
-        said = await answers(client, WORDS, 5, pause_s)
-    assert wrong(said) == []
+        said = await answers(client, WORDS, 5, pause_s, faults)
+    is_reported = bool(faults) or "no request asked for" in caplog.text
+    assert wrong(said) == [] or (server.is_late and is_reported)
     assert None not in said.values()
 
 
