@@ -46,13 +46,15 @@ from persona_panel.statistics.core.sampled_mean import (
 )
 
 Why = Literal[
-    "value", "interval", "estimate", "beyond", "open", "contrary", "no interval", "undefined",
-    "contradicted",
+    "value", "interval", "estimate", "beyond", "open", "contrary", "no interval", "uncertain",
+    "undefined", "contradicted",
 ]  # fmt: skip
 """The basis of a decision: the value of a figure that is known without error, the interval, or the
 estimate, as `by_point` asks for. Not met: the interval lies wholly `beyond` the bound, the estimate
 is on the right side and the interval is `open`, or the estimate is `contrary`; there is no
-interval, or no figure; it is `contradicted` by better ones."""
+interval, it is `uncertain`, as it covers too seldom, or there is no figure; it is `contradicted` by
+better ones."""
+_BY_POINT = "The estimate decides with --require-point (by_point=True in Python)."
 _MOST_DIGITS = 9
 _WRONG = {">=": "below", ">": "at or below", "<=": "above", "<": "at or above"}
 _REACHES = {">=": "below {}", ">": "to {} or below", "<=": "above {}", "<": "to {} or above"}
@@ -106,6 +108,8 @@ def decide(requirement: Requirement, figure: Figure, *, by_point: bool = False) 
         return Decision(requirement, figure, right, "estimate")
     if not figure.has_interval:
         return Decision(requirement, figure, False, "no interval")
+    if figure.uncertain:
+        return Decision(requirement, figure, False, "uncertain")
     ends = figure.low, figure.high
     worst, best = ends if requirement.at_least else ends[::-1]
     if requirement.holds_for(worst):
@@ -267,9 +271,11 @@ def remark(decision: Decision) -> str:
         case "contradicted":
             return f"; {figure.contradicted}"
         case "no interval":
+            return f"; it has no interval, which decides ({figure.reason}). {_BY_POINT}"
+        case "uncertain":
             return (
-                f"; it has no interval, which decides ({figure.reason}). The estimate decides "
-                "with --require-point (by_point=True in Python)."
+                f"; its interval decides nothing, as {figure.uncertain}. More prompts may help. "
+                f"{_BY_POINT}"
             )
         case "beyond":
             return f"; the whole interval is {wrong}."

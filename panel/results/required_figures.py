@@ -10,8 +10,7 @@ from heapq import nlargest
 from math import inf, isclose, isinf, isnan, nan
 from typing import Any
 
-from persona_panel.results.conclusions.score import coverage_of
-from persona_panel.results.conclusions.wording import counted, first_upper
+from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.requirement import (
     Requirement,
     WrongRequirement,
@@ -90,6 +89,7 @@ class Figure:
         word, words: of a figure that is a word, such as a verdict: which, and which there are.
         level: the confidence of the interval.
         caution: what is said beside a requirement on it.
+        uncertain: why its interval decides nothing; empty where it does.
         contradicted: why no requirement on it is met; empty where its value decides.
     """
 
@@ -114,6 +114,7 @@ class Figure:
     words: tuple[str, ...] = ()
     level: float = 0.95
     caution: str = ""
+    uncertain: str = ""
     contradicted: str = ""
 
     @property
@@ -344,7 +345,6 @@ def _about(table: Table, name: str, row: Mapping[str, Any]) -> Figure:
 
 def _of_estimate(about: Figure, column: Column, cell: Estimate) -> Figure:
     lacks = isnan(cell.value) or (not cell.has_interval and not cell.exact)
-    own = first_upper(coverage_of(cell.caution)) if cell.caution and cell.has_interval else ""
     return replace(
         about,
         value=cell.value,
@@ -361,7 +361,7 @@ def _of_estimate(about: Figure, column: Column, cell: Estimate) -> Figure:
         df=cell.df,
         sampled=cell.sampled,
         detail=cell.detail or _not_established(cell),
-        caution=" ".join(filter(None, (own, about.caution))),
+        uncertain=cell.caution,
     )
 
 

@@ -192,13 +192,8 @@ def on_coverage(figures: Mapping[str, Estimate], *, within_prompts: bool = False
         if kind and figure.has_interval:
             names.setdefault(kind, []).append(name)
     for kind, own in names.items():
-        yield f"{some(own, as_=str)}: {coverage_of(kind)}"
-
-
-def coverage_of(kind: str) -> str:
-    """Return why intervals may not cover as often as they say, and how often they may."""
-    share = _SHARES.get(kind, "above or below 95 %")
-    return f"{kind}. Coverage of such 95 % intervals may be {share}."
+        share = _SHARES.get(kind, "above or below 95 %")
+        yield f"{some(own, as_=str)}: {kind}. Coverage of such 95 % intervals may be {share}."
 
 
 def _over(lead: DifferenceBounds) -> str:

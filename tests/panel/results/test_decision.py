@@ -17,9 +17,12 @@ from persona_panel.results.decision import (
     parsed,
     sentence,
 )
-from persona_panel.results.required_figures import Figure, FigureKey, exact
+from persona_panel.results.required_figures import Figure, FigureKey, exact, result_figures
 from persona_panel.results.requirement import parse_requirement
-from persona_panel.statistics.core.means import assured
+from persona_panel.results.result import Result
+from persona_panel.results.table import Column, Key, Table
+from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.statistics.core.means import FEW_OFF_AN_END, assured
 from persona_panel.statistics.core.sampled_mean import (
     JudgesVariance,
     SampledMean,
@@ -95,6 +98,23 @@ def test_what_is_undefined_or_has_no_interval_meets_nothing() -> None:
     assert why("composite[a] >= 6", without, by_point=True) == (True, "estimate")
     said = sentence(decide(parse_requirement("composite[a] >= 6"), without))
     assert "it has no interval, which decides (one prompt only)" in said
+    assert "--require-point" in said
+
+
+def test_an_interval_that_covers_too_seldom_decides_nothing() -> None:
+    """Where too few ratings differ from an end of the scale for the interval of α, no bound is met,
+    not by an interval wholly on its right side; by the estimate as ever."""
+    cell = Estimate(0.62, 0.5, 0.74, n=12, caution=FEW_OFF_AN_END)
+    columns = [Column("krippendorff_alpha", "estimate", "α", figure="alpha")]
+    rows = [{"dimension": "depth", "krippendorff_alpha": cell}]
+    table = Table("agreement", (Key("dimension"),), columns, rows)
+    [alpha] = result_figures(Result("agree", (), (table,)))
+    for expression in ("alpha[depth] >= 0.4", "alpha[depth] <= 0.9"):
+        assert why(expression, alpha) == (False, "uncertain")
+        assert why(expression, alpha, by_point=True) == (True, "estimate")
+        assert why(expression, replace(alpha, uncertain="")) == (True, "interval")
+    said = sentence(decide(parse_requirement("alpha[depth] >= 0.4"), alpha))
+    assert f"its interval decides nothing, as {FEW_OFF_AN_END}. More prompts may help." in said
     assert "--require-point" in said
 
 
