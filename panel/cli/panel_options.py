@@ -118,16 +118,27 @@ class PanelOptions:
         return self.panel_file, own.get("personas"), rubric_file, prompt_file, own.get("language")
 
     def columns(self, mapping: Mapping[str, str]) -> Mapping[str, str]:
-        """Return the columns of the responses by field: as --map has them or, without it, the panel
-        file. Raises InputError: that cannot be read."""
+        """Return the columns of the responses by field: as the panel file has them, and for the
+        fields of --map as that has them. Raises InputError: the file cannot be read."""
         from persona_panel.files.definitions import load_definition
         from persona_panel.files.records import GivenMapping
+        from persona_panel.files.responses import FIELDS
         from persona_panel.planning.settings import PanelFile
 
-        if mapping or not self.panel_file:
+        if not self.panel_file:
             return mapping
-        columns = load_definition(Path(self.panel_file), PanelFile).columns
-        return GivenMapping(columns, "--map", f"columns in {self.panel_file}:")
+        columns, field_of = (
+            load_definition(Path(self.panel_file), PanelFile).columns,
+            FIELDS.field_of,
+        )
+        replaced = {field_of.get(name, name) for name in mapping}
+        kept = {
+            name: column
+            for name, column in columns.items()
+            if field_of.get(name, name) not in replaced
+        }
+        places = dict.fromkeys(kept, f"columns in {self.panel_file}:")
+        return GivenMapping({**kept, **mapping}, "--map", places)
 
     def panel(self) -> Panel:
         """Return the panel of these options. Raises PanelError: it cannot be had."""

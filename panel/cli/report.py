@@ -166,7 +166,7 @@ def report(
     from persona_panel.files.selections import known_inclusion
     from persona_panel.files.wording import command_line
     from persona_panel.reports.page.report import NAME, report_of
-    from persona_panel.runs.kept import object_if_there
+    from persona_panel.runs.kept import refuse_loss_of_ratings
     from persona_panel.runs.load import load_run
 
     if (raters is None) != (groups is None):
@@ -176,12 +176,14 @@ def report(
         humans = load_human_ratings(human, human_mapping, **reading)
         inclusion = known_inclusion(humans, selected, human_mapping)
     loaded = load_run(run)
-    kept = object_if_there(Path(run) / "summary.json") or {}
-    if humans is None and out is None and (words := kept.get("human_ratings")):
-        with_them = visible(command_line("report", [run], None, words))
-        raise ConfigurationError(
-            "people's ratings, which summary.json has, would be lost from the run's page; keep "
-            f"them with `{with_them}`, or name the file of a page by the panel alone with --out"
+    if humans is None and out is None:
+        refuse_loss_of_ratings(
+            Path(run),
+            "the run's page",
+            lambda words: (
+                f"keep them with `{visible(command_line('report', [run], None, words))}`, or name "
+                "the file of a page by the panel alone with --out"
+            ),
         )
     contrasts: GroupContrasts | None = None
     if human is not None and raters is not None and groups is not None:

@@ -138,11 +138,13 @@ in this file: `{"response": "answer"}`."""
 
 class GivenMapping(dict[str, str]):
     """A column mapping as a command was given it, perhaps empty. `option`: the command's option for
-    it, which faults advise; `name`: of the mapping, in its own faults."""
+    it, which faults advise; `places`: where those of its fields stand that no option names."""
 
-    def __init__(self, columns: ColumnMapping, option: str, name: str = "mapping") -> None:
+    def __init__(
+        self, columns: ColumnMapping, option: str, places: Mapping[str, str] | None = None
+    ) -> None:
         super().__init__(columns)
-        self.option, self.name = option, name
+        self.option, self.places = option, dict(places or {})
 
 
 class Report:
@@ -220,7 +222,7 @@ class Fields:
         is_users: whether the file is a user's, who may map columns; it is our own otherwise.
         mapping: of the names that were mapped to columns, the column.
         map_option: the option of the command by which columns of this file are mapped.
-        mapping_name: what the mapping is called in its faults.
+        mapping_places: where fields were mapped that no option maps, for faults.
         grows: whether it is a JSONL file to which a run appends.
         wide: required fields that a wide file lacks, all of them: it has a column for each rater.
         never_wide: what no column of a wide file is called, in letters and digits alone.
@@ -234,7 +236,7 @@ class Fields:
     is_users: bool = True
     mapping: tuple[tuple[str, str], ...] = ()
     map_option: str = "--map"
-    mapping_name: str = "mapping"
+    mapping_places: tuple[tuple[str, str], ...] = ()
     grows: bool = False
     wide: frozenset[str] = frozenset()
     never_wide: frozenset[str] = frozenset()
@@ -246,15 +248,16 @@ class Fields:
         faults are of `source`."""
         own = self
         if isinstance(mapping, GivenMapping):
-            own = replace(self, map_option=mapping.option, mapping_name=mapping.name)
+            places = tuple(mapping.places.items())
+            own = replace(self, map_option=mapping.option, mapping_places=places)
         if not mapping:
             return own
         report = Report(name_of(source))
-        field_of = {name: field for field, names in self.names for name in names}
+        field_of = self.field_of
         fields: dict[str, str] = {}
         columns: dict[str, str] = {}
         for name, column in mapping.items():
-            where = f"{own.mapping_name} {name}={column}"
+            where = own.mapped_where(name, column)
             if name not in field_of:
                 expected = f"one of {', '.join(field_of)}{did_you_mean(name, field_of)}"
                 report.add("an unknown field", expected, field=where)
@@ -273,6 +276,15 @@ class Fields:
         if report.faults:
             raise report.error()
         return replace(own, mapping=tuple(mapping.items()))
+
+    @property
+    def field_of(self) -> dict[str, str]:
+        """The field of each name."""
+        return {name: field for field, names in self.names for name in names}
+
+    def mapped_where(self, name: str, column: str) -> str:
+        """Return where a field was mapped, as faults of its column have it."""
+        return f"{dict(self.mapping_places).get(name, 'mapping')} {name}={column}"
 
     @property
     def columns(self) -> frozenset[str]:
@@ -360,7 +372,7 @@ def _no_such_column(
     name, column = mapped
     guess = nearest(column, [name for name in present if not name.endswith(_DIGEST)])
     hint = f" (did you mean {shown(guess)}?)" if guess else ""
-    return f"{fields.mapping_name} {name}={column}", _absent(present), f"a column of the file{hint}"
+    return fields.mapped_where(name, column), _absent(present), f"a column of the file{hint}"
 
 
 def _similar(accepted: Iterable[str], present: Iterable[str], taken: Iterable[str]) -> str | None:

@@ -367,7 +367,7 @@ class PanelFile(PanelSettings):
     columns: Annotated[Mapping[str, str], CommandOption(None)] = Field(
         default={},
         description="Columns of the responses under other names, as --map has them: a mapping, "
-        "such as {prompt: question, response: answer}. --map replaces it.",
+        "such as {prompt: question, response: answer}. Fields of --map replace its own.",
     )
 
     @field_validator("personas")

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shlex
 import sys
 import time
 from abc import abstractmethod
@@ -35,6 +36,7 @@ from persona_panel.files.errors import ConfigurationError, RunFolderError
 from persona_panel.files.named_files import written_place
 from persona_panel.files.records import Responses
 from persona_panel.files.responses import Batch, ResponseFile, as_async, identified, responses_in
+from persona_panel.files.secrets import visible
 from persona_panel.files.wording import alike, shown
 from persona_panel.graphs import Judgment, Response, Verdict
 from persona_panel.graphs.context import ShowPeers
@@ -51,7 +53,7 @@ from persona_panel.runs.cost_estimate import (
 from persona_panel.runs.execution import CALLED, Engine, Execution, start_of
 from persona_panel.runs.folder import HeldRun, RunFolder, judgments_kept, refuse_another
 from persona_panel.runs.job import Job, kept_going, predicted_calls, with_own_answers
-from persona_panel.runs.kept import KeptTexts
+from persona_panel.runs.kept import KeptTexts, refuse_loss_of_ratings
 from persona_panel.runs.mode import mode_of
 from persona_panel.runs.model_access import graph_context, open_caller, responses_in_flight
 from persona_panel.runs.output import RunOutput, sent_to_address
@@ -314,6 +316,19 @@ class Scoring(PanelJob[Run]):
         if self._humans is not None:
             self._new_run()
         return super().held(caps)
+
+    def refuse_others(self) -> None:
+        super().refuse_others()
+        assert self.output is not None  # noqa: S101
+        if self._humans is None and not self.output.overwrite:
+            refuse_loss_of_ratings(
+                self.output.folder,
+                f"the summary and page of {written_place(self.output.folder)}",
+                lambda words: (
+                    f"keep them with the same command and `{visible(shlex.join(words))}`, or "
+                    "choose another --out"
+                ),
+            )
 
     def refuse_unkept(self) -> None:
         if self.output is None or self.output.overwrite:

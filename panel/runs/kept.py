@@ -20,7 +20,7 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from persona_panel.files.addresses import is_address
-from persona_panel.files.errors import Fault, InputError, RunFolderError
+from persona_panel.files.errors import ConfigurationError, Fault, InputError, RunFolderError
 from persona_panel.files.limits import json_in, json_of, lines_of
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.outputs import (
@@ -74,6 +74,25 @@ def object_if_there(path: Path) -> dict[str, Any] | None:
     except (OSError, ValueError):
         return None
     return document if isinstance(document, dict) else None
+
+
+def refuse_loss_of_ratings(
+    folder: Path, lost_from: str, remedy: Callable[[Sequence[str]], str]
+) -> None:
+    """Refuse to write anew, without people's ratings, what is of a run's folder that has them.
+
+    Args:
+        lost_from: what is written anew, in words.
+        remedy: from the words of a command that has these ratings to what keeps them.
+
+    Raises:
+        ConfigurationError: the summary has people's ratings.
+    """
+    if words := (object_if_there(folder / SUMMARY) or {}).get("human_ratings"):
+        raise ConfigurationError(
+            f"people's ratings, which summary.json has, would be lost from {lost_from}; "
+            f"{remedy(words)}"
+        )
 
 
 def summary_at_end(folder: Path, start: Mapping[str, Any]) -> dict[str, Any] | None:

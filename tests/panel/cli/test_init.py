@@ -73,6 +73,28 @@ def test_columns_of_another_file_are_refused_by_the_panel_file() -> None:
     assert "columns in panel.yaml: prompt=Question: found no such field" in done.stderr
 
 
+def test_map_replaces_the_columns_of_the_panel_file_field_by_field() -> None:
+    """A field that --map names, by either of its names, is read from its column alone, the others
+    from the panel file's; a fault says for each where its column was named."""
+    texts = written("Question,answer,model,year", "first.csv")
+    invoked("init", texts, "--model", "openai:stub")
+    assert "response: answer" in Path("panel.yaml").read_text()
+    other = written("Question,essay,model,year", "second.csv")
+    score = ("score", other, "--panel", "panel.yaml", "--dry-run")
+    assert invoked(*score, "--map", "response=essay").returncode == 0
+    assert invoked(*score, "--map", "response_text=essay").returncode == 0
+    done = invoked("score", texts, *score[2:], "--map", "response=essay,system=Modell")
+    assert done.returncode == 2
+    assert "mapping response=essay: found no such field" in done.stderr
+    assert "mapping system=Modell: found no such field" in done.stderr
+    assert "prompt=Question" not in done.stderr
+    done = invoked(
+        "score", written("Q,answer,M,year", "third.csv"), *score[2:], "--map", "system=M"
+    )
+    assert "columns in panel.yaml: prompt=Question: found no such field" in done.stderr
+    assert "system=M" not in done.stderr
+
+
 def test_columns_that_may_be_ratings_are_named() -> None:
     """The panel file says how people's ratings are compared with the panel; one without such a
     column has no word on it."""

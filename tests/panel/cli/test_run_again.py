@@ -118,6 +118,30 @@ def test_a_larger_batch_goes_on(command: Command, batch: Path, tmp_path: Path) -
     assert (run / "verdicts.csv").read_bytes() == (tmp_path / "alone/verdicts.csv").read_bytes()
 
 
+def test_a_run_does_not_lose_its_peoples_ratings(
+    command: Command, batch: Path, tmp_path: Path
+) -> None:
+    """A larger batch goes on without --human only by --overwrite: it is refused before a call, the
+    folder as it was, with the option that keeps people's ratings, with which it goes on."""
+    people = "item,rater,score\n" + "".join(f"r{i},ann,{i + 1}\n" for i in range(4))
+    (tmp_path / "people.csv").write_text(people)
+    human = ("--human", "people.csv")
+    smaller = jsonl(tmp_path / "smaller.jsonl", ROWS[:4])
+    with serving() as server:
+        first = command("score", smaller, *ARGUMENTS, *human, **at(server))
+        assert first.returncode == 0, first.stderr
+        before = files_of(tmp_path / "run")
+        for more in ((), ("--dry-run",)):
+            refused = command("score", batch, *ARGUMENTS, *more, **at(server))
+            assert refused.returncode == 2
+            assert "keep them with the same command and `--human people.csv`" in said(refused)
+        assert (len(server.calls), files_of(tmp_path / "run")) == (20, before)
+        assert command("score", batch, *ARGUMENTS, *human, **at(server)).returncode == 0
+        assert len(server.calls) == 30
+        assert b"human_ratings" in (tmp_path / "run" / "summary.json").read_bytes()
+        assert command("score", batch, *ARGUMENTS, "--overwrite", **at(server)).returncode == 0
+
+
 def test_overwrite_replaces_a_run_and_only_a_run(
     command: Command, batch: Path, tmp_path: Path
 ) -> None:
