@@ -53,6 +53,7 @@ from persona_panel.runs.kept import command_again, command_with
 from persona_panel.runs.run import Run, judged_in
 from persona_panel.runs.run_remarks import demonstration_notice, is_capped, other_models
 from persona_panel.runs.scale_limits import unit_of
+from persona_panel.statistics.annotators import LEAST_CLUSTERS, LEAST_ITEMS
 from persona_panel.statistics.calibration import LEAST_PROMPTS
 from persona_panel.statistics.core.arrays import AnalysisOptions, Reason
 from persona_panel.statistics.core.display import COMPOSITE, number
@@ -86,8 +87,8 @@ _NOT_KNOWN = "Not known"
 _LINE = 80
 _IN_SHORT = {
     str(Reason.IDENTICAL_REPLICATES): "replicates do not vary",
-    str(Reason.FEW_ITEMS_A_PERSON): "too few items in common",
-    str(Reason.FEW_PROMPTS_A_PERSON): "too few prompts in common",
+    str(Reason.FEW_ITEMS_A_PERSON): f"fewer than {LEAST_ITEMS} items in common",
+    str(Reason.FEW_PROMPTS_A_PERSON): f"fewer than {LEAST_CLUSTERS} prompts in common",
 }
 """Reasons in the words of a shorter answer, which is a line where the question is not answered."""
 
@@ -430,8 +431,11 @@ def may_stand_in(
         if n_prompts < LEAST_PROMPTS:
             takes = f"A correction by people's ratings takes {LEAST_PROMPTS} prompts"
             return replace(answer, limits=[f"{takes} (now {n_prompts})."])
-        n = min(30, len(run.items))
-        return replace(answer, command=command_on(run, "select", {"--n": n, "--out": "items.csv"}))
+        if (n := len(run.items)) < LEAST_ITEMS:
+            takes = f"The alternative annotator test takes {LEAST_ITEMS} responses"
+            return replace(answer, limits=[f"{takes} (now {n})."])
+        options = {"--n": LEAST_ITEMS, "--out": "items.csv"}
+        return replace(answer, command=command_on(run, "select", options))
     command = command_on(run, "people correlate", people=people)
     rate = people.first("alt_test_winning_rate")
     row = people.first("pearson_within_prompts", "pearson")
@@ -603,7 +607,6 @@ def _by_new_prompts(assurance: Assurance, clause: str, command: str = "") -> Run
 
 def _more_of_people(run: Run, ranked: Ranked) -> RunAnswer:
     """Return how many responses, or new prompts where they rated all, people would have to rate."""
-    command = command_on(run, "select", {"--n": 30, "--out": "items.csv"})
     decisive = ranked.decisive
     mean = None if decisive is None else ranked.corrected[frozenset((decisive.a, decisive.b))]
     if decisive is not None and mean is not None and mean.to_show is not None:
@@ -619,6 +622,7 @@ def _more_of_people(run: Run, ranked: Ranked) -> RunAnswer:
         f"difference between {decisive.a} and {decisive.b}."
     )
     value = Estimate(float(needed), n=decisive.n, unit="responses", exact=True)
+    command = command_on(run, "select", {"--n": needed, "--out": "items.csv"})
     return RunAnswer("settle", clause, value, command, "responses to rate")
 
 

@@ -106,8 +106,8 @@ def select_conclusion(drawn: Sequence[SelectedItem], panel: Ratings, n: int) -> 
 def too_few_to_come(
     *, n_prompts: int, texts_per_rater: int, raters_per_text: int | None = None
 ) -> list[str]:
-    """Return which commands will refuse such ratings, and what they take; nothing where they are
-    enough.
+    """Return which analyses of such ratings will come to nothing, and what they take; nothing where
+    the ratings are enough.
 
     Args:
         n_prompts: how many prompts have texts that are rated.
@@ -117,18 +117,20 @@ def too_few_to_come(
     sentences = []
     if raters_per_text == 1:
         sentences.append(
-            "Each text has one rater: how far people agree will not be known, so that `people "
-            "align` and `people correlate --epsilon` will refuse; they take two people a text."
+            "Each text has one rater: how far people agree will not be known, `people align` will "
+            "learn nothing, and the alternative annotator test of `people correlate --epsilon` "
+            "will be undefined; they take two people a text."
         )
     elif texts_per_rater < LEAST_ITEMS:
         sentences.append(
-            f"`people correlate --epsilon` will refuse: it takes {LEAST_ITEMS} texts a person that "
-            f"another person rates, too; here a person rates at most {texts_per_rater:,}."
+            "The alternative annotator test of `people correlate --epsilon` will be undefined: it "
+            f"takes {LEAST_ITEMS} texts a person that another person rates, too; here a person "
+            f"rates at most {texts_per_rater:,}."
         )
     if n_prompts < LEAST_TO_ALIGN:
         sentences.append(
-            f"`people align` will refuse: it takes {LEAST_TO_ALIGN} prompts rated by people; "
-            f"here it is {n_prompts:,}."
+            f"`people align` will learn nothing: it takes {LEAST_TO_ALIGN} prompts rated by "
+            f"people; here it is {n_prompts:,}."
         )
     return sentences
 

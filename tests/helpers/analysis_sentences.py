@@ -124,12 +124,14 @@ def _too_few_to_align(found: re.Match[str], beside: Beside) -> bool:
     return bool(value(found["n"]) == drawn["prompts"] < 10)
 
 
-REFUSES_A_PERSON = (
-    r"`people correlate --epsilon` will refuse: it takes 30 texts a person that another person "
-    r"rates, too; here a person rates at most (?P<n>[\d,]+)\."
+UNTESTED = (
+    r"The alternative annotator test of `people correlate --epsilon` will be undefined: it takes "
+    r"30 texts a person that another person rates, too; here a person rates at most "
+    r"(?P<n>[\d,]+)\."
 )
-REFUSES_TO_ALIGN = (
-    r"`people align` will refuse: it takes 10 prompts rated by people; here it is (?P<n>[\d,]+)\."
+UNALIGNED = (
+    r"`people align` will learn nothing: it takes 10 prompts rated by people; here it is "
+    r"(?P<n>[\d,]+)\."
 )
 
 SELECT: dict[str, Check] = {
@@ -140,8 +142,8 @@ SELECT: dict[str, Check] = {
     r"There are no more than these: (?P<n>[\d,]+) were asked for\.": _no_more,
     r"A correction takes 8 prompts of each system rated by people; here it is (?P<n>\d+) of some: "
     r"(?P<what>choose a larger --n|score more prompts)\.": _too_few_to_correct,
-    REFUSES_A_PERSON: _too_few_for_a_person,
-    REFUSES_TO_ALIGN: _too_few_to_align,
+    UNTESTED: _too_few_for_a_person,
+    UNALIGNED: _too_few_to_align,
 }
 
 

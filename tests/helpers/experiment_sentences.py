@@ -10,8 +10,8 @@ import re
 from scipy.stats import t
 
 from tests.helpers.analysis_sentences import (
-    REFUSES_A_PERSON,
-    REFUSES_TO_ALIGN,
+    UNALIGNED,
+    UNTESTED,
     is_shown,
     leaves_out_0,
     named,
@@ -454,14 +454,15 @@ STUDY: dict[str, Check] = {
     r"(?P<tasks>.+); rubric: (?P<rubric>.+)\.": _design,
     r"Ranks can be correlated; `people calibrate`, `people align` and `people correlate --epsilon` "
     r"take scores, for which --tasks needs rate\.": lambda found, beside: not _rates(beside),
-    r"Each text has one rater: how far people agree will not be known, so that `people "
-    r"align` and `people correlate --epsilon` will refuse; they take two people a text\.": (
+    r"Each text has one rater: how far people agree will not be known, `people align` will learn "
+    r"nothing, and the alternative annotator test of `people correlate --epsilon` will be "
+    r"undefined; they take two people a text\.": (
         lambda found, beside: _rates(beside) and _span(beside, "ratings_per_text") == 1
     ),
-    REFUSES_A_PERSON: lambda found, beside: (
+    UNTESTED: lambda found, beside: (
         value(found["n"]) == _span(beside, "rated_texts_per_rater") < 30 and _rates(beside)
     ),
-    REFUSES_TO_ALIGN: lambda found, beside: (
+    UNALIGNED: lambda found, beside: (
         value(found["n"]) == beside.summary["design"][0]["prompts"] < 10 and _rates(beside)
     ),
 }

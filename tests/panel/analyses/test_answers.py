@@ -452,11 +452,20 @@ def test_a_panel_that_reads_as_people_do_may_stand_in(tmp_path: Path) -> None:
     assert f" Correlation with people within prompts r {r:.2f} (" in answer
 
 
-def test_few_prompts_take_more_of_them_before_people(runs: dict[str, Answered]) -> None:
-    """Texts are drawn for people from eight prompts on, which a correction takes."""
+def test_few_prompts_take_more_of_them_before_people(
+    runs: dict[str, Answered], tmp_path: Path
+) -> None:
+    """Texts are drawn for people from eight prompts on, which a correction takes, and thirty
+    responses, which the annotator test takes."""
     (few,) = [each for each in answers_of(runs["few"][0]) if each.question == "people"]
     more = "A correction by people's ratings takes 8 prompts (now 3)."
     assert (few.command, [*few.limits]) == ("", [more])
+    for n_prompts, n in ((14, 28), (15, 30)):
+        small, _ = scored_case(Case({"ash": 6.0, "birch": 5.0}, n_prompts), tmp_path / str(n))
+        (answer,) = [each for each in answers_of(small) if each.question == "people"]
+        more = f"The alternative annotator test takes 30 responses (now {n})."
+        assert [*answer.limits] == ([more] if n < 30 else [])
+        assert (" --n 30 " in answer.command) == (n == 30)
     (enough,) = [each for each in answers_of(runs["winner"][0]) if each.question == "people"]
     assert re.match(r"persona-panel select \S+ --n 30 ", enough.command)
 
@@ -536,7 +545,7 @@ def test_questions_without_an_answer_take_a_line_each_beside_the_ranking(
     assert len(lines) <= 24
     assert [line.split()[0] for line in lines if re.match(r"  [a-z]+ +\d", line)] == [*quality]
     assert f"{QUESTIONS['personas']} Not known: replicates do not vary." in lines
-    assert f"{QUESTIONS['people']} Not known: too few items in common." in lines
+    assert f"{QUESTIONS['people']} Not known: fewer than 30 items in common." in lines
     assert "Means by people:" not in "\n".join(lines)
     full = " ".join(result.text(full=True).split())
     for words in ("replicates that vary.", "rated 30 items that", "Means by people: ash"):

@@ -8,7 +8,7 @@ from persona_panel.analyses.select import ranks_alone, too_few_to_come
 
 
 @pytest.mark.parametrize(
-    ("n_prompts", "texts", "raters", "refused"),
+    ("n_prompts", "texts", "raters", "named"),
     [
         (10, 30, 2, []),
         (10, 30, None, []),
@@ -18,14 +18,14 @@ from persona_panel.analyses.select import ranks_alone, too_few_to_come
         (10, 30, 1, ["people align", "people correlate --epsilon"]),
     ],
 )
-def test_commands_that_will_refuse_are_named(
-    n_prompts: int, texts: int, raters: int | None, refused: list[str]
+def test_analyses_that_will_come_to_nothing_are_named(
+    n_prompts: int, texts: int, raters: int | None, named: list[str]
 ) -> None:
     """With fewer than 30 texts a person, ten prompts, or two people a text."""
     said = " ".join(
         too_few_to_come(n_prompts=n_prompts, texts_per_rater=texts, raters_per_text=raters)
     )
-    assert [name for name in said.split("`")[1::2] if name in said] == refused
+    assert [name for name in said.split("`")[1::2] if name in said] == named
     assert ("at most 29" in said, "here it is 9" in said) == (texts == 29, n_prompts == 9)
 
 
