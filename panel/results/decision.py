@@ -149,7 +149,7 @@ def _open(open_: Decision) -> Decision:
 def _spread(sampled: SampledMean, mean: float, more: float) -> SampledMean:
     """With another mean, and so many times the standard errors."""
     judges = tuple(
-        replace(part, variance=part.variance * more**2, by_prompt=part.by_prompt * more**2)
+        part._replace(variance=part.variance * more**2, shared=part.shared * more**2)
         for part in sampled.judges
     )
     errors = tuple((error * more, df) for error, df in sampled.errors)

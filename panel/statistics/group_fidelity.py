@@ -3,19 +3,17 @@ for them, their ratio and the verdict on it.
 
 A difference is taken item by item and averaged; to its variance over items, or over prompts where
 there are fewer, each group's variance over raters is added, without counting twice the noise of
-single ratings that both hold.
+single ratings that both hold (`persona_panel.statistics.core.jackknife.standard_errors`).
 
-Sources: A. C. Cameron, J. B. Gelbach & D. L. Miller (2011), "Robust inference with multiway
-clustering" (crossed samples); J. W. Tukey (1958) (the jackknife over prompts); E. C. Fieller
-(1954), "Some problems in interval estimation" (ratios).
+Source: E. C. Fieller (1954), "Some problems in interval estimation" (ratios).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import inf, isnan, nan
-from typing import Literal, NamedTuple, get_args
+from math import isnan, nan
+from typing import Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,7 +35,12 @@ from persona_panel.statistics.core.arrays import (
 from persona_panel.statistics.core.correlation import correlations
 from persona_panel.statistics.core.display import ALL, ends
 from persona_panel.statistics.core.estimate import Difference, Estimate, EstimateT
-from persona_panel.statistics.core.jackknife import left_out_variance, standard_errors
+from persona_panel.statistics.core.jackknife import (
+    VariancePart,
+    left_out_variance,
+    level_variance,
+    standard_errors,
+)
 from persona_panel.statistics.core.means import reach_of
 
 LEAST_RATERS = 5
@@ -46,15 +49,6 @@ LEAST_ITEMS = 10
 """Fewer items of a stratum are no sample of it."""
 LEAST_PROMPTS = 5
 """Fewer prompts of a stratum are no sample of it."""
-
-
-class VariancePart(NamedTuple):
-    """The variance of a mean over one sample (items, prompts, the raters of a group, models), with
-    its degrees of freedom, and what of it that of the items or prompts holds, too."""
-
-    variance: float
-    df: float
-    shared: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -123,9 +117,7 @@ def ends_over(
     one has no degrees of freedom."""
     if any(not part.df > 0 for part in parts):
         return nan, nan
-    variances, dfs, shared = zip(*parts, strict=True)
-    errors = standard_errors(variances, dfs, [(both, inf) for both in shared[1:]])
-    reach = reach_of(errors, confidence)
+    reach = reach_of(standard_errors(parts), confidence)
     return value - reach, value + reach
 
 
@@ -232,15 +224,14 @@ def _rater_part(away: Array, of: PairedGroupDifference, least: int) -> VarianceP
         own, distances = share[rows], np.where(there[rows], away[rows], 0.0)
         mean = float((own * distances).sum() / own.sum())
         cells[rows] = own * (distances - mean)
-    by_cluster = np.zeros((group_count(of.clusters), away.shape[1]))
-    np.add.at(by_cluster, of.clusters, cells)
+    codes = np.unique(of.clusters[kept != 0], return_inverse=True)[1]
+    by_cluster = np.zeros((group_count(codes), away.shape[1]))
+    np.add.at(by_cluster, codes, cells[kept != 0])
     counted = np.abs(share).sum(axis=0)
     n = float(effective_number(counted))
-    if np.count_nonzero(counted) < least or n <= 1:
+    if np.count_nonzero(counted) < least or min(n, len(by_cluster)) <= 1:
         return VariancePart(nan, 0.0)
-    scale = n / (n - 1)
-    whole = float((by_cluster.sum(axis=0) ** 2).sum()) * scale
-    return VariancePart(whole, n - 1, float((by_cluster**2).sum()) * scale)
+    return level_variance(by_cluster, n)
 
 
 SPLITS = 100
@@ -280,7 +271,7 @@ def _apart(
 ) -> tuple[float, float]:
     """Return the interval of panel − ratio × people, over items (or prompts) and raters."""
     parts = [
-        VariancePart(part.variance * ratio**2, part.df, part.shared * ratio**2)
+        part._replace(variance=part.variance * ratio**2, shared=part.shared * ratio**2)
         for part in people.raters
     ]
     sampled = sampled_part(panel.by_item - ratio * people.by_item, people)

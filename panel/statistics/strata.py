@@ -13,7 +13,7 @@ from collections import defaultdict
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import compress
-from math import ceil, isnan, nan, sqrt
+from math import ceil, nan, sqrt
 from typing import Literal
 
 import numpy as np
@@ -30,7 +30,12 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.core.jackknife import MOST_GROUPS, left_out_weights
+from persona_panel.statistics.core.jackknife import (
+    MOST_GROUPS,
+    VariancePart,
+    left_out_weights,
+    standard_errors,
+)
 from persona_panel.statistics.core.means import critical_t, two_sided_p
 from persona_panel.statistics.core.registry import (
     Block,
@@ -166,15 +171,13 @@ def _moved(figures: Sequence[StratumFigure]) -> tuple[Array, Labels]:
 
 def _tested(name: str, difference: float, moved: Array, patterns: Labels) -> Difference:
     names, codes = encode_labels(patterns, len(moved))
-    sizes = np.bincount(codes, minlength=len(names))
-    parts = np.bincount(codes, weights=moved**2, minlength=len(names))
-    variance = float(parts.sum())
-    if isnan(variance):
+    dfs = np.maximum(np.bincount(codes, minlength=len(names)) - 1, 1)
+    variances = np.bincount(codes, moved**2, len(names))
+    if np.isnan(variances).any():
         return undefined_difference(name, Reason.UNDEFINED_WITHOUT_ONE)
-    error = sqrt(variance)
+    error, df = standard_errors([*map(VariancePart, variances.tolist(), dfs.tolist())])[-1]
     if error <= _NONE * max(1.0, abs(difference)):
         return undefined_difference(name, Reason.NO_SPREAD)
-    df = variance**2 / float(np.sum(parts**2 / np.maximum(sizes - 1, 1)))
     reach = error * critical_t(df)
     return Difference(
         difference, difference - reach, difference + reach, over="prompts", n=len(moved),

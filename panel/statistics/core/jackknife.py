@@ -188,11 +188,7 @@ def jackknife(
     variance = left_out_variance(moved, shares)
     if kind in _WITHOUT_THE_FACTOR:
         variance *= n / max(n - 1, 1)
-    errors = standard_errors(
-        [variance, *(left_out_variance(factor[:, 0]) for factor in levels)],
-        [n - 1, *(len(factor) - 1 for factor in levels)],
-        [_shared(factor) for factor in levels],
-    )
+    errors = standard_errors([VariancePart(variance, n - 1), *map(_level_part, levels)])
     # The judges' variance cannot replace that of the clusters.
     if errors[0][0] <= _SAME * max(1.0, abs(value)):
         return none(Reason.NO_SPREAD, n_entering)
@@ -257,30 +253,47 @@ def correlation_at(interval: Interval, confidence: float) -> Interval:
     return replace(interval, low=min(low, value), high=max(high, value))
 
 
-def standard_errors(
-    variances: Sequence[float], dfs: Sequence[float], shared: Sequence[tuple[float, float]] = ()
-) -> tuple[tuple[float, float], ...]:
-    """Return standard errors with their degrees of freedom: of the first sample alone and, of
-    several crossed samples, of the sum of their variances (Satterthwaite).
+class VariancePart(NamedTuple):
+    """The variance of a figure over one sample (prompts, personas, raters), with its degrees of
+    freedom, and what of it the variance over the first sample holds, too, with its own."""
 
-    Args:
-        variances, dfs: of each sample, with its degrees of freedom.
-        shared: of each sample but the first, the part of its variance that the first's holds, too,
-            with its degrees of freedom; only the rest is added.
-    """
-    alone = sqrt(variances[0]), dfs[0]
-    total, parts = variances[0], [(variances[0], dfs[0])]
-    for own, df, both in zip(
-        variances[1:], dfs[1:], shared or [(0.0, inf)] * (len(variances) - 1), strict=True
-    ):
-        if own > both[0]:
-            total += own - both[0]
-            parts += [(own, df), both]
-    spread = sum(v**2 / df for v, df in parts if df > 0)
-    if len(variances) == 1 or not spread:
+    variance: float
+    df: float
+    shared: float = 0.0
+    shared_df: float = inf
+
+
+def standard_errors(parts: Sequence[VariancePart]) -> tuple[tuple[float, float], ...]:
+    """Return standard errors with their degrees of freedom: over the first sample alone and, of
+    several crossed samples, by the sum of their variances, of each but the first without what it
+    shares with that (Cameron, Gelbach and Miller; Satterthwaite)."""
+    alone = sqrt(parts[0].variance), parts[0].df
+    added = [part for part in parts[1:] if part.variance > part.shared]
+    total = sum((part.variance - part.shared for part in added), parts[0].variance)
+    terms = [(part.variance, part.df) for part in (parts[0], *added)]
+    terms += [(part.shared, part.shared_df) for part in added]
+    spread = sum(v**2 / df for v, df in terms if df > 0)
+    if len(parts) == 1 or not spread:
         return (alone,)
     # A small remainder of large variances would have less than one degree of freedom.
-    return alone, (sqrt(total), max(total**2 / spread, min(df for _, df in parts)))
+    return alone, (sqrt(total), max(total**2 / spread, min(df for _, df in terms)))
+
+
+def level_variance(moved: Array, worth: float | None = None) -> VariancePart:
+    """Return the variance of a figure over the levels of a sample that is crossed with the first.
+
+    Args:
+        moved: `(parts of the first sample, levels)`, by how much each level moves the figure in
+            each part; sums over parts are by how much it moves the figure.
+        worth: as how many levels of equal weight they count; None: as many as they are.
+    """
+    n, n_levels = moved.shape
+    worth = float(n_levels) if worth is None else worth
+    scale = worth / (worth - 1)
+    variance = scale * float(np.sum(moved.sum(axis=0) ** 2))
+    # A level that moves all parts alike has nothing in common with these.
+    shared = scale * n * float(np.sum(moved.var(axis=0, ddof=1)))
+    return VariancePart(variance, worth - 1, min(shared, variance), (worth - 1) * (n - 1))
 
 
 def _dealt(n: int, most: int, seed: int) -> IntArray:
@@ -318,11 +331,12 @@ def _without_levels(factor: Sequence[Resampled | None], groups: IntArray, seed: 
     )
 
 
-def _shared(levels: Array) -> tuple[float, float]:
-    n_levels, n_groups = len(levels), levels.shape[1] - 1
+def _level_part(levels: Array) -> VariancePart:
+    n, n_groups, own = len(levels), levels.shape[1] - 1, left_out_variance(levels[:, 0])
     apart = (levels - levels.mean(axis=0))[:, 1:]
-    variance = (n_levels - 1) / n_levels * sum(map(left_out_variance, apart))
-    return (0.0, inf) if isnan(variance) else (variance, (n_levels - 1.0) * (n_groups - 1.0))
+    shared = (n - 1) / n * sum(map(left_out_variance, apart))
+    both = () if isnan(shared) else (shared, (n - 1.0) * (n_groups - 1.0))
+    return VariancePart(own, n - 1, *both)
 
 
 def _ends(value: float, reach: float, kind: EstimateKind) -> tuple[float, float]:

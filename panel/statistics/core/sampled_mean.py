@@ -28,7 +28,12 @@ from persona_panel.statistics.core.arrays import (
     mean_there,
 )
 from persona_panel.statistics.core.estimate import OVER, Estimate, EstimateT
-from persona_panel.statistics.core.jackknife import LEAST_JUDGES, standard_errors
+from persona_panel.statistics.core.jackknife import (
+    LEAST_JUDGES,
+    VariancePart,
+    level_variance,
+    standard_errors,
+)
 from persona_panel.statistics.core.means import (
     Assurance,
     assurance,
@@ -59,26 +64,17 @@ class JudgeSample:
 
 
 @dataclass(frozen=True, slots=True)
-class JudgesVariance:
-    """The variance that one factor of the judges adds to a mean over prompts; its part `by_prompt`,
-    of levels that differ from prompt to prompt, falls as 1/prompts."""
-
-    variance: float
-    by_prompt: float
-    df: float
-
-
-@dataclass(frozen=True, slots=True)
 class SampledMean:
     """A mean over `n_prompts` prompts with its standard errors and their degrees of freedom: over
     prompts and, where judges are a sample, over both; none exactly when `reason` says why. `limits`
-    are the ends of its scale, `values` the prompts' where the interval depends on them."""
+    are the ends of its scale, `values` the prompts' where the interval depends on them; what
+    `judges` share with prompts falls as 1/prompts."""
 
     mean: float
     errors: tuple[tuple[float, float], ...]
     n_prompts: int
     reason: Reason | None = None
-    judges: tuple[JudgesVariance, ...] = ()
+    judges: tuple[VariancePart, ...] = ()
     limits: Limits = UNLIMITED
     values: Array | None = field(default=None, compare=False, repr=False)
 
@@ -154,11 +150,14 @@ def mean_and_levels(
     n_judges = LEAST_JUDGES if moved is None else math.prod(levels.shape[1] for levels in moved)
     if n_judges < LEAST_JUDGES:
         return SampledMean(mean, (), n, Reason.FEW_JUDGES if n_judges > 1 else Reason.SAME_JUDGES)
-    parts = tuple(_added(levels[there]) for levels in moved or () if levels.shape[1] > 1)
+    parts = tuple(
+        level_variance(levels[there] / n) for levels in moved or () if levels.shape[1] > 1
+    )
     # As `var` does, which takes three times as long for a few prompts.
     variance = float(((known - mean) ** 2).sum()) / (n - 1)
-    variances = [variance / n, *(part.variance for part in parts)]
-    errors = standard_errors(variances, [n - 1.0, *(part.df for part in parts)])
+    # Nothing is taken off for what they share: with two models coverage would be 0.92.
+    whole = (VariancePart(part.variance, part.df) for part in parts)
+    errors = standard_errors([VariancePart(variance / n, n - 1.0), *whole])
     # The judges' variance cannot replace that of the prompts.
     if errors[0][0] <= ROUNDING * max(1.0, abs(mean)):
         return SampledMean(mean, (), n, Reason.NO_SPREAD)
@@ -173,15 +172,6 @@ def _by_level(influence: Array, factors: Mapping[str, Labels]) -> list[Array]:
     n_columns = influence.shape[1]
     encoded = [encode_labels(labels, n_columns) for labels in factors.values()]
     return [influence @ np.eye(len(names))[codes] for names, codes in encoded]
-
-
-def _added(moved: Array) -> JudgesVariance:
-    """Return a factor's variance, from the influence of its levels `(prompts, levels)`."""
-    n_prompts, levels = moved.shape
-    scale = levels / (levels - 1)
-    variance = scale * float(np.sum(moved.mean(axis=0) ** 2))
-    by_prompt = scale * float(np.sum(moved.var(axis=0, ddof=1))) / n_prompts
-    return JudgesVariance(variance, min(by_prompt, variance), levels - 1.0)
 
 
 def prompts_assured(sampled: SampledMean | None, level: float) -> Assurance:
@@ -221,7 +211,7 @@ def _error_of(sampled: SampledMean, n_prompts: ArrayLike) -> tuple[Array, Array]
     by_prompt = sampled.errors[0][0] ** 2 * sampled.n_prompts / n
     total, squares = by_prompt, by_prompt**2 / (n - 1)
     for part in sampled.judges:
-        own = part.variance - part.by_prompt * (1 - sampled.n_prompts / n)
+        own = part.variance - part.shared * (1 - sampled.n_prompts / n)
         total, squares = total + own, squares + own**2 / part.df
     df = np.divide(total**2, squares, out=np.full_like(total, inf), where=squares > 0)
     return np.sqrt(total), df

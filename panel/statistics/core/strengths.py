@@ -37,7 +37,12 @@ from persona_panel.statistics.core.arrays import (
     encode_labels,
 )
 from persona_panel.statistics.core.estimate import OVER, Difference, Estimate
-from persona_panel.statistics.core.jackknife import LEAST_JUDGES, left_out_variance, standard_errors
+from persona_panel.statistics.core.jackknife import (
+    LEAST_JUDGES,
+    VariancePart,
+    left_out_variance,
+    standard_errors,
+)
 from persona_panel.statistics.core.sampled_mean import SampledMean
 from persona_panel.statistics.core.significance import pairs_adjusted
 
@@ -402,9 +407,8 @@ def sampled_without_each(
         reason = Reason.UNDEFINED_WITHOUT_ONE
     if reason is not None:
         return SampledMean(value, (), n_prompts, reason)
-    variances = [left_out_variance(sample) for sample in samples]
     dfs = [worth - 1, *(len(sample) - 1.0 for sample in samples[1:])]
-    errors = standard_errors(variances, dfs)
+    errors = standard_errors([*map(VariancePart, map(left_out_variance, samples), dfs)])
     if errors[-1][0] <= ROUNDING * max(1.0, abs(value)):
         return SampledMean(value, (), n_prompts, Reason.NO_SPREAD)
     return SampledMean(value, errors, n_prompts)

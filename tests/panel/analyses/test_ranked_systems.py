@@ -12,11 +12,11 @@ from scipy import stats
 
 from persona_panel.analyses.answers import what_would_settle, which_is_best
 from persona_panel.analyses.ranked_systems import by_panel
+from persona_panel.statistics.core.jackknife import VariancePart
 from persona_panel.statistics.core.means import assured
 from persona_panel.statistics.core.ranking import Leaderboard, Winner, rank_systems
 from persona_panel.statistics.core.sampled_mean import (
     JudgeSample,
-    JudgesVariance,
     SampledMean,
     prompts_assured,
 )
@@ -225,7 +225,7 @@ def test_so_many_prompts_by_the_same_judges_do_establish_it() -> None:
     total, n = 6 * 0.15**2 / 30, 60
     # By prompt: two systems' own 1 and a sixth of the judges' noise.
     sd = math.sqrt(2 * (1 + 0.5**2 / 6))
-    parts = JudgesVariance(total + 2 * 0.25 / 6 / n, 2 * 0.25 / 6 / n, 5.0)
+    parts = VariancePart(total + 2 * 0.25 / 6 / n, 5.0, 2 * 0.25 / 6 / n)
     mean = SampledMean(0.35, ((sd / math.sqrt(n), n - 1.0),), n, judges=(parts,))
     needed = prompts_assured(mean, 0.05).needed
     assert needed is not None

@@ -22,9 +22,9 @@ from persona_panel.results.requirement import parse_requirement
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table
 from persona_panel.statistics.core.estimate import Estimate
+from persona_panel.statistics.core.jackknife import VariancePart
 from persona_panel.statistics.core.means import FEW_OFF_AN_END, assured
 from persona_panel.statistics.core.sampled_mean import (
-    JudgesVariance,
     SampledMean,
     prompts_assured,
     sampled_mean,
@@ -196,7 +196,7 @@ def test_the_last_bits_of_a_share_do_not_decide() -> None:
 def test_judges_may_be_what_is_lacking() -> None:
     """With judges as a sample that leaves open more than the distance to the bound, no number of
     prompts is named but more judges."""
-    judges = (JudgesVariance(0.25, 0.0, 4.0),)
+    judges = (VariancePart(0.25, 4.0),)
     sampled = SampledMean(6.5, ((0.58, 6.0),), 12, judges=judges)
     figure = replace(FIGURE, low=5.08, high=7.92, sampled=sampled)
     said = sentence(decide(parse_requirement("composite[a] >= 6"), figure))
@@ -274,12 +274,12 @@ def test_near_the_end_of_a_scale_the_spread_of_judges_grows_too() -> None:
     """From the share 0.9 of the scale to 0.825 variances grow by 0.825 · 0.175 / (0.9 · 0.1): those
     of prompts, of judges, and of these the part that differs from prompt to prompt."""
     more = 0.825 * 0.175 / 0.09
-    sampled = SampledMean(4.6, ((0.1, 11.0),), 12, judges=(JudgesVariance(0.004, 0.002, 40.0),))
+    sampled = SampledMean(4.6, ((0.1, 11.0),), 12, judges=(VariancePart(0.004, 40.0, 0.002),))
     figure = Figure(
         "composite", KEY, "", 4.6, 4.2, 4.9, "over prompts", (1, 5), n_prompts=12, sampled=sampled
     )
     found = decide(parse_requirement("composite[a] >= 4.3"), figure).assured
-    judges = (JudgesVariance(0.004 * more, 0.002 * more, 40.0),)
+    judges = (VariancePart(0.004 * more, 40.0, 0.002 * more),)
     expected = SampledMean(4.6 - 4.3, ((0.1 * more**0.5, 11.0),), 12, judges=judges)
     wanted = prompts_assured(expected, 0.05)
     assert found is not None and (found.n, found.needed) == (12, wanted.needed)

@@ -232,7 +232,7 @@ def test_what_a_calibration_has_is_said_of_its_parts() -> None:
 def test_how_many_ratings_halve_an_interval_by_hand() -> None:
     """Of 100 prompts people rated 10, two items each. What the panel adds, 0.09 · 100 / 90 = 0.1,
     stays; the rest of 4 + 0.09 falls as 10 by their number; Student's t has two degrees fewer."""
-    reached = _Reached(1.0, 4.0, 0.09, 8.0)
+    reached = _Reached(1.0, 0.09, math.sqrt(4.09), 8.0)
     half = math.sqrt(4.09) * stats.t.ppf(0.975, 8) / 2
     needed = next(
         m for m in range(11, 101)

@@ -17,7 +17,7 @@ from persona_panel.statistics import (
     spearman_brown,
     variance_components,
 )
-from persona_panel.statistics.core.jackknife import standard_errors
+from persona_panel.statistics.core.jackknife import VariancePart, standard_errors
 from persona_panel.statistics.core.means import reach_of
 from persona_panel.statistics.generalizability import cheapest_design, error_as_rated
 from tests.helpers.published import BRENNAN
@@ -96,13 +96,13 @@ def test_the_expected_width_is_that_of_the_present_leaderboard() -> None:
     models' means vary, on average over systems: what `sampled_mean` puts together."""
     scores, parts = simulated()
     assert min(v for v in parts.variances.values() if not isnan(v)) > 0
-    variances, dfs = [], []
+    of_samples = []
     for axis in (1, 2, 3):
         others = tuple({1, 2, 3} - {axis})
         n = scores.shape[axis]
-        variances.append(scores.mean(axis=others).var(axis=1, ddof=1).mean() / n)
-        dfs.append(n - 1)
-    expected = 2 * reach_of(standard_errors(variances, dfs), 0.95)
+        variance = scores.mean(axis=others).var(axis=1, ddof=1).mean() / n
+        of_samples.append(VariancePart(variance, n - 1))
+    expected = 2 * reach_of(standard_errors(of_samples), 0.95)
     levels = {name: n for name, n in SIZES.items() if name != "system"}
     assert d_study(parts, "system", levels).width == pytest.approx(expected)
 

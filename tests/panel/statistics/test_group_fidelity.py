@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from persona_panel.statistics.core.jackknife import VariancePart
 from persona_panel.statistics.group_fidelity import (
-    VariancePart,
     difference_by_model,
     fidelity_contrast,
     group_difference,
@@ -45,7 +45,9 @@ def reach_of_parts(first: float, first_df: float, raters: tuple[VariancePart, ..
     """The half-width of the sum of variances, without what raters' have in common with the first,
     by Satterthwaite's degrees of freedom."""
     total = first + sum(one.variance - one.shared for one in raters)
-    df = total**2 / (first**2 / first_df + sum(one.variance**2 / one.df for one in raters))
+    of_each = [first**2 / first_df]
+    of_each += [one.variance**2 / one.df + one.shared**2 / one.shared_df for one in raters]
+    df = total**2 / sum(of_each)
     return float(stats.t.ppf(0.975, df)) * math.sqrt(total)
 
 
@@ -65,8 +67,9 @@ def test_variances_of_items_and_of_each_groups_raters_add_up() -> None:
     level = np.concatenate([a, b], axis=1).mean(1, keepdims=True)
     for side, part in zip((a, b), found.raters, strict=True):
         away = (side - level) / (n * n_items)
-        cells = np.sum((away - away.mean()) ** 2) * m / (m - 1) * n / (n - 1)
-        assert part.shared == pytest.approx(cells)
+        cells = np.sum((away - away.mean(axis=0)) ** 2) * m / (m - 1) * n / (n - 1)
+        assert part.shared == pytest.approx(cells * n_items / (n_items - 1))
+        assert part.shared_df == pytest.approx((n - 1) * (n_items - 1))
     reach = reach_of_parts(*parts[0], found.raters)
     value = (a - b.mean(1, keepdims=True)).mean()
     assert found.interval() == pytest.approx((value - reach, value + reach))
@@ -247,7 +250,7 @@ def test_the_ends_of_a_ratio_count_peoples_raters_too() -> None:
     for end in ratio_interval(panel, theirs):
         by_item = panel.by_item - end * theirs.by_item
         raters = tuple(
-            VariancePart(one.variance * end**2, one.df, one.shared * end**2)
+            VariancePart(one.variance * end**2, one.df, one.shared * end**2, one.shared_df)
             for one in theirs.raters
         )
         n = len(by_item)

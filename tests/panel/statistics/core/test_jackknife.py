@@ -23,8 +23,10 @@ from persona_panel.statistics.comparison import correlate
 from persona_panel.statistics.core.arrays import AnalysisOptions, Mask, resampled_mean
 from persona_panel.statistics.core.jackknife import (
     MOST_GROUPS,
+    VariancePart,
     left_out_variance,
     left_out_weights,
+    level_variance,
     standard_errors,
 )
 from persona_panel.statistics.core.table import Ratings
@@ -245,10 +247,31 @@ def test_judges_add_their_variance_less_what_prompts_have_of_it() -> None:
 def test_a_sample_without_degrees_of_freedom_adds_none() -> None:
     """Of the sum of variances 4 and 1, by Satterthwaite: 5² / (4² / 5 + 1² / 10); a single level
     has no degrees of freedom, and one alone has its own error."""
-    assert standard_errors([4.0, 1.0], [5, 10]) == ((2, 5), (sqrt(5), pytest.approx(25 / 3.3)))
-    assert standard_errors([4.0, 1.0], [5, 0])[1] == (sqrt(5), pytest.approx(25 / 3.2))
-    assert standard_errors([4.0], [0]) == ((2, 0),)
-    assert standard_errors([4.0, 1.0], [5, 10], [(1.0, 50)])[1][0] == 2
+    four, one = VariancePart(4.0, 5), VariancePart(1.0, 10)
+    assert standard_errors([four, one]) == ((2, 5), (sqrt(5), pytest.approx(25 / 3.3)))
+    assert standard_errors([four, one._replace(df=0)])[1] == (sqrt(5), pytest.approx(25 / 3.2))
+    assert standard_errors([four._replace(df=0)]) == ((2, 0),)
+    assert standard_errors([four, one._replace(shared=1.0, shared_df=50)])[1][0] == 2
+
+
+def test_what_a_sample_shares_with_the_first_counts_once() -> None:
+    """Of 3, of which the first holds 1, too, 2 is added; all three have their degrees of freedom:
+    6² / (4² / 5 + 3² / 10 + 1² / 50)."""
+    parts = [VariancePart(4.0, 5), VariancePart(3.0, 10, 1.0, 50)]
+    assert standard_errors(parts)[1] == (sqrt(6), pytest.approx(36 / 4.12))
+
+
+def test_levels_that_move_all_parts_alike_share_nothing_with_them() -> None:
+    """Two of three levels move each of four parts by 1 and by -1: 3/2 · (4² + 4²) = 48. Where they
+    move every other part only, 3/2 · (2² + 2²) = 12, of which 3/2 · 4 · 2 · var(1, 1, 0, 0) = 4 is
+    shared; worth two and a half levels, all is 5/3 for 3/2."""
+    alike = np.array([[1.0, -1.0, 0.0]] * 4)
+    assert level_variance(alike) == VariancePart(48.0, 2.0, 0.0, 6.0)
+    alike[2:] = 0
+    assert level_variance(alike) == pytest.approx((12.0, 2.0, 4.0, 6.0))
+    assert level_variance(alike, 2.5) == pytest.approx((40 / 3, 1.5, 40 / 9, 4.5))
+    # Levels whose parts cancel have no more in common with these than there is.
+    assert level_variance(np.array([[1.0, 1.0], [-1.0, -1.0]])).shared == 0.0
 
 
 def test_judges_never_narrow_an_interval() -> None:

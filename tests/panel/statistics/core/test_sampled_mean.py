@@ -10,9 +10,9 @@ import pytest
 from scipy import stats
 
 from persona_panel.statistics import Estimate, Reason
+from persona_panel.statistics.core.jackknife import VariancePart
 from persona_panel.statistics.core.means import assurance, assurance_limit, assured
 from persona_panel.statistics.core.sampled_mean import (
-    JudgesVariance,
     SampledMean,
     mean_and_levels,
     prompts_assured,
@@ -20,7 +20,7 @@ from persona_panel.statistics.core.sampled_mean import (
     takes_more_judges,
 )
 
-SAMPLED = SampledMean(2.0, ((1.0, 9.0),), 10, judges=(JudgesVariance(2.0, 1.0, 6.0),))
+SAMPLED = SampledMean(2.0, ((1.0, 9.0),), 10, judges=(VariancePart(2.0, 6.0, 1.0),))
 """Of whose judges a variance of 1 stays with any number of prompts, and 1 falls with it."""
 
 
