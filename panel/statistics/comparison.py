@@ -17,12 +17,7 @@ from persona_panel.statistics.core.arrays import (
     row_means,
 )
 from persona_panel.statistics.core.display import ALL
-from persona_panel.statistics.core.registry import (
-    Block,
-    OnStep,
-    Registry,
-    StatisticTable,
-)
+from persona_panel.statistics.core.registry import Block, OnStep, Registry, StatisticTable
 from persona_panel.statistics.core.table import HUMANS, Ratings, Row, on_composite, ranges_differ
 from persona_panel.statistics.strata import (
     PROMPT,

@@ -32,7 +32,6 @@ from persona_panel.statistics.core.arrays import (
     divide,
     encode_labels,
     has_ratings,
-    has_two_ratings,
     items_by_label,
     mean_there,
     row_means,
@@ -139,7 +138,7 @@ def human_ceiling(
         mean = Statistic.undefined(Reason.FEW_PEOPLE if count_raters(array) < 2 else few)
     mean = replace(mean, note=f"{n_constant} constant raters left out" if n_constant else "")
     resampled = _mean_over_columns(each)
-    return mean.with_weights(resampled, has_two_ratings(array), "correlation", (-1.0, 1.0))
+    return mean.with_weights(resampled, has_ratings(array, 2), "correlation", (-1.0, 1.0))
 
 
 def mean_of_others(ratings: Array) -> Array:
@@ -336,7 +335,7 @@ def added_raters(
     if len(theirs) != len(ours):
         raise ValueError(f"{len(theirs)} items rated by people, {len(ours)} by models")
     codes = encode_labels(range(len(theirs)) if clusters is None else clusters, len(theirs))[1]
-    kept = has_two_ratings(theirs)
+    kept = has_ratings(theirs, 2)
     theirs, ours, codes = theirs[kept], ours[kept], codes[kept]
     alone, *alphas = (
         krippendorff_alpha(np.hstack([theirs, ours[:, :n]]), level)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from persona_panel.statistics.core.arrays import (
-    AnalysisOptions,
+    DEFAULT_OPTIONS,
     Array,
     Labels,
     Mask,
@@ -156,7 +156,6 @@ def _mean_of_terms(terms: Array) -> Array:
     return without_rounding(mean_there(terms, 1).mean(axis=1), terms)
 
 
-_OPTIONS = AnalysisOptions()
 _TAU_LIMITS, _GAIN_LIMITS = (-1.0, 1.0), (-2.0, 2.0)
 
 
@@ -290,7 +289,7 @@ def paired_figure(
         tested: whether it gets a p-value: of 0, as the interval has it.
         most_df: the most degrees of freedom that the interval and the p-value have.
     """
-    there = interval_of(statistic, prompts, _OPTIONS)
+    there = interval_of(statistic, prompts, DEFAULT_OPTIONS)
     figure = PairedFigure(
         statistic.value, over="prompts", n=0, reason=statistic.reason, n_items=statistic.n_items
     )

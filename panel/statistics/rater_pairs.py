@@ -31,8 +31,7 @@ from persona_panel.statistics.core.arrays import (
     check_choice,
     count_by_item,
     divide,
-    has_two_ratings,
-    lazily,
+    has_ratings,
     mean_of,
     mean_there,
     paired_scores,
@@ -417,36 +416,37 @@ def pairwise(ratings: ArrayLike, statistic: PairStatistic, *, min_shared: int = 
     if statistic in _KAPPAS:
         kind = "kappa" if statistic == "cohen_kappa_none" else "number"
     limits = (-inf if statistic in _KAPPAS else -1.0, 1.0)
-    resampled = lazily(lambda: _resampled(array, tables, pairs, statistic))
-    mean = mean.with_weights(resampled, has_two_ratings(array), kind, limits)
+    mean = mean.with_weights(
+        lambda weights: _resampled(array, tables, pairs, statistic, weights),
+        has_ratings(array, 2),
+        kind,
+        limits,
+    )
     return Pairwise(mean, pairs, values, int((~defined).sum()))
 
 
 def _resampled(
-    array: Array, tables: ValueTables | None, pairs: IntArray, statistic: PairStatistic
-) -> Resampled:
+    array: Array,
+    tables: ValueTables | None,
+    pairs: IntArray,
+    statistic: PairStatistic,
+    weights: Array,
+) -> Array:
     """Return the mean over pairs; one that a resample leaves undefined does not enter its mean."""
-
-    def of_matrices(weights: Array) -> Array:
-        if tables is None:
-            matrices = _quotient(*_weighted_sums(array, 1 - weights))
-        else:
-            matrices = np.array(
-                [tables.matrix(tables.without(left_out), statistic) for left_out in 1 - weights]
-            )
-        return mean_there(matrices[:, pairs[:, 0], pairs[:, 1]], 1)
-
-    def of_columns(weights: Array) -> Array:
+    first, second = pairs.T
+    if tables is not None:
+        left_out = (tables.without(missing) for missing in 1 - weights)
+        matrices = np.array([tables.matrix(counts, statistic) for counts in left_out])
+    elif statistic == "tau_b":
+        matrices = _quotient(*_weighted_sums(array, 1 - weights))
+    elif (kappa := _KAPPAS.get(statistic)) is not None:
+        kappas = [cohen_kappa(array[:, a], array[:, b], kappa).resampled for a, b in pairs]
+        return mean_of(kappas)(weights)
+    else:
         kind = cast(CorrelationKind, statistic)
-        sides = array[:, pairs[:, 0]], array[:, pairs[:, 1]]
+        sides = array[:, first], array[:, second]
         return mean_there(resampled_correlations(*sides, kind, weights), 1)
-
-    if tables is not None or statistic == "tau_b":
-        return of_matrices
-    if statistic not in _KAPPAS:
-        return of_columns
-    weighted = _KAPPAS[statistic]
-    return mean_of([cohen_kappa(array[:, a], array[:, b], weighted).resampled for a, b in pairs])
+    return mean_there(matrices[:, first, second], 1)
 
 
 def _pairs(array: Array, statistic: str, min_shared: int) -> IntArray:

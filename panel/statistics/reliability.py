@@ -33,11 +33,6 @@ from persona_panel.statistics.core.arrays import (
     why_few,
 )
 
-CELLS_AT_ONCE = 2_000_000
-"""Items × resamples held at a time: 16 MB an array, so memory does not grow with resamples."""
-_CELLS_IN_CACHE = 100_000
-"""The same where sums are of half numbers at most, and do not depend on how many are held."""
-
 
 def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") -> Statistic:
     """Return Krippendorff's α of the raters.
@@ -74,15 +69,7 @@ def krippendorff_alpha(ratings: ArrayLike, level: MeasurementLevel = "ordinal") 
     def alpha(weights: Array) -> Array:
         if not len(values):
             return undefined_everywhere(weights)
-        drawn = weights[:, pairable]
-        cells = _CELLS_IN_CACHE if level == "ordinal" else CELLS_AT_ONCE
-        block = max(1, cells // len(counts))
-        return np.concatenate(
-            [
-                _alpha(counts, values, drawn[start : start + block], level)
-                for start in range(0, len(drawn), block)
-            ]
-        )
+        return _alpha(counts, values, weights[:, pairable], level)
 
     n_raters = int(rated[pairable].any(axis=0).sum())
     # Of items that k raters rate, with squared distances, α is at least −1/(k − 1).
@@ -163,10 +150,13 @@ def icc(ratings: ArrayLike, form: ICCForm = "icc2") -> Statistic:
     array = as_ratings(ratings)
     rated = ~np.isnan(array)
     values, counts = centred_ratings(array)
+    sizes = counts.sum(axis=1)
+    # Of a harmonic mean.
+    shares = np.nan_to_num(divide(1, sizes))
 
     def statistic(weights: Array) -> Array:
         items, raters, residual = item_rater_variances(values, counts, weights, form != "icc1")
-        mean_of = 1.0 if form != "icc2k" else _harmonic_mean(counts.sum(axis=1), weights)
+        mean_of = divide(weights @ (sizes > 0), weights @ shares) if form == "icc2k" else 1.0
         total = items + (raters + residual) / mean_of
         size = np.abs(items) + (np.abs(raters) + np.abs(residual)) / mean_of
         return divide(items, np.where(total > ROUNDING * size, total, 0))
@@ -231,12 +221,6 @@ def _solve(coefficients: Array, sums: Array) -> Array:
     solvable = np.where(singular[:, None, None], np.eye(3), coefficients)
     solved = np.linalg.solve(solvable, sums[:, :, None])[:, :, 0]
     return np.where(singular[:, None], np.nan, solved)
-
-
-def _harmonic_mean(sizes: Array, weights: Array) -> Array:
-    rated = sizes > 0
-    kept = weights[:, rated]
-    return divide(kept.sum(axis=1), kept @ (1 / sizes[rated]))
 
 
 def disagreement_by_item(ratings: ArrayLike, level: MeasurementLevel = "interval") -> Array:

@@ -23,18 +23,15 @@ from persona_panel.statistics.core.arrays import (
     as_scores,
     defined_mean,
     divide,
-    has_two_ratings,
+    has_ratings,
     mean_there,
     row_means,
     unit_weights,
     why_few,
 )
-from persona_panel.statistics.core.correlation import (
-    CorrelationKind,
-    correlation,
-)
+from persona_panel.statistics.core.correlation import CorrelationKind, correlation
 from persona_panel.statistics.core.estimate import Difference, Estimate
-from persona_panel.statistics.core.jackknife import Interval, correlation_at, jackknife
+from persona_panel.statistics.core.jackknife import Interval, jackknife
 from persona_panel.statistics.human_raters import mean_reliability
 
 LEAST_SAME = 10
@@ -209,16 +206,11 @@ class _Errors:
             return weights @ (p * q) - divide((weights @ p) * (weights @ q), sizes)
 
         beside = x * both
-        # Without a reference, the common case, nothing is taken off.
-        is_plain = not x.any() and not np.isnan(known).any()
-        of_x = np.zeros(1) if is_plain else known * covariance(beside, beside)
+        of_x = known * covariance(beside, beside)
 
         def error(p: Array, q: Array, slope_p: Array, slope_q: Array) -> Array:
-            total = covariance(p, q)
-            if is_plain:
-                return total
             shared = slope_p * covariance(beside, q) + slope_q * covariance(beside, p)
-            return np.asarray(total - shared + slope_p * slope_q * of_x)
+            return np.asarray(covariance(p, q) - shared + slope_p * slope_q * of_x)
 
         slope_a, slope_b = slopes[:, a], slopes[:, b]
         own = [
@@ -353,7 +345,7 @@ def effective_votes(
         raise ValueError("no set has two judges")
     k = max(len(judges) for sets in several.values() for judges in sets)
     n_items = len(array)
-    counted = has_two_ratings(array)
+    counted = has_ratings(array, 2)
     if reference is not None:
         counted &= ~np.isnan(np.reshape(reference, (n_items, -1))).all(axis=1)
     confidence = 1 - 0.05 / max(comb(len(several), 2), 1)
@@ -361,14 +353,20 @@ def effective_votes(
     votes, wide = [], []
     for name, sets in several.items():
         correlation = _Errors.of(array, reference, sets=sets).correlation
-        interval = jackknife(correlation, n_items, clusters, kind="correlation", counted=counted)
-        if not len(interval.values):
+        intervals = [
+            jackknife(
+                correlation, n_items, clusters, kind="correlation", counted=counted, confidence=of
+            )
+            for of in (0.95, confidence)
+        ]
+        if not len(intervals[0].values):
             # Too few prompts for an interval: there is the number alone.
-            interval = replace(interval, values=correlation(unit_weights(n_items)))
+            alone = correlation(unit_weights(n_items))
+            intervals = [replace(interval, values=alone) for interval in intervals]
         why = _why_none(array, sets, reference)
-        of_all = correlation_at(interval, confidence)
-        votes.append(_votes(name, sets, k, interval, why, over))
-        wide.append((_votes(name, sets, k, of_all, why, over), interval.values[1:]))
+        own, of_all = (_votes(name, sets, k, interval, why, over) for interval in intervals)
+        votes.append(own)
+        wide.append((of_all, intervals[0].values[1:]))
     return votes, [_difference(*a, *b) for a, b in combinations(wide, 2)]
 
 

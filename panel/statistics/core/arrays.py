@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Hashable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
-from functools import cache
 from math import inf, isnan, nan, prod
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -205,11 +204,6 @@ def count_raters(ratings: Array) -> int:
     return int((~np.isnan(ratings)).any(axis=0).sum())
 
 
-def has_two_ratings(ratings: Array) -> Mask:
-    """Return whether an item has what agreement is computed from `(items,)`."""
-    return has_ratings(ratings, 2)
-
-
 def divide(numerator: ArrayLike, denominator: ArrayLike) -> Array:
     """Return the quotient, NaN where the denominator is zero or either is NaN."""
     bottom = np.asarray(denominator, dtype=np.float64)
@@ -222,15 +216,6 @@ def scaled_to_unit(x: Array, axis: int | None = None) -> Array:
     largest magnitude below one, which is exact."""
     _, exponent = np.frexp(np.max(np.abs(x), axis=axis, initial=0, keepdims=True))
     return np.ldexp(x, -exponent)
-
-
-def copies(weights: Array) -> tuple[IntArray, Mask]:
-    """Return the copies of items that resamples draw, from whole weights `(resamples, items)`: the
-    item of each copy `(copies,)`, and which resample has which `(copies, resamples)`."""
-    most = weights.max(axis=0, initial=0).astype(np.intp)
-    items = np.repeat(np.arange(len(most)), most)
-    place = np.arange(len(items)) - (np.cumsum(most) - most)[items]
-    return items, weights.T[items] > place[:, None]
 
 
 def count_by_item(ratings: Array, values: Array) -> Array:
@@ -257,12 +242,6 @@ def effective_number(weights: Array) -> Array:
 def undefined_everywhere(weights: Array) -> Array:
     """Return NaN for each resample: a statistic of nothing."""
     return np.full(len(weights), nan)
-
-
-def lazily(make: Callable[[], Resampled]) -> Resampled:
-    """Return the function that `make` makes when it is first asked for a value."""
-    made = cache(make)
-    return lambda weights: made()(weights)
 
 
 def mean_of(functions: Sequence[Resampled]) -> Resampled:

@@ -16,7 +16,7 @@ heteroskedasticity of unknown form" (HC4); S. Zahl (1977), "Jackknifing an index
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from math import inf, isnan, log, nan, prod, sqrt
 from typing import NamedTuple
 
@@ -240,17 +240,6 @@ def left_out_variance(left_out: Array, shares: Array | None = None) -> float:
     apart = left_out - left_out[0]
     squares = (apart - rest @ apart / rest.sum()) ** 2
     return float(squares @ rest ** (2 - np.minimum(n * shares, STEEPEST)))
-
-
-def correlation_at(interval: Interval, confidence: float) -> Interval:
-    """Return a correlation's interval by `jackknife` (kind `correlation`, without judges) at
-    another confidence."""
-    if interval.reason is not None:
-        return interval
-    value = float(interval.values[0])
-    reach = reach_of([(interval.standard_error, interval.degrees_of_freedom)], confidence)
-    low, high = _ends(value, reach, "correlation")
-    return replace(interval, low=min(low, value), high=max(high, value))
 
 
 class VariancePart(NamedTuple):

@@ -11,13 +11,7 @@ from typing import Any
 import numpy as np
 
 from persona_panel.statistics.core.arrays import Array, Labels, Mask, Random, Reason, encode_labels
-from persona_panel.statistics.core.display import (
-    ALL,
-    COMPOSITE,
-    Facts,
-    counted,
-    counted_beside,
-)
+from persona_panel.statistics.core.display import ALL, COMPOSITE, Facts, counted, counted_beside
 from persona_panel.statistics.core.estimate import Estimate
 
 

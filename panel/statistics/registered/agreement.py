@@ -27,17 +27,14 @@ from persona_panel.statistics.core.arrays import (
     Reason,
     Statistic,
     count_raters,
-    has_two_ratings,
+    has_ratings,
     resampled_mean,
 )
 from persona_panel.statistics.core.display import number, percent, signed
 from persona_panel.statistics.core.means import OverPrompts, by_prompt
 from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, StatisticTable, interval_of
 from persona_panel.statistics.core.table import kept_without, with_several_levels
-from persona_panel.statistics.designs import (
-    ITEM,
-    crossed_factors,
-)
+from persona_panel.statistics.designs import ITEM, crossed_factors
 from persona_panel.statistics.generalizability import (
     BETWEEN,
     RESIDUAL,
@@ -47,11 +44,7 @@ from persona_panel.statistics.generalizability import (
 from persona_panel.statistics.rater_pairs import PairStatistic, fleiss_kappa, pairwise
 from persona_panel.statistics.reliability import disagreement_by_item, icc, krippendorff_alpha
 from persona_panel.statistics.selection import THRESHOLD, smallest_subset
-from persona_panel.statistics.votes import (
-    all_alike,
-    effective_judges,
-    spearman_brown,
-)
+from persona_panel.statistics.votes import all_alike, effective_judges, spearman_brown
 
 GROUPS_SHOWN = 12
 """Above this number of groups there would be too many pairs to look at."""
@@ -158,7 +151,7 @@ def within_prompts(block: AgreementBlock) -> Iterator[Statistic]:
         block.prompts,
         len(block.ratings),
     )
-    yield replace(block.over_prompts(inside), counted=has_two_ratings(block.ratings))
+    yield replace(block.over_prompts(inside), counted=has_ratings(block.ratings, 2))
 
 
 @agreement_statistics.register(
@@ -202,7 +195,12 @@ _of_personas("replicate_disagreement", "among replicates\nwithout persona", orde
 def added(block: AgreementBlock) -> Iterator[Statistic]:
     personas, replicates = _by_item(block)
     result = _mean(block, personas - replicates, np.hstack([block.ratings, block.controls]))
-    yield _unless_alike(block, result)
+    if result.reason is None and all_alike(block.controls):
+        yield Statistic.undefined(Reason.IDENTICAL_REPLICATES)
+        return
+    n_personas, n_replicates = map(count_raters, (block.ratings, block.controls))
+    note = f"{n_personas} judges with a persona, {n_replicates} replicates without"
+    yield replace(result, note=note)
 
 
 def _by_item(block: AgreementBlock) -> tuple[Array, Array]:
@@ -220,16 +218,6 @@ def _mean(block: AgreementBlock, by_item: Array, ratings: Array) -> Statistic:
         return Statistic.undefined(Reason.FEW_RATERS if few else Reason.NO_SHARED_ITEMS)
     whole = Statistic(float(by_item[defined].mean()), int(defined.sum()), n_raters)
     return whole.with_weights(resampled_mean(by_item), kind="mean")
-
-
-def _unless_alike(block: AgreementBlock, result: Statistic) -> Statistic:
-    n_replicates = count_raters(block.controls)
-    if result.reason is None and all_alike(block.controls):
-        return Statistic.undefined(Reason.IDENTICAL_REPLICATES)
-    n_personas = count_raters(block.ratings)
-    return replace(
-        result, note=f"{n_personas} judges with a persona, {n_replicates} replicates without"
-    )
 
 
 @panel_quality_statistics.register(

@@ -22,7 +22,7 @@ from persona_panel.statistics.annotators import (
     substitution,
 )
 from persona_panel.statistics.comparison import ComparisonBlock, comparison_statistics
-from persona_panel.statistics.core.arrays import Array, Reason, Statistic, has_two_ratings
+from persona_panel.statistics.core.arrays import Array, Reason, Statistic, has_ratings
 from persona_panel.statistics.core.display import general
 from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, StatisticTable
 from persona_panel.statistics.human_raters import added_raters
@@ -128,7 +128,7 @@ def _kappa(block: ComparisonBlock, *, zeros: bool) -> Statistic:
     if kappas.n_missing:
         note += f", {kappas.n_missing} that the panel did not rate"
     statistic = kappas.with_zeros if zeros else kappas.without
-    counted = has_two_ratings(block.humans) & ~np.isnan(_stand_in(block))
+    counted = has_ratings(block.humans, 2) & ~np.isnan(_stand_in(block))
     statistic = block.of_both(statistic) if of_panel else statistic
     return replace(statistic, note=note, counted=counted)
 

@@ -15,14 +15,13 @@ from persona_panel.statistics.core.arrays import (
     Array,
     EstimateKind,
     Labels,
-    Mask,
     Reason,
     Resampled,
     Statistic,
     count_raters,
     defined_mean,
     difference_of,
-    has_two_ratings,
+    has_ratings,
     resampled_mean,
     row_means,
 )
@@ -43,11 +42,7 @@ from persona_panel.statistics.human_raters import (
 )
 from persona_panel.statistics.scores import CUSTOM_DIMENSIONS, Loss, custom_loss, pairwise_error
 from persona_panel.statistics.sources import Preferences, preferences, source_means
-from persona_panel.statistics.votes import (
-    all_alike,
-    correlation_gain,
-    effective_judges,
-)
+from persona_panel.statistics.votes import all_alike, correlation_gain, effective_judges
 
 OVER_ALL_ITEMS = StatisticTable(
     "Correlation with the mean human rating, over all items; people: each with the others' mean",
@@ -324,7 +319,7 @@ def _register_difference(kind: CorrelationKind, heading: str, order: int) -> Non
             # τ of every judge with every person takes minutes where there are thousands of items.
             judges, n_rows = row_means(judges)[:, None], 1
         differences = human_difference(judges, people, kind)
-        counted = _compared_with_others(block)
+        counted = has_ratings(people, 2) & ~np.isnan(block.panel_mean)
         for name, statistic in list(zip(NAMES, differences, strict=True))[:n_rows]:
             yield replace(statistic, by=BY, by_value=name, counted=counted, n_raters=n_raters)
 
@@ -343,11 +338,6 @@ def difference_within(block: ComparisonBlock) -> Iterator[Statistic]:
     for name, means in list(zip(NAMES, differences, strict=True))[: _n_rows(block)]:
         result = mean_over_prompts(means, prompts, kind="skewed_difference", limits=(-2.0, 2.0))
         yield replace(result, by=BY, by_value=name)
-
-
-def _compared_with_others(block: ComparisonBlock) -> Mask:
-    """Return the items whose people can be compared with the others, and the panel, too."""
-    return has_two_ratings(block.humans) & ~np.isnan(block.panel_mean)
 
 
 def _n_rows(block: ComparisonBlock) -> int:

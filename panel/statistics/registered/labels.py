@@ -18,17 +18,11 @@ from persona_panel.statistics.core.arrays import (
     Statistic,
     count_raters,
     has_ratings,
-    has_two_ratings,
     mean_of,
     value_of,
 )
 from persona_panel.statistics.core.registry import ANY_LEVEL, StatisticTable
-from persona_panel.statistics.rater_pairs import (
-    agreement_on,
-    cohen_kappa,
-    confusion,
-    majority,
-)
+from persona_panel.statistics.rater_pairs import agreement_on, cohen_kappa, confusion, majority
 from persona_panel.statistics.registered.comparison import GAIN_REMARK, of_all_raters
 
 ANNOTATORS_SHOWN = 40
@@ -52,7 +46,7 @@ def kappa_matrix(labels: Array, names: Sequence[str]) -> Iterator[Statistic]:
     levels=ANY_LEVEL, needs=("categories",), order=70,
 )  # fmt: skip
 def of_annotators(block: AgreementBlock) -> Iterator[Statistic]:
-    n_raters = count_raters(block.ratings[has_two_ratings(block.ratings)])
+    n_raters = count_raters(block.ratings[has_ratings(block.ratings, 2)])
     for statistic in _on_labels(block, block.ratings, Reason.NO_RATINGS):
         yield replace(statistic, n_raters=n_raters)
 
@@ -61,7 +55,7 @@ def _on_labels(
     block: AgreementBlock | ComparisonBlock, ratings: Array, otherwise: Reason
 ) -> Iterator[Statistic]:
     """Yield the agreement on each label, with none of the raters counted."""
-    n_items = int(has_two_ratings(ratings).sum())
+    n_items = int(has_ratings(ratings, 2).sum())
     for code, name in enumerate(block.categories):
         resampled = agreement_on(ratings, code)
         statistic = Statistic.of(value_of(resampled, len(ratings)), n_items, 0, otherwise)
@@ -99,7 +93,7 @@ _KAPPA = "Cohen κ of\nthe majorities"
     order=1,
 )  # fmt: skip
 def kappa(block: ComparisonBlock) -> Iterator[Statistic]:
-    sides = _sides(block)
+    sides = block.judges, block.humans
     left_out = [
         f"left out: {n} items without a majority of the {name}"
         for name, side in zip(("panel", "humans"), sides, strict=True)
@@ -120,16 +114,17 @@ def human_kappa(block: ComparisonBlock) -> Iterator[Statistic]:
         return
     kappas = [
         _kappa(human, majority(others), human[:, None], others)
-        for human, others in _in_turn(block.humans)
+        for place, human in enumerate(block.humans.T)
+        for others in [np.delete(block.humans, place, axis=1)]
     ]
-    yield _mean_kappa(kappas, has_two_ratings(block.humans))
+    yield _mean_kappa(kappas, has_ratings(block.humans, 2))
 
 
 @_of_labels("agreement_on_label", "agreement", table=BY_LABEL, order=4)
 def by_label(block: ComparisonBlock) -> Iterator[Statistic]:
-    both = np.stack([majority(side) for side in _sides(block)], axis=1)
-    shared = has_two_ratings(both).any()
-    why = Reason.NO_RATINGS if shared else _why_not_shared(*_sides(block))
+    sides = block.judges, block.humans
+    both = np.stack([majority(side) for side in sides], axis=1)
+    why = Reason.NO_RATINGS if has_ratings(both, 2).any() else _why_not_shared(*sides)
     for statistic in _on_labels(block, both, why):
         yield statistic if statistic.reason else block.of_both(statistic)
 
@@ -181,16 +176,6 @@ def kappa_gain(block: ComparisonBlock) -> Iterator[Statistic]:
     if change.reason:
         change = Statistic.undefined(change.reason)
     yield of_all_raters(block, change)
-
-
-def _sides(block: ComparisonBlock) -> tuple[Array, Array]:
-    return block.judges, block.humans
-
-
-def _in_turn(humans: Array) -> Iterator[tuple[Array, Array]]:
-    """Yield each person's labels `(items,)`, and those of the others."""
-    for place, human in enumerate(humans.T):
-        yield human, np.delete(humans, place, axis=1)
 
 
 def _kappa(x: Array, y: Array, *sides: Array) -> Statistic:

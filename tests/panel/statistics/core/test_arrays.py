@@ -11,7 +11,6 @@ from persona_panel.statistics.core.arrays import (
     Statistic,
     as_ratings,
     as_scores,
-    copies,
     count_by_item,
     count_raters,
     defined_mean,
@@ -21,7 +20,6 @@ from persona_panel.statistics.core.arrays import (
     encode_labels,
     group_count,
     has_ratings,
-    has_two_ratings,
     items_by_label,
     mean_of,
     mean_there,
@@ -179,17 +177,10 @@ def test_ratings_are_counted() -> None:
     """By item, by rater, by value."""
     assert has_ratings(RATED).tolist() == [True, False, True]
     assert has_ratings(RATED, 3).tolist() == [False] * 3
-    assert has_two_ratings(RATED).tolist() == [True, False, True]
+    assert has_ratings(RATED, 2).tolist() == [True, False, True]
     assert count_raters(RATED) == 2
     counted = count_by_item(RATED, np.array([1.0, 2.0, 4.0]))
     assert counted.tolist() == [[1, 0, 1], [0, 0, 0], [0, 2, 0]]
-
-
-def test_copies_of_items_in_resamples() -> None:
-    """An item that resamples draw 1 and 2 times has two copies, the second in the latter alone."""
-    items, drawn = copies(np.array([[1.0, 0.0, 1.0], [2.0, 0.0, 0.0]]))
-    assert items.tolist() == [0, 0, 2]
-    assert drawn.tolist() == [[True, True], [False, True], [True, False]]
 
 
 def test_quotients_and_effective_numbers() -> None:
