@@ -32,9 +32,10 @@ from persona_panel.statistics.generalizability import LEAST_DF, PROMPT, REPLICAT
 _WORDS = {ITEM: "response", SYSTEM: "system"}
 _PRESENT = "present design"
 _IF_TRUE = (
-    "This assumes that these variance components are the true ones, and the difference, which the "
-    "prompts that a run says would settle which system is best do not; of many designs the "
-    "cheapest is one that chance made look too precise, so plan for more."
+    "This assumes that these variance components, and the difference, are the true ones. The "
+    "number of prompts by which a run says that the best system would be shown does not. The "
+    "cheapest of many designs tends to be one whose error was underestimated by chance, so plan "
+    "for more."
 )
 _NO_FORECAST = "too few conditions or degrees of freedom for a forecast"
 _OF_STUDY = Key("measured"), Key("dimension"), Column("error_as_rated", "number")

@@ -304,7 +304,7 @@ def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
         which = decisive.b
         if several:
             is_next = which == ranked.systems[1][0]
-            which += ", the next" if is_next else ", its least certain lead"
+            which += ", the next" if is_next else ", the comparison with the largest p-value"
         return (
             f"{ranked.first} is significantly ahead: {points(decisive.value, unit)} above "
             f"{which}{facts}."

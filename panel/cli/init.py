@@ -6,7 +6,7 @@ import json
 import os
 import re
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from importlib.resources import files
 from pathlib import Path
 from time import monotonic, process_time
@@ -77,7 +77,7 @@ def init(
         raise click.UsageError("init reads RESPONSES more than once: give a file in place of -")
     if Path(out).exists() and not force:
         raise ConfigurationError(f"--out {out} is there; choose another, or replace it by --force")
-    columns = _columns(responses)
+    columns = _columns(responses, mapping)
     mapping = mapping or _mapping(columns)
     batch = ResponseFile(responses, mapping=mapping)
     what = _described(responses, batch)
@@ -129,10 +129,10 @@ def init(
     NextStep("score the responses", score).say()
 
 
-def _columns(responses: str) -> list[str]:
+def _columns(responses: str, mapping: Mapping[str, str]) -> list[str]:
     """The columns of a file of responses, whatever they are called."""
     from persona_panel.files.records import Fields, Report, read_records
-    from persona_panel.files.responses import NAMES
+    from persona_panel.files.responses import NAMES, ResponseFile
 
     report = Report(responses)
     fields = Fields(tuple((name, (name,)) for name in sorted(NAMES)), NAMES)
@@ -140,13 +140,15 @@ def _columns(responses: str) -> list[str]:
         column for record in read_records(responses, fields, report) for column in record.cells
     )
     if report.faults:
+        # Whoever reads the responses finds these, and what is wrong with their fields.
+        _described(responses, ResponseFile(responses, mapping=mapping or _likely(columns)[1]))
         raise report.error()
     return list(columns)
 
 
-def _mapping(columns: Sequence[str]) -> Mapping[str, str]:
-    """The likely columns of needed fields that have none under a name of theirs, confirmed on a
-    terminal; of a field without a likely one, reading says what is missing."""
+def _likely(columns: Collection[str]) -> tuple[list[str], Mapping[str, str]]:
+    """The needed fields that have no column under a name of theirs, and the likely columns of
+    these."""
     from persona_panel.files.responses import FIELDS
 
     names_of, by_lower = dict(FIELDS.names), {column.lower(): column for column in columns}
@@ -157,9 +159,16 @@ def _mapping(columns: Sequence[str]) -> Mapping[str, str]:
         for field in lacking
         if (likely := next(filter(by_lower.get, likely_of[field]), ""))
     }
+    return [names_of[field][0] for field in lacking], guess
+
+
+def _mapping(columns: Sequence[str]) -> Mapping[str, str]:
+    """The likely columns, confirmed on a terminal; of a field without a likely one, reading says
+    what is missing."""
+    lacking, guess = _likely(columns)
     if not lacking or not sys.stdin.isatty():
         return guess
-    needed = ", ".join(names_of[field][0] for field in lacking)
+    needed = ", ".join(lacking)
     question = f"Which columns are {needed}? There are {', '.join(columns)}"
     answer = _asked(question, ",".join(f"{field}={column}" for field, column in guess.items()))
     context = click.get_current_context()

@@ -332,7 +332,7 @@ RUN: dict[str, Check] = {
     rf"{_BEST}No difference (?:between systems|of (?P<a>\S+) from another system) can be tested "
     r"\(.+\): (?P<means>.+)\.": _means,
     rf"{_BEST}(?P<a>\S+) is significantly ahead: {POINTS} above "
-    rf"(?P<b>\w+)(?:, its least certain lead|, the next)?{DECIDING_FACTS}\.": _won,
+    rf"(?P<b>\w+)(?:, the comparison with the largest p-value|, the next)?{DECIDING_FACTS}\.": _won,
     rf"{_BEST}No system is significantly ahead: (?P<a>\S+) (?P<x>{NUMBER}), (?P<b>\S+) "
     rf"(?P<y>{NUMBER}), difference(?: on the prompts(?: and by the judges)? of both)? "
     rf"(?P<signed>{NUMBER}){UNIT}"

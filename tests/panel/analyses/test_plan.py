@@ -251,7 +251,7 @@ def test_a_difference_to_detect_and_people_beside(command: Command, tmp_path: Pa
     assert concluded_in(short).startswith(asked)
     assert f" People: {asked}8 prompts and 5 raters: 160 ratings" in " ".join(short.split())
     said = " ".join(command(*given, "--full").stdout.split())
-    assert said.count("This assumes that these variance components are the true ones") == 1
+    assert said.count("This assumes that these variance components, and the difference, are ") == 1
     assert "People: A system's mean has a standard error" in said
     assert "it takes 8 prompts of each system that people rated (`people calibrate`)" in said
     # What people are asked for is not refused by `people calibrate`.

@@ -61,8 +61,8 @@ def test_a_winner_of_three_is_named_with_its_least_certain_difference() -> None:
     expected = stats.ttest_1samp([2, 6, 2, 6] * 2, 0).pvalue
     assert by_panel(found).winner == found.winner == Winner("A", pytest.approx(expected))
     assert best(found) == (
-        "A is significantly ahead: 4.00 points above C, its least certain lead (95 % "
-        f"interval 2.21 to 5.79, p {expected:.2g}, 8 prompts)."
+        "A is significantly ahead: 4.00 points above C, the comparison with the largest p-value "
+        f"(95 % interval 2.21 to 5.79, p {expected:.2g}, 8 prompts)."
     )
     answer = which_is_best(RUN, by_panel(found)).estimate.document()
     assert (answer["p"], answer.get("p_adjusted")) == (pytest.approx(expected), None)

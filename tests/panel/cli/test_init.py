@@ -95,6 +95,20 @@ def test_map_replaces_the_columns_of_the_panel_file_field_by_field() -> None:
     assert "system=M" not in done.stderr
 
 
+def test_all_faults_of_a_file_are_listed() -> None:
+    """What no cell may have is listed with the fields that are empty."""
+    Path("gaps.csv").write_text("prompt,answer,model\nWhy?,,a\nWhy?,x,\nHow?,z\0z,b\n")
+    done = invoked("init", "gaps.csv")
+    assert done.returncode == 2
+    for place in (
+        "gaps.csv:2: answer: found an empty value",
+        "gaps.csv:3: model: found an empty value",
+        "gaps.csv:4: found a NUL",
+    ):
+        assert place in done.stderr
+    assert "3 faults found." in done.stderr
+
+
 def test_columns_that_may_be_ratings_are_named() -> None:
     """The panel file says how people's ratings are compared with the panel; one without such a
     column has no word on it."""
