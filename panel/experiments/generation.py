@@ -23,7 +23,7 @@ from persona_panel.calls.cache import key_of, page_of
 from persona_panel.calls.caller import Caller
 from persona_panel.files.errors import ConfigurationError, Fault, InputError, RunStopped
 from persona_panel.files.limits import text_of_file
-from persona_panel.files.outputs import replace_file, sha256_of, version_of
+from persona_panel.files.outputs import prompt_name, replace_file, sha256_of, version_of
 from persona_panel.files.prompts import GenerationPrompt
 from persona_panel.files.wording import did_you_mean
 from persona_panel.graphs.framing import BASELINE
@@ -124,10 +124,10 @@ def load_instructions(
         fault("no place for the prompt", "{prompt} or {context} in the text")
     if "words" in places and words is None:
         fault("{words}, and no --words", "--words N, or no {words}")
-    lacking = [prompt.id for prompt in prompts if prompt.context is None]
+    lacking = [prompt_name(prompt.id, prompt.text) for prompt in prompts if prompt.context is None]
     if "context" in places and lacking:
         more = f" and {len(lacking) - 1:,} more" if len(lacking) > 1 else ""
-        problem = f"{{context}}, and no context for the prompt {lacking[0]!r}{more}"
+        problem = f"{{context}}, and no context for the prompt {lacking[0]}{more}"
         fault(problem, "a context for each prompt, or no {context}")
     if faults:
         raise InputError(faults)

@@ -14,7 +14,7 @@ import math
 import os
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
@@ -32,7 +32,7 @@ from persona_panel.files.addresses import is_meant_as_address
 from persona_panel.files.errors import ConfigurationError, Fault, InputError, RunFolderError
 from persona_panel.files.limits import RowLines, lines_of
 from persona_panel.files.secrets import SECRETS
-from persona_panel.files.wording import unreadable
+from persona_panel.files.wording import shown, unreadable
 from persona_panel.rubrics.replies import well_formed
 
 BATCHES = "batches.jsonl"
@@ -116,6 +116,7 @@ LABELS = ("prompt_id", "id", "system", "condition")
 """The fields of such a line that are names."""
 DIGEST_BYTES = 32
 _DIGITS = 12
+_MADE_ID = re.compile(rf"[pr]-[0-9a-f]{{{_DIGITS}}}")
 
 
 @cache
@@ -144,6 +145,24 @@ def prompt_id_of(prompt: str) -> str:
     a spreadsheet would take 12 digits with an e among them for a number.
     """
     return f"p-{sha256_of(prompt)[:_DIGITS]}"
+
+
+def prompt_name(prompt_id: str, prompt: str, as_: Callable[[str], str] = shown) -> str:
+    """Return what messages call a prompt: its id, or its first words where it has none of its own.
+
+    >>> prompt_name("p1", "Why?", str), prompt_name(prompt_id_of("Why?"), "Why?", str)
+    ('p1', "'Why?'")
+    """
+    return shown(prompt) if prompt_id == prompt_id_of(prompt) else as_(prompt_id)
+
+
+def own_ids(*ids: str) -> str:
+    """Return the ids that a user gave, joined; empty where all were made of texts.
+
+    >>> own_ids(prompt_id_of("Why?"), "r1"), own_ids("p1", "r1"), own_ids(prompt_id_of("Why?"))
+    ('r1', 'p1/r1', '')
+    """
+    return "/".join(each for each in ids if each and not _MADE_ID.fullmatch(each))
 
 
 def response_id_of(system: str, text: str, context: str | None = None) -> str:

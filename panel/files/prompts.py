@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
-from persona_panel.files.outputs import prompt_id_of
+from persona_panel.files.outputs import prompt_id_of, prompt_name
 from persona_panel.files.records import (
     ColumnMapping,
     Fields,
@@ -198,7 +198,7 @@ def _refuse_without_baseline(
         reported.add(pair)
         report.add(
             f"{response.condition!r} of {shown(response.system)} for the prompt "
-            f"{shown(response.prompt_id)}, and no baseline",
+            f"{prompt_name(response.prompt_id, response.prompt)}, and no baseline",
             f"a line with the condition {BASELINE!r} for the same prompt and system",
             line=line,
             field=column,
@@ -254,7 +254,7 @@ def load_generation_prompts(
         first = seen.setdefault((prompt.id, prompt.condition), record.line)
         if first != record.line:
             report.add(
-                f"{shown(prompt.id)} again, first on line {first}",
+                f"{prompt_name(prompt.id, prompt.text)} again, first on line {first}",
                 "an id of its own for each prompt, or another condition",
                 line=record.line,
                 field=record.names.get("id", record.names["text"]),

@@ -33,7 +33,13 @@ import orjson
 from pydantic import ValidationError
 
 from persona_panel.files.errors import Fault, InputError, RunStopped
-from persona_panel.files.outputs import digest_of, prompt_id_of, response_id_of, short_digest
+from persona_panel.files.outputs import (
+    digest_of,
+    own_ids,
+    prompt_id_of,
+    response_id_of,
+    short_digest,
+)
 from persona_panel.files.records import (
     ColumnMapping,
     DataTable,
@@ -552,7 +558,8 @@ def _another(place: int, item: Item, first: int) -> Fault:
 
 
 def _repeated(place: int, item: Item, first: int, other: Item) -> Fault:
-    problem = f"{item.id!r} a second time for the prompt {item.prompt_id!r}"
+    of = own_ids(item.prompt_id)
+    problem = f"{item.id!r} a second time for {f'the prompt {of!r}' if of else 'one prompt'}"
     if item.prompt_id != other.prompt_id:
         name = f"{item.prompt_id}/{item.id}"
         problem = f"the id {item.id!r}, by which this is {name!r}, as is response {first}"

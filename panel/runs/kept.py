@@ -20,7 +20,13 @@ import orjson
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from persona_panel.files.addresses import is_address
-from persona_panel.files.errors import ConfigurationError, Fault, InputError, RunFolderError
+from persona_panel.files.errors import (
+    ConfigurationError,
+    Fault,
+    InputError,
+    RunFolderError,
+    first_lines,
+)
 from persona_panel.files.limits import json_in, json_of, lines_of
 from persona_panel.files.named_files import shown_folder
 from persona_panel.files.outputs import (
@@ -29,12 +35,13 @@ from persona_panel.files.outputs import (
     TEXTS,
     digest_of,
     digest_of_all,
+    own_ids,
     replacing,
     without_texts,
 )
 from persona_panel.files.responses import NAMES, Batch, Item, line_of
 from persona_panel.files.secrets import MASK, SECRETS
-from persona_panel.files.wording import explain, printable, shown, unreadable
+from persona_panel.files.wording import explain, printable, some, unreadable
 from persona_panel.graphs import Response
 from persona_panel.graphs.framing import BASELINE
 from persona_panel.models.config import Price
@@ -290,7 +297,6 @@ def kept_manifest(path: Path) -> tuple[dict[str, Any], KeptManifest]:
 RESPONSES = "responses.jsonl"
 SUMMARY = "summary.json"
 PROMPTS = "prompts.jsonl"
-_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -334,13 +340,12 @@ class KeptTexts:
         they are not. Raises RunFolderError: some are not; says which."""
         places = {item[:2]: place for place, item in enumerate(self.items)}
         gone, changed, n_held = [], [], 0
-        for key, digest in _held(folder, self.name):
-            n_held += 1
+        for n_held, (key, digest) in enumerate(_held(folder, self.name), start=1):
             place = places.get(key)
             if place is None:
-                gone.append(key)
+                gone.append((n_held, key))
             elif self._digest(place) != digest:
-                changed.append(key)
+                changed.append((n_held, key))
         if not (gone or changed):
             return
         what = self.name.partition(".")[0]
@@ -348,8 +353,8 @@ class KeptTexts:
         others = [
             f"{n:,} {how}{names}"
             for n, how, names in (
-                (len(gone), "not among these", _named(gone)),
-                (len(changed), "with another text or system", _named(changed)),
+                (len(gone), "not among these", self._named(gone)),
+                (len(changed), "with another text or system", self._named(changed)),
                 (len(self.items) - n_held + len(gone), "new", ""),
             )
             if n
@@ -359,6 +364,14 @@ class KeptTexts:
             f"can be continued only with all the {what} that it began with, and further ones; "
             "choose another --out, or replace the earlier run with --overwrite"
         )
+
+    def _named(self, held: Sequence[tuple[int, tuple[str, str]]]) -> str:
+        """Name the first of the texts that a folder holds, by the ids that a user gave or, where
+        one has none, by their lines."""
+        if all(names := [own_ids(*key) for _, key in held]):
+            return f" ({some(names)})"
+        numbers = [number for number, _ in held]
+        return f" ({first_lines(numbers)} of its {self.name})"
 
     def _digest(self, place: int) -> bytes:
         return bytes(self.digests[place * DIGEST_BYTES : (place + 1) * DIGEST_BYTES])
@@ -429,11 +442,6 @@ def has_other_texts(folder: Path) -> bool:
 
 
 _KNOWN = frozenset({*LABELS, *TEXTS, *(f"{name}_sha256" for name in TEXTS)})
-
-
-def _named(keys: Sequence[tuple[str, str]]) -> str:
-    names = [shown("/".join(filter(None, key))) for key in keys[:_NAMED]]
-    return f" ({', '.join(names)}{', …' if len(keys) > _NAMED else ''})"
 
 
 _OWN = frozenset({"prompt_id", "id", "system", *TEXTS, *(f"{name}_sha256" for name in TEXTS)})

@@ -16,6 +16,7 @@ from typing import Any, Protocol, cast
 
 from persona_panel.calls.endpoint import estimated_tokens, tokens_in
 from persona_panel.files.errors import ConfigurationError, Fault, InputError
+from persona_panel.files.outputs import own_ids
 from persona_panel.files.responses import Batch, as_async
 from persona_panel.graphs import Judge, Judgment, Response, Verdict
 from persona_panel.graphs.context import GraphContext
@@ -232,7 +233,7 @@ class Pointwise:
             if window is None:
                 continue
             around = None
-            for response in batch:
+            for place, response in enumerate(batch, start=1):
                 if around is None:
                     first = model.first_request(self.plan.first_rubric, persona, response)
                     around = estimated_tokens(first) - _response_tokens(response)
@@ -241,8 +242,10 @@ class Pointwise:
                 if needed > window:
                     faults.append(
                         Fault(
-                            file=f"{response.prompt_id}/{response.id}",
-                            field="response",
+                            file="responses",
+                            line=place,
+                            unit="row",
+                            field=" ".join(filter(None, ["response", own_ids(response.id)])),
                             actual=f"about {needed:,} tokens {blocks}",
                             expected=f"at most {window:,}, the context of {model.id}: shorten the "
                             "response, leave this model out, or set its context_window in a panel "

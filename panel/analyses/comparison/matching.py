@@ -99,24 +99,24 @@ def _shared_prompts(a: OpenedRun, b: OpenedRun) -> tuple[set[str], list[str]]:
     shared = set(both) - set(changed)
     if not shared:
         what = (
-            f"prompts of the same ids ({_some(changed)}) with other texts"
+            f"prompts of the same ids ({a.named(changed)}) with other texts"
             if changed
-            else (f"only prompts that {a.name} does not have: {_some(second)}")
+            else (f"only prompts that {a.name} does not have: {b.named(second)}")
         )
         expected = (
-            f"prompts of {a.name} ({_some(first)}): the two are compared prompt by prompt; score "
+            f"prompts of {a.name} ({a.named(first)}): the two are compared prompt by prompt; score "
             "answers to the same prompts"
         )
         raise InputError([Fault(b.name, what, expected, field="prompt_id")])
     notes = []
-    for entry, other, name in ((first, second, a.name), (second, first, b.name)):
+    for run, entry, other in ((a, first, second), (b, second, first)):
         if only := [prompt for prompt in entry if prompt not in other]:
-            sentence = f"{counted(len(only), 'prompt')} with ratings only in {name}"
-            notes.append(f"{sentence}: {_some(only)}.")
+            sentence = f"{counted(len(only), 'prompt')} with ratings only in {run.name}"
+            notes.append(f"{sentence}: {run.named(only)}.")
     if changed:
         notes.append(
             f"{counted(len(changed), 'prompt')} of the same id with another text, left out: "
-            f"{_some(changed)}."
+            f"{a.named(changed)}."
         )
     for run in (a, b):
         if not run.finished:

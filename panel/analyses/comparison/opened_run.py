@@ -5,14 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from persona_panel.files.addresses import is_address
 from persona_panel.files.errors import Fault, InputError
 from persona_panel.files.named_files import local_run, shown_folder
-from persona_panel.files.outputs import TEXTS, sha256_of
-from persona_panel.files.wording import printable
+from persona_panel.files.outputs import TEXTS, prompt_name, sha256_of
+from persona_panel.files.wording import printable, some
 from persona_panel.graphs import Judge
 from persona_panel.planning.settings import PanelSettings, recorded_language, recorded_settings
 from persona_panel.rubrics import is_comparative
@@ -62,6 +63,14 @@ class OpenedRun:
     def system(self, key: tuple[str, str]) -> str:
         """Return the system that wrote a response."""
         return self.run.items[self.rows[key]].system
+
+    def named(self, prompt_ids: Iterable[str]) -> str:
+        """Return the first of these prompts in words."""
+        assert self.run.folder is not None  # noqa: S101
+        first = list(islice(prompt_ids, 4))
+        lines = (line for _, _, line in kept_lines(self.run.folder / RESPONSES))
+        texts = {line["prompt_id"]: str(line.get("prompt", "")) for line in lines}
+        return some((prompt_name(each, texts[each], printable) for each in first), as_=str)
 
 
 def open_run(supplied: Run | str | Path) -> OpenedRun:

@@ -72,13 +72,12 @@ def said(done: subprocess.CompletedProcess[str]) -> str:
     [
         (
             [row | {"id": f"x{i}"} for i, row in enumerate(ROWS)],
-            "contains a run on 6 other responses: 6 not among these ('p-4f10ddf2629b/r0', "
-            "'p-4f10ddf2629b/r1', 'p-8fe2b79531b5/r2', …); 6 new.",
+            "contains a run on 6 other responses: 6 not among these ('r0', 'r1', 'r2', …); 6 new.",
         ),
-        (ROWS[:4], "2 not among these ('p-732b445fea4b/r4', 'p-732b445fea4b/r5'). A run can be"),
+        (ROWS[:4], "2 not among these ('r4', 'r5'). A run can be"),
         (
             [*ROWS[:5], ROWS[5] | {"response": "Another."}, ROWS[5] | {"id": "r6"}],
-            "1 with another text or system ('p-732b445fea4b/r5'); 1 new.",
+            "1 with another text or system ('r5'); 1 new.",
         ),
         ([*ROWS[:5], ROWS[5] | {"system": "cedar"}], "1 with another text or system"),
         ([ROWS[0] | {"context": "A position."}, *ROWS[1:]], "1 with another text or system"),
@@ -97,6 +96,21 @@ def test_a_run_on_other_responses_is_refused(
     assert told in said(refused)
     assert "--overwrite" in said(refused)
     assert files_of(tmp_path / "run") == before
+
+
+def test_what_has_no_id_is_named_by_its_place_or_words(command: Command, tmp_path: Path) -> None:
+    """Nobody knows the ids that are made of texts: what a run has besides is named by its lines,
+    and in a comparison with the smaller run a prompt by its words."""
+    rows = [{name: row[name] for name in ("prompt", "response", "system")} for row in ROWS]
+    with serving() as server:
+        whole, part = (jsonl(tmp_path / f"{n}.jsonl", rows[:n]) for n in (6, 4))
+        assert command("score", whole, *ARGUMENTS, **at(server)).returncode == 0
+        refused = command("score", part, *ARGUMENTS, **at(server))
+        smaller = ("score", part, *ARGUMENTS[:-1], "smaller")
+        assert command(*smaller, **at(server)).returncode == 0
+        compared = command("compare", "run", "smaller", "--json")
+    assert "1 prompt with ratings only in run: 'Question 2?'." in compared.stdout
+    assert "2 not among these (lines 5-6 of its responses.jsonl). A run" in said(refused)
 
 
 def test_a_larger_batch_goes_on(command: Command, batch: Path, tmp_path: Path) -> None:
@@ -332,7 +346,7 @@ def test_no_texts_keeps_digests(command: Command, batch: Path, tmp_path: Path) -
         changed = [ROWS[0] | {"response": "Another."}, *ROWS[1:]]
         refused = command("score", jsonl(tmp_path / "b.jsonl", changed), *quiet, **at(server))
         assert refused.returncode == 2
-        assert "('p-4f10ddf2629b/r0')" in said(refused)
+        assert "('r0')" in said(refused)
         assert len(server.calls) == 30
     run = tmp_path / "run"
     for content in files_of(run).values():

