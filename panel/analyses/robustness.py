@@ -468,7 +468,10 @@ def _marked(kind: str, value: str, labels: Mapping[str, str]) -> str:
 
 def _analyses(computed: Multiverse, labels: Mapping[str, str]) -> Table:
     """Return the analyses, the largest lead first."""
-    ordered = sorted(computed.analyses, key=lambda each: (isnan(each.lead.value), -each.lead.value))
+    # What differs by the rounding of sums alone stays in the order of the choices.
+    ordered = sorted(
+        computed.analyses, key=lambda each: (isnan(each.lead.value), -round(each.lead.value, 9))
+    )
     rows = [
         {
             "changes": _words(each, labels) or "main analysis",

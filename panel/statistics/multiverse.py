@@ -8,16 +8,18 @@ multiverse analysis".
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from itertools import product
+from itertools import combinations, product
 from math import isnan, nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
+from persona_panel.statistics.core import special
 from persona_panel.statistics.core.arrays import (
+    ROUNDING,
     Array,
     IntArray,
     Labels,
@@ -31,16 +33,15 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.correlation import correlations, ranks_within
 from persona_panel.statistics.core.estimate import Difference
-from persona_panel.statistics.core.means import PairedScores, critical_t
+from persona_panel.statistics.core.means import PairedScores, critical_t, within_judges
 from persona_panel.statistics.core.ranking import (
     Cells,
     competition_ranks,
     decisive_difference,
     is_declining,
-    ranks_and_differences,
     winner_among,
 )
-from persona_panel.statistics.core.sampled_mean import JudgeSample
+from persona_panel.statistics.core.significance import shaffer
 from persona_panel.statistics.human_raters import mean_of_others
 
 MEAN, MEDIAN, TRIMMED, RANKS, Z_SCORES = "mean", "median", "trimmed mean", "ranks", "z-scores"
@@ -50,6 +51,8 @@ each differs from another: ranks are by judge within the prompt, z-scores by jud
 responses, both averaged over judges."""
 MOST = 400
 """The largest number of combinations while more than one choice is changed at a time."""
+MOST_CELLS = 2**21
+"""So many ratings, or differences by prompt, are held at a time."""
 _TRIMMED = 0.2
 """The share of judges that the trimmed mean leaves out at either end."""
 LEAST_SPREAD = 0.25
@@ -102,6 +105,7 @@ class Specification:
             to tell: the mean over prompts of the difference, by its standard deviation over prompts
             (Cohen's d of paired values), with the 95 % interval of the difference by the same and
             the unadjusted p-value that decides; NaN with the reason where nothing is tested.
+        winner: the system that is significantly ahead; empty where none is.
         n_judges, n_prompts: of how many it is.
     """
 
@@ -110,6 +114,7 @@ class Specification:
     ranks: Mapping[str, int]
     differences: Sequence[Difference]
     lead: Difference
+    winner: str
     n_judges: int
     n_prompts: int
 
@@ -118,12 +123,6 @@ class Specification:
         """Return the system that is ahead of all others; empty where there is none."""
         leading = [system for system, rank in self.ranks.items() if rank == 1]
         return leading[0] if len(leading) == 1 else ""
-
-    @property
-    def winner(self) -> str:
-        """Return the system that is significantly ahead; empty where none is."""
-        winner = winner_among([*self.ranks], self.differences)
-        return "" if winner is None else winner.system
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,65 +186,164 @@ def multiverse(
     [('mean', 'b'), ('median', 'a'), ('ranks', 'a'), ('z-scores', 'a')]
     """
     of_prompt = encode_labels(prompts, len(systems))[1]
-    prompt_of = np.array([f"{code:09d}" for code in of_prompt])
-    system_of = np.array(systems, dtype=object)
-    shape = next(iter(terms.values())).shape
-    kept = _kept(exclusions, shape[0], shape[1])
+    kept = _kept(exclusions, *next(iter(terms.values())).shape[:2])
+    choices_of = _combinations([*terms], {name: own.n_judges for name, own in kept.items()})
+    boards = _boards(choices_of, terms, kept, systems, of_prompt, abstentions)
+    main = choices_of[0]
+    if len(boards[main].ranks) < 2:
+        return None
+    leader = next(iter(boards[main].ranks))
+    for name, model in (models or {}).items():
+        choices = main._replace(aggregation=name, dimension=model.dimension or main.dimension)
+        n_prompts = model.n_prompts or boards[main].n_prompts
+        boards[choices] = _Board(_ranks(model.values), model.differences, n_prompts)
+    analyses = [
+        Specification(
+            choices, _changed(choices, main), board.ranks, board.differences,
+            _lead([*board.ranks], board.differences, leader), board.winner,
+            kept[choices.without].n_judges, board.n_prompts,
+        )
+        for choices, board in boards.items()
+        if leader in board.ranks and len(board.ranks) > 1
+    ]  # fmt: skip
+    return Multiverse(leader, tuple(analyses), len(boards) - len(analyses))
+
+
+class _Board(NamedTuple):
+    """The ranks of systems that have one, best first, the differences of every two of them, and how
+    many prompts there are."""
+
+    ranks: Mapping[str, int]
+    differences: Sequence[Difference]
+    n_prompts: int
+
+    @property
+    def winner(self) -> str:
+        winner = winner_among([*self.ranks], self.differences)
+        return "" if winner is None else winner.system
+
+
+class _KeptRatings(NamedTuple):
+    """Which responses and judges an exclusion keeps."""
+
+    responses: Mask
+    judges: Mask
+
+    @property
+    def n_judges(self) -> int:
+        return int(self.judges.sum())
+
+
+def _boards(
+    choices: Sequence[Choices],
+    terms: Mapping[str, Array],
+    kept: Mapping[str, _KeptRatings],
+    systems: Sequence[str],
+    prompts: IntArray,
+    abstentions: IntArray | None,
+) -> dict[Choices, _Board]:
+    """Return the board of each combination of choices: what `rank_systems` finds, of many boards
+    together."""
 
     @cache
     def transformed(aggregation: str, dimension: str) -> Array:
-        of = terms[dimension]
-        if aggregation == RANKS:
-            return ranks_by_judge(of, of_prompt)
-        return z_scores_by_judge(of) if aggregation == Z_SCORES else of
+        of, whole = terms[dimension], next(iter(terms.values()))
+        if aggregation not in (RANKS, Z_SCORES):
+            return of
+        if of is not whole and of.shape[2] == 1:
+            for term in range(whole.shape[2]):
+                if np.array_equal(whole[:, :, [term]], of, equal_nan=True):
+                    return transformed(aggregation, next(iter(terms)))[:, :, [term]]
+        return ranks_by_judge(of, prompts) if aggregation == RANKS else z_scores_by_judge(of)
 
-    @cache
-    def cells_of(without: str) -> tuple[Cells, Mask]:
-        rows, _ = kept[without]
-        cells = Cells.of(system_of[rows].tolist(), prompt_of[rows].tolist())
+    # Analyses of the same values of the same responses share all but the judges.
+    alike: dict[tuple[bytes, str, str], list[Choices]] = {}
+    for each in choices:
+        key = kept[each.without].responses.tobytes(), each.dimension, each.aggregation
+        alike.setdefault(key, []).append(each)
+    boards: dict[Choices, _Board] = {}
+    for (_, dimension, aggregation), those in alike.items():
+        rows = kept[those[0].without].responses
         counts = None if abstentions is None else abstentions[rows]
-        return cells, is_declining(cells.abstentions(counts))
+        values = transformed(aggregation, dimension)[rows]
+        cells = Cells.of(np.array(systems, object)[rows].tolist(), prompts[rows].tolist())
+        declining = is_declining(cells.abstentions(counts))
+        n_systems = len(cells.systems)
+        size = cells.n_prompts * n_systems * max(values.shape[1], n_systems) * values.shape[2]
+        at_once = max(1, MOST_CELLS // size)
+        for first in range(0, len(those), at_once):
+            part = those[first : first + at_once]
+            judges = np.array([kept[each.without].judges for each in part])
+            paired = _scores(cells, aggregation, values, judges)
+            boards |= zip(part, _compared(cells, paired, declining), strict=True)
+    return {each: boards[each] for each in choices}
 
-    def compared(choices: Choices) -> tuple[Mapping[str, int], Sequence[Difference]]:
-        rows, judges = kept[choices.without]
-        cells, declining = cells_of(choices.without)
-        of = transformed(choices.aggregation, choices.dimension)[np.ix_(rows, judges)]
-        sample = None
-        if choices.aggregation in (MEDIAN, TRIMMED):
-            scores = _aggregated(choices.aggregation, of, of_prompt[rows])
-        else:
-            scores = mean_there(of, 1).mean(axis=1)
-            sample = JudgeSample(of, {}) if np.isnan(of).any() else None
-        return ranks_and_differences(cells, PairedScores(cells.means(scores)), sample, declining)
 
-    combinations = _combinations([*terms], {name: len(own[1]) for name, own in kept.items()})
-    main, models = combinations[0], models or {}
-    analyses: list[Specification] = []
-    n_undefined, leader = 0, ""
-    further = [
-        main._replace(aggregation=name, dimension=model.dimension or main.dimension)
-        for name, model in models.items()
-    ]
-    for choices in (*combinations, *further):
-        if (model := models.get(choices.aggregation)) is None:
-            ranks, differences = compared(choices)
-        else:
-            ranks, differences = _ranks(model.values), model.differences
-        if not analyses:
-            if len(ranks) < 2:
-                return None
-            leader = next(iter(ranks))
-        if leader not in ranks or len(ranks) < 2:
-            n_undefined += 1
-            continue
-        n_prompts = (model and model.n_prompts) or cells_of(choices.without)[0].n_prompts
-        analyses.append(
-            Specification(
-                choices, _changed(choices, main), ranks, differences,
-                _lead([*ranks], differences, leader), len(kept[choices.without][1]), n_prompts,
-            )
+def _scores(cells: Cells, aggregation: str, values: Array, judges: Mask) -> PairedScores:
+    """Return the scores by each choice of judges `(choices, judges)`: as in `PairedScores`, behind
+    an axis of choices."""
+    if aggregation in (MEDIAN, TRIMMED):
+        scores = _order_statistics(aggregation, values, judges, cells.row)
+        return PairedScores(np.moveaxis(cells.means(scores.T), 2, 0))
+    there, taken = ~np.isnan(values), judges.astype(np.float64)
+    sums, counts = (
+        np.tensordot(taken, each, (1, 1)) for each in (np.where(there, values, 0.0), there)
+    )
+    scores = divide(sums, counts).mean(axis=2)
+    paired = PairedScores(np.moveaxis(cells.means(scores.T), 2, 0))
+    if there.all():
+        return paired
+    shares = cells.means(there.astype(np.float64))
+    return within_judges(paired, cells.means(values), shares, judges)
+
+
+def _compared(cells: Cells, paired: PairedScores, declining: Mask) -> Iterator[_Board]:
+    """Yield the board of each choice of judges, from `_scores`; which systems are `declining`.
+    Differences are tested by Student's t over prompts."""
+    scores, names = paired.scores, cells.systems
+    means = np.where(declining, nan, mean_there(scores, 1))
+    rounded, is_ranked = np.round(means, 9), ~np.isnan(means)
+    ranks = 1 + (rounded[:, None, :] > rounded[:, :, None]).sum(axis=2)
+    a, b = np.triu_indices(len(names), 1)
+    common = scores[:, :, a] - scores[:, :, b]
+    values = common if paired.apart is None else np.where(paired.apart[:, :, a, b], nan, common)
+    n = (~np.isnan(values)).sum(axis=1)
+    mean, error = mean_there(values, 1), np.sqrt(divide(variance_there(values, 1), n))
+    error[error <= ROUNDING * np.maximum(1.0, np.abs(mean))] = nan
+    p = 2 * special.stdtr(n - 1.0, -np.abs(mean / error))
+    p[~(is_ranked[:, a] & is_ranked[:, b])] = nan
+    adjusted, n_ranked = np.empty_like(p), is_ranked.sum(axis=1)
+    for number in np.unique(n_ranked).tolist():
+        adjusted[n_ranked == number] = shaffer(p[n_ranked == number], number)
+    sizes, of_size = np.unique(n, return_inverse=True)
+    reach = (
+        error
+        * np.array([critical_t(size - 1.0) for size in sizes.tolist()])[of_size.reshape(n.shape)]
+    )
+    place_of = np.zeros((len(names), len(names)), dtype=np.intp)
+    place_of[a, b] = place_of[b, a] = np.arange(len(a))
+
+    def difference(board: int, x: int, y: int) -> Difference:
+        at = board, place_of[x, y]
+        value, half, of = float(mean[at] if x < y else -mean[at]), float(reach[at]), int(n[at])
+        reason = None
+        if isnan(half):
+            reason = Reason.NO_SPREAD if of > 1 else Reason.FEW_CLUSTERS
+        if not of and cells.share_a_prompt(x, y):
+            shared = np.isnan(common[board, :, at[1]]).all()
+            reason = Reason.NO_SHARED_RATINGS if shared else Reason.NO_SHARED_JUDGES
+        return Difference(
+            value, value - half, value + half, over="prompts", n=of, p=float(p[at]),
+            p_adjusted=float(adjusted[at]), reason=reason, a=names[x], b=names[y],
         )  # fmt: skip
-    return Multiverse(leader, tuple(analyses), n_undefined)
+
+    for board, own in enumerate(ranks):
+        order = sorted(np.flatnonzero(is_ranked[board]).tolist(), key=lambda i: (own[i], names[i]))
+        yield _Board(
+            {names[i]: int(own[i]) for i in order},
+            [difference(board, x, y) for x, y in combinations(order, 2)],
+            cells.n_prompts,
+        )
 
 
 def _ranks(values: Mapping[str, float]) -> dict[str, int]:
@@ -300,34 +398,45 @@ def least_correlated(scores: Array) -> int | None:
     return None if np.isnan(own).all() else int(np.nanargmin(own))
 
 
-def _aggregated(aggregation: str, terms: Array, prompts: IntArray) -> Array:
-    """Return each response's score `(responses,)`, the mean over terms, by the judges who rated all
-    responses to the prompt that any judge rated: no judge's severity moves a difference."""
-    missing = np.isnan(terms) & ~np.isnan(terms).all(axis=1, keepdims=True)
-    if missing.any():
-        lacking = means_by(missing.astype(np.float64), prompts)[prompts] > 0
-        terms = np.where(lacking, nan, terms)
-    ordered = np.sort(terms, axis=1)
-    n = (~np.isnan(terms)).sum(axis=1, keepdims=True)
-    cut = (n - 1) // 2 if aggregation == MEDIAN else np.floor(_TRIMMED * n)
-    place = np.arange(terms.shape[1])[None, :, None]
-    kept = np.where((place >= cut) & (place < n - cut), ordered, nan)
-    return mean_there(kept, 1).mean(axis=1)
+def _order_statistics(aggregation: str, terms: Array, judges: Mask, prompts: IntArray) -> Array:
+    """Return each response's median or trimmed mean by each choice of judges `(choices, judges)`,
+    the mean over terms, `(choices, responses)`: by those who rated all responses to the prompt that
+    any of them rated, so that no judge's severity moves a difference."""
+    missing, known = np.isnan(terms), b""
+    order, ordered = np.empty(0, dtype=np.intp), terms
+    scores = []
+    for own in judges:
+        unread: Mask = np.asarray(missing[:, own].all(axis=1))
+        # Most choices of judges leave the same responses unrated, so that one order serves them.
+        if (key := unread.tobytes()) != known:
+            gaps = (missing & ~unread[:, None]).astype(np.float64)
+            of = np.where(means_by(gaps, prompts)[prompts] > 0, nan, terms).swapaxes(1, 2)
+            order, known = of.argsort(axis=2), key
+            ordered = np.take_along_axis(of, order, 2)
+        kept = ordered[own[order]].reshape(*unread.shape, -1)
+        n = (~np.isnan(kept)).sum(axis=2)
+        middle = np.full(n.shape, nan)
+        for number in np.unique(n[n > 0]).tolist():
+            cut = (number - 1) // 2 if aggregation == MEDIAN else int(_TRIMMED * number)
+            middle[n == number] = kept[n == number, cut : number - cut].mean(axis=1)
+        scores.append(middle.mean(axis=1))
+    return np.array(scores)
 
 
 def _kept(
     exclusions: Sequence[Exclusion], n_responses: int, n_judges: int
-) -> dict[str, tuple[IntArray, IntArray]]:
+) -> dict[str, _KeptRatings]:
     """Return the responses and judges that each choice keeps, first that which leaves nothing out;
     of those that keep the same the first, and none that keeps nothing."""
-    distinct: dict[tuple[bytes, bytes], tuple[str, tuple[IntArray, IntArray]]] = {}
+    distinct: dict[tuple[bytes, bytes], tuple[str, _KeptRatings]] = {}
     for each in (Exclusion(), *exclusions):
-        rows, judges = (
-            np.arange(n) if mask is None else np.flatnonzero(mask)
+        responses, judges = (
+            np.ones(n, dtype=bool) if mask is None else mask
             for mask, n in ((each.responses, n_responses), (each.judges, n_judges))
         )
-        if len(rows) and len(judges):
-            distinct.setdefault((rows.tobytes(), judges.tobytes()), (each.name, (rows, judges)))
+        if responses.any() and judges.any():
+            own = each.name, _KeptRatings(responses, judges)
+            distinct.setdefault((responses.tobytes(), judges.tobytes()), own)
     return dict(distinct.values())
 
 

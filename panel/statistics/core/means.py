@@ -372,7 +372,9 @@ class PairedScores:
     apart: Mask | None = None
 
 
-def within_judges(paired: PairedScores, ratings: Array, shares: Array) -> PairedScores:
+def within_judges(
+    paired: PairedScores, ratings: Array, shares: Array, chosen: Mask | None = None
+) -> PairedScores:
     """Return scores that severity does not move where judges rated some systems of a prompt only.
 
     There they are by least squares on systems and judges within the prompt, and a judge who rated
@@ -384,36 +386,47 @@ def within_judges(paired: PairedScores, ratings: Array, shares: Array) -> Paired
         ratings: of which they are the means `(prompts, systems, judges, terms)`, NaN where there is
             none.
         shares: of a system's responses, how many a judge rated, of the same shape.
+        chosen: for several choices of judges, whom each takes `(choices, judges)`: what `paired`
+            has, without influence, and what is returned then begin with an axis of choices.
 
     >>> rated = np.array([[5.0, 9.0], [4.0, np.nan]])[None, :, :, None]
     >>> within = within_judges(PairedScores(np.array([[7.0, 4.0]])), rated, 1.0 - np.isnan(rated))
     >>> within.scores.tolist()
     [[6.0, 5.0]]
     """
+    taken = np.ones((1, ratings.shape[2])) if chosen is None else chosen.astype(np.float64)
     least, most = np.nan_to_num(shares, nan=1.0).min(axis=1), np.nan_to_num(shares).max(axis=1)
-    rows = np.flatnonzero(((least < most) | (most % 1 > 0)).any(axis=(1, 2)))
+    is_uneven = taken @ ((least < most) | (most % 1 > 0)).any(axis=2).T > 0
+    rows = np.flatnonzero(is_uneven.any(axis=0))
     if not len(rows):
         return paired
     by_term = np.moveaxis(ratings[rows], 3, 1)
     there = ~np.isnan(by_term)
     about = np.where(there, by_term - mean_there(by_term, 2, keepdims=True), 0.0)
-    of_judge = there / np.maximum(there.sum(axis=2, keepdims=True), 1)
-    normal = there.sum(axis=3)[..., None] * np.eye(there.shape[2])
-    normal = normal - of_judge @ there.swapaxes(2, 3)
+    # Most judges rate all terms or none: the terms then have the same equations.
+    rated = there[:, :1] if (there == there[:, :1]).all() else there
+    of_judge = rated / np.maximum(rated.sum(axis=2, keepdims=True), 1)
+    normal = np.tensordot(taken, rated, (1, 3))[..., None] * np.eye(rated.shape[2])
+    normal = normal - (of_judge * taken[:, None, None, None]) @ rated.swapaxes(2, 3)
     inverse = np.linalg.pinv(normal, rcond=ROUNDING, hermitian=True)
-    values = inverse @ about.sum(axis=3, keepdims=True)
-    rest = about - values + (of_judge * values).sum(axis=2, keepdims=True)
+    values = inverse @ np.moveaxis(about @ taken.T, 3, 0)[..., None]
     # Their product projects out what is constant where judges connect.
-    connected = (np.abs(normal @ inverse) > _PRECISION).all(axis=1)
-    scores, influence = paired.scores.copy(), paired.influence
-    level = mean_there(np.where(connected, scores[rows, None], np.nan), 2)
-    scores[rows] = np.where(np.isnan(level), scores[rows], values[..., 0].mean(axis=1) + level)
+    connected = (np.abs(normal @ inverse) > _PRECISION).all(axis=2)
+    influence = paired.influence
+    scores = paired.scores.reshape(len(taken), *ratings.shape[:2]).copy()
+    own, moves = scores[:, rows], is_uneven[:, rows, None]
+    level = mean_there(np.where(connected, own[:, :, None], np.nan), 3)
+    moved = values[..., 0].mean(axis=2) + level
+    scores[:, rows] = np.where(moves & ~np.isnan(level), moved, own)
     if influence is not None:
         influence = influence.copy()
-        influence[rows] = (inverse @ np.where(there, rest, 0.0)).mean(axis=1)
-    apart = np.zeros((*scores.shape, scores.shape[1]), dtype=bool)
-    apart[rows] = ~connected
-    return PairedScores(scores, influence, apart)
+        rest = about - values[0] + (of_judge * values[0]).sum(axis=2, keepdims=True)
+        influence[rows] = (inverse[0] @ np.where(there, rest, 0.0)).mean(axis=1)
+    apart = np.zeros((*scores.shape, scores.shape[2]), dtype=bool)
+    apart[:, rows] = moves[..., None] & ~connected
+    if chosen is None:
+        return PairedScores(scores[0], influence, apart[0])
+    return PairedScores(scores, None, apart)
 
 
 @dataclass(frozen=True, slots=True)

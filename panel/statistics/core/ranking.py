@@ -149,7 +149,8 @@ def _from_first(systems: Sequence[str], differences: Sequence[Difference]) -> Se
     """Return the differences of the first system from the others, from its side."""
     own = (each for each in differences if systems[0] in (each.a, each.b))
     turned = (each if each.a == systems[0] else -each for each in own)
-    return [each for each in turned if each.b in systems[1:]]
+    others = {*systems[1:]}
+    return [each for each in turned if each.b in others]
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +238,7 @@ def rank_systems(
     declining = is_declining(counts)
     factors = None if judges is None or random == "prompts" else judges.factors
     paired = PairedScores(table, None if factors is None else influence)
-    ranks, differences = ranks_and_differences(
+    ranks, differences = _ranks_and_differences(
         cells, paired, judges, declining, random, limits, factors, compared
     )
     ranges = _rank_ranges(differences, ranks)
@@ -317,24 +318,18 @@ def is_declining(counts: IntArray) -> Mask:
     return declining
 
 
-def ranks_and_differences(
+def _ranks_and_differences(
     cells: Cells,
     paired: PairedScores,
     judges: JudgeSample | None,
     declining: Mask,
-    random: Random = "prompts",
-    limits: Limits = UNLIMITED,
-    factors: Mapping[str, Labels] | None = None,
-    compared: bool = True,
+    random: Random,
+    limits: Limits,
+    factors: Mapping[str, Labels] | None,
+    compared: bool,
 ) -> tuple[dict[str, int], list[SystemDifference]]:
-    """Return the ranks of systems that have one, best first, and their adjusted differences: those
-    of `rank_systems`, without the means, whose intervals take most of its time. `declining`: which
-    systems are not ranked.
-
-    >>> cells, scores = Cells.of(["a", "b"], ["p", "p"]), PairedScores(np.array([[3.0, 4.0]]))
-    >>> ranks_and_differences(cells, scores, None, np.zeros(2, bool))[0]
-    {'b': 1, 'a': 2}
-    """
+    """Return the ranks of systems that have one, best first, and their adjusted differences; those
+    `declining` have none."""
     if judges is not None and np.isnan(judges.terms).any():
         shares = cells.means(np.isfinite(judges.terms).astype(np.float64))
         paired = within_judges(paired, cells.means(judges.terms), shares)

@@ -51,23 +51,26 @@ def shaffer(p_values: ArrayLike, n_groups: int) -> Array:
 
     It is Holm's procedure, in which a p-value is multiplied by the largest number of comparisons
     that can still be of equal groups: of three groups, once two are known to differ, by 1. It holds
-    for any dependence of the tests and for unequal variances. `p_values` are as for `holm`, of all
-    pairs; a pair without a test has NaN or is not there.
+    for any dependence of the tests and for unequal variances. `p_values` `(…, tests)` are as for
+    `holm`, of all pairs; a pair without a test has NaN or is not there.
 
     >>> shaffer([0.01, 0.03, 0.04], 3).round(4).tolist()
     [0.03, 0.03, 0.04]
     """
 
-    def adjust(p: Array) -> Array:
-        possible, n_pairs = _numbers_of_equal_pairs(n_groups), math.comb(n_groups, 2)
-        # Bit s of `possible` is set where s pairs can be equal.
-        most = [
-            (possible & ((1 << (n_pairs - place + 1)) - 1)).bit_length() - 1
-            for place in range(len(p))
-        ]
-        return np.maximum.accumulate(p * np.minimum(most, np.arange(len(p), 0, -1)))
-
-    return adjusted_stepwise(p_values, adjust)
+    raw = _p_values(p_values)
+    order = np.argsort(raw, axis=-1, kind="stable")
+    possible, n_pairs = _numbers_of_equal_pairs(n_groups), math.comb(n_groups, 2)
+    # Bit s of `possible` is set where s pairs can be equal.
+    most = [
+        (possible & ((1 << max(0, n_pairs - place + 1)) - 1)).bit_length() - 1
+        for place in range(raw.shape[-1])
+    ]
+    left = (~np.isnan(raw)).sum(axis=-1, keepdims=True) - np.arange(raw.shape[-1])
+    rising = np.take_along_axis(raw, order, -1) * np.minimum(most, left)
+    adjusted = np.empty_like(raw)
+    np.put_along_axis(adjusted, order, np.minimum(np.maximum.accumulate(rising, axis=-1), 1), -1)
+    return adjusted
 
 
 @cache
@@ -116,14 +119,19 @@ def holm_adjusted(
 
 def adjusted_stepwise(p_values: ArrayLike, adjust: Callable[[Array], Array]) -> Array:
     """Adjust p-values by `adjust`, from all in rising order, at most 1; else as for `holm`."""
-    raw = np.asarray(p_values, dtype=np.float64)
+    raw = _p_values(p_values)
     tested = np.flatnonzero(~np.isnan(raw))
-    if ((raw[tested] < 0) | (raw[tested] > 1)).any():
-        raise ValueError("a p-value lies between 0 and 1")
     order = tested[np.argsort(raw[tested], kind="stable")]
     adjusted = np.full(raw.shape, np.nan)
     adjusted[order] = np.minimum(adjust(raw[order]), 1)
     return adjusted
+
+
+def _p_values(p_values: ArrayLike) -> Array:
+    raw = np.asarray(p_values, dtype=np.float64)
+    if ((raw < 0) | (raw > 1)).any():
+        raise ValueError("a p-value lies between 0 and 1")
+    return raw
 
 
 def benjamini_yekutieli(p_values: ArrayLike) -> Array:

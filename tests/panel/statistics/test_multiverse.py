@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import trim_mean
 
 from persona_panel.statistics.core.ranking import rank_systems
 from persona_panel.statistics.core.sampled_mean import JudgeSample
@@ -136,18 +138,59 @@ def test_severity_and_spread_of_a_judge_change_no_ranks_and_z_scores(
 
 
 @given(boards())
-def test_the_main_analysis_is_the_leaderboard(rated: np.ndarray[Any, Any]) -> None:
-    """With missing ratings, too: differences are within judges."""
+def test_each_analysis_of_means_is_a_leaderboard(rated: np.ndarray[Any, Any]) -> None:
+    """Computed together they are what each is alone, of the ratings that it keeps; with missing
+    ratings, too: differences are within judges."""
     systems, prompts = ["a", "b"] * 6, [str(place // 2) for place in range(12)]
-    with np.errstate(invalid="ignore"):
-        board = rank_systems(
-            systems, prompts, np.nanmean(rated, axis=1)[:, 0], np.empty((12, 0)), [],
-            judges=JudgeSample(rated, {}),
-        )  # fmt: skip
-    computed = multiverse({"quality": rated}, systems, prompts)
+    out = [Exclusion(str(j), np.arange(4) != j) for j in range(4)]
+    out.append(Exclusion("first", responses=np.arange(12) > 1))
+    computed = multiverse({"quality": rated}, systems, prompts, out)
     assert computed is not None
-    [one], [other] = board.differences, computed.main.differences
-    assert np.allclose([one.value, one.p], [other.value, other.p], equal_nan=True)
+    of_means = [each for each in computed.analyses if each.choices.aggregation == "mean"]
+    kept = {each.name: each for each in [Exclusion(), *out]}
+    for each in of_means:
+        own = kept[each.choices.without]
+        judges = slice(None) if own.judges is None else own.judges
+        rows = range(12) if own.responses is None else np.flatnonzero(own.responses)
+        terms = rated[rows][:, judges]
+        with np.errstate(invalid="ignore"), warnings.catch_warnings(action="ignore"):
+            means = np.nanmean(terms, axis=1)[:, 0]
+        board = rank_systems(
+            [systems[row] for row in rows], [prompts[row] for row in rows], means,
+            np.empty((len(rows), 0)), [], judges=JudgeSample(terms, {}),
+        )  # fmt: skip
+        assert [*each.ranks] == board.ranked
+        [one], [other] = board.differences, each.differences
+        assert (one.a, one.n, one.reason) == (other.a, other.n, other.reason)
+        for name in ("value", "low", "high", "p", "p_adjusted"):
+            of = getattr(one, name), getattr(other, name)
+            assert np.allclose(*of, rtol=1e-9, atol=1e-12, equal_nan=True), name
+
+
+@given(boards())
+def test_medians_and_trimmed_means_are_of_the_judges_kept(rated: np.ndarray[Any, Any]) -> None:
+    """Without each judge in turn, and with copies of all so that trimming leaves some out, the mean
+    difference is that of scipy's and numpy's figures by prompt."""
+    rated = np.concatenate([rated, rated + 1], axis=1)
+    systems, prompts = ["a", "b"] * 6, [str(place // 2) for place in range(12)]
+    out = [Exclusion(str(j), np.arange(8) != j) for j in range(8)]
+    computed = multiverse({"quality": rated}, systems, prompts, out)
+    assert computed is not None
+    for each in computed.analyses:
+        if each.choices.aggregation not in ("median", "trimmed mean"):
+            continue
+        own = np.delete(rated[..., 0], [int(j) for j in each.choices.without], axis=1)
+        apart = []
+        for pair in own.reshape(6, 2, -1):
+            both = pair[:, ~np.isnan(pair).any(axis=0)]
+            if each.choices.aggregation == "median":
+                a, b = np.median(both, axis=1)
+            else:
+                a, b = trim_mean(both, 0.2, axis=1)
+            apart.append(a - b)
+        [found] = each.differences
+        sign = 1 if found.a == "a" else -1
+        assert sign * found.value == pytest.approx(np.mean(apart))
 
 
 def test_a_median_takes_judges_who_rated_the_whole_prompt() -> None:

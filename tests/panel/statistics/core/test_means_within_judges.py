@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 
@@ -43,3 +45,21 @@ def test_where_judges_rated_some_systems_differences_are_by_least_squares() -> N
         moved = (by_least_squares(ratings[0], more) - expected) / 1e-6
         own = found.influence[0, :, judge]
         assert own - own.mean() == pytest.approx(moved, abs=1e-4)
+
+
+@pytest.mark.parametrize("by_term", [False, True])
+def test_choices_of_judges_are_solved_together_as_each_alone(by_term: bool) -> None:
+    """Where whole judgments are missing, and where terms of one are; without each judge in turn."""
+    rng = np.random.default_rng(3)
+    ratings = rng.normal(6, 1, (5, 3, 6, 2))
+    ratings[rng.random((5, 3, 6, 2 if by_term else 1)).repeat(2 - by_term, axis=3) < 0.65] = NAN
+    chosen = ~np.eye(6, dtype=bool)
+    with np.errstate(all="ignore"), warnings.catch_warnings(action="ignore"):
+        each = [np.nanmean(ratings[:, :, own], axis=2).mean(axis=2) for own in chosen]
+    shares = 1.0 - np.isnan(ratings)
+    found = within_judges(PairedScores(np.array(each)), ratings, shares, chosen)
+    assert found.apart is not None and found.apart.any()
+    for place, own in enumerate(chosen):
+        alone = within_judges(PairedScores(each[place]), ratings[:, :, own], shares[:, :, own])
+        assert np.allclose(found.scores[place], alone.scores, equal_nan=True)
+        assert alone.apart is not None and np.array_equal(found.apart[place], alone.apart)

@@ -70,6 +70,14 @@ def test_a_pair_without_a_test_keeps_none_and_makes_others_no_stricter() -> None
     assert found[[0, 2, 4]] == pytest.approx(holm([0.01, 0.02, 0.03]))
 
 
+def test_rows_of_p_values_are_adjusted_each_by_itself() -> None:
+    """Of two rows, one with a pair untested, each has what it has alone."""
+    rows = [[0.04, 0.01, 0.03], [0.02, nan, 0.001]]
+    assert shaffer(rows, 3) == pytest.approx(
+        np.array([shaffer(row, 3) for row in rows]), nan_ok=True
+    )
+
+
 def test_differences_are_adjusted_for_the_number_of_their_systems() -> None:
     """Three systems: 0.01 · 3, and 0.04 as it is."""
     pairs = [
