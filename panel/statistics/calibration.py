@@ -43,12 +43,11 @@ from persona_panel.statistics.core.means import (
     Assurance,
     assured,
     critical_t,
-    scaled_interval,
     two_sided_p,
 )
-from persona_panel.statistics.core.sampled_mean import UNLIMITED, Limits
+from persona_panel.statistics.core.sampled_mean import UNLIMITED, Limits, SampledMean, sampled_mean
 from persona_panel.statistics.core.significance import holm_adjusted
-from persona_panel.statistics.core.table import Ratings, on_composite
+from persona_panel.statistics.core.table import Ratings, limits_of_people, on_composite
 
 LEAST_OFF = 3
 """The fewest rated prompts that have to lie off the straight line of most prompts' ratings by
@@ -132,6 +131,12 @@ class RatedPart:
     def rated(self) -> Mask:
         """Return which prompts people rated something of."""
         return self.weight > 0
+
+    @property
+    def plain(self) -> Array | None:
+        """Return people's means of the rated prompts, where these count alike."""
+        rated = self.rated
+        return self.human[rated] if np.ptp(self.weight[rated]) <= SAME else None
 
     @property
     def few_exceptions(self) -> bool:
@@ -281,7 +286,9 @@ def corrected_mean(
         placed[:, [1 + place[name] for name in side.names]] = mean[:, 1:]
         moved += sign * placed
     own = left_out_variance(moved[0, 1:][is_rated])
-    alone = _Reached(float(moved[0, 0]), 0.0, math.sqrt(own), n - 1.0)
+    plain = sides[0].plain if is_mean else None
+    mean = None if plain is None else sampled_mean(plain, limits=limits)
+    alone = _Reached(float(moved[0, 0]), 0.0, math.sqrt(own), n - 1.0, mean)
     why_alone = Reason.FEW_CLUSTERS if least < 2 else alone.why_none
     human = replace(none, value=alone.value, reason=why_alone)
     if why_alone is None:
@@ -317,12 +324,13 @@ def corrected_mean(
 @dataclass(frozen=True, slots=True)
 class _Reached:
     """A value, its variance by prompts that nobody rated, its standard error, and degrees of
-    freedom."""
+    freedom; where it is the mean of prompts that count alike, that `mean`."""
 
     value: float
     by_others: float
     error: float
     df: float
+    mean: SampledMean | None = None
 
     @classmethod
     def of(cls, moved: Array, is_rated: Mask) -> _Reached:
@@ -348,9 +356,11 @@ class _Reached:
         low, high = about.limits
         value = min(max(self.value, low), high)
         scale = about.limits if is_mean else UNLIMITED
-        ends = scaled_interval(value, [(self.error, self.df)], scale, about.level)
-        p, ends = two_sided_p(value / self.error, self.df), (max(ends[0], low), min(ends[1], high))
-        return replace(about, value=value, low=ends[0], high=ends[1], p=p)
+        errors = ((self.error, self.df),)
+        mean = self.mean or SampledMean(value, errors, about.n or 0, limits=scale)
+        ends, p = mean.interval(about.level), two_sided_p(value / self.error, self.df)
+        ends = max(ends[0], low), min(ends[1], high)
+        return replace(about, value=value, low=ends[0], high=ends[1], p=p, reason=mean.reason)
 
     def to_halve(self, n: int, n_human: int, n_prompts: int) -> int | None:
         by_panel = self.by_others * n_prompts / max(n_prompts - n, 1)
@@ -500,9 +510,7 @@ def _scores(
         theirs = rows_of(rated, humans.items, panel.items)
         labels = panel.categories.get(dimension)
         if labels is None:
-            low, high = humans.scales.get(dimension) or panel.scales.get(dimension, UNLIMITED)
-            within = not ((rated < low) | (rated > high)).any()
-            limits = (low, high) if within else UNLIMITED
+            limits = limits_of_people(panel, humans, dimension)
             yield dimension, row_means(ours), row_means(theirs), limits
             continue
         for code, label in enumerate(labels):

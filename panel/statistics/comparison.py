@@ -18,7 +18,15 @@ from persona_panel.statistics.core.arrays import (
 )
 from persona_panel.statistics.core.display import ALL
 from persona_panel.statistics.core.registry import Block, OnStep, Registry, StatisticTable
-from persona_panel.statistics.core.table import HUMANS, Ratings, Row, on_composite, ranges_differ
+from persona_panel.statistics.core.sampled_mean import UNLIMITED, Limits
+from persona_panel.statistics.core.table import (
+    HUMANS,
+    Ratings,
+    Row,
+    limits_of_people,
+    on_composite,
+    ranges_differ,
+)
 from persona_panel.statistics.strata import (
     PROMPT,
     Strata,
@@ -52,6 +60,7 @@ class ComparisonBlock(Block):
         other_scale: whether their scores are known to be on different scales, of all dimensions
             together also those of two dimensions.
         judge_names, human_names: of the columns of `judges` and `humans`.
+        limits: the ends of the given ratings' scale, of the side whose figures are computed.
     """
 
     judges: Array
@@ -64,6 +73,7 @@ class ComparisonBlock(Block):
     judge_names: tuple[str, ...]
     human_names: tuple[str, ...]
     other_scale: bool = False
+    limits: Limits = UNLIMITED
 
     def _further(self) -> dict[str, bool]:
         return {"sources": self.sources is not None, "same_scale": self.same_scale}
@@ -218,6 +228,11 @@ def _blocks(
                 categories=panel.categories.get(dimension, ()),
                 of="dimension",
                 other_scale=_on_other_scales(panel, humans, dimension),
+                limits=(
+                    limits_of_people(panel, humans, dimension)
+                    if whole.side == "humans"
+                    else panel.scales.get(dimension, UNLIMITED)
+                ),
             )
             every.append((block, group, dimension))
     if numeric:

@@ -446,6 +446,15 @@ def on_composite(ratings: Ratings, *others: Ratings) -> tuple[Ratings, ...] | No
     return None if any(np.isnan(side.scores).all() for side in whole) else whole
 
 
+def limits_of_people(panel: Ratings, humans: Ratings, dimension: str) -> tuple[float, float]:
+    """Return the ends of the scale of people's ratings: theirs or, where that is not known and they
+    lie within it, the panel's."""
+    scales = {} if humans.lower_is_better else panel.scales
+    low, high = humans.scales.get(dimension) or scales.get(dimension, (-inf, inf))
+    rated = humans.scores[:, :, humans.dimensions.index(dimension)]
+    return (-inf, inf) if ((rated < low) | (rated > high)).any() else (low, high)
+
+
 def ranges_differ(sides: Sequence[Ratings], names: Sequence[str]) -> bool:
     """Return whether ratings on scales that are not known plainly lie on different ones."""
     widths = []

@@ -13,15 +13,15 @@ import numpy as np
 from persona_panel.statistics.comparison import ComparisonBlock, comparison_statistics
 from persona_panel.statistics.core.arrays import (
     Array,
-    EstimateKind,
     Labels,
     Reason,
     Resampled,
     Statistic,
     count_raters,
-    defined_mean,
     difference_of,
+    encode_labels,
     has_ratings,
+    means_by,
     resampled_mean,
     row_means,
 )
@@ -31,8 +31,10 @@ from persona_panel.statistics.core.correlation import (
     correlation_test,
 )
 from persona_panel.statistics.core.display import number
+from persona_panel.statistics.core.jackknife import Interval
 from persona_panel.statistics.core.means import by_prompt
 from persona_panel.statistics.core.registry import OF_SCORES, StatisticTable, mean_over_prompts
+from persona_panel.statistics.core.sampled_mean import sampled_mean
 from persona_panel.statistics.human_raters import (
     NOT_COMPARABLE,
     human_ceiling,
@@ -399,11 +401,16 @@ def correlation_over_sources(block: ComparisonBlock) -> Iterator[Statistic]:
     "source_mean", "mean", table=BY_SOURCE, needs=("sources",), side="both", order=510
 )
 def mean(block: ComparisonBlock) -> Iterator[Statistic]:
+    """Yield the mean over prompts with the interval that a system's mean has everywhere."""
     sign = block.judges_sign if block.side == "panel" else block.humans_sign
     means = sign * row_means(_ratings(block))
+    _, of_prompt = encode_labels(block.clusters, len(means))
     for source in _preferences(block).sources:
-        own = _own(block, source, means)
-        yield _of_source(block, source, defined_mean(own), resampled_mean(own), "", "mean")
+        over = sampled_mean(means_by(_own(block, source, means), of_prompt), limits=block.limits)
+        error, df = over.errors[0] if over.errors else (nan, nan)
+        ci = Interval(*over.interval(), error, df, over.n_prompts, over.reason)
+        statistic = _of_source(block, source, over.mean, None, "")
+        yield statistic if statistic.reason else replace(statistic, ci=ci)
 
 
 def _register_tally(name: str, heading: str, counted: str, order: int) -> None:
@@ -445,12 +452,12 @@ def _of_source(
     value: float,
     resampled: Resampled | None,
     note: str,
-    kind: EstimateKind = "share",
 ) -> Statistic:
     ratings = _ratings(block)
     n_items = int(np.sum(~np.isnan(_own(block, source, row_means(ratings)))))
     reason = Reason.NO_RATINGS if n_items == 0 else Reason.FEW_SOURCES
     statistic = Statistic.of(value, n_items, count_raters(ratings), reason)
     statistic = replace(statistic, note=note, by="source", by_value=str(source))
-    limits = (0.0, 1.0) if kind == "share" else (-inf, inf)
-    return statistic if resampled is None else statistic.with_weights(resampled, None, kind, limits)
+    if resampled is None:
+        return statistic
+    return statistic.with_weights(resampled, kind="share", limits=(0.0, 1.0))

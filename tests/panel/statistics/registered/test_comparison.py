@@ -12,6 +12,7 @@ from persona_panel.statistics import (
     CUSTOM_DIMENSIONS,
     Ratings,
     Reason,
+    calibrate,
     correlate,
     correlation,
     correlation_test,
@@ -205,6 +206,32 @@ def test_shares_of_sources_are_those_of_their_ratings() -> None:
             first = rows["first_place", group, source, "clarity"]
             assert first.value == pytest.approx(tallies.first_place[place])
             assert first.note == f"{tallies.n_rankings[place]} rankings"
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        HUMANS.scores,
+        np.minimum(HUMANS.scores + 2, 5),
+        np.where(np.arange(24)[:, None, None] == 0, 3.0, 5.0 + 0 * HUMANS.scores),
+    ],
+    ids=["spread out", "most at the end", "all but one at the end"],
+)
+def test_the_mean_of_a_source_by_people_is_that_of_calibrate(scores: np.ndarray) -> None:
+    """Both commands give people's mean of a system the same value and interval, which ends with the
+    scale, where a prompt has several texts of it too, or the same reason for having none."""
+    sources = tuple("aabb"[n % 4] for n in range(24))
+    scales = {"clarity": (1.0, 5.0), "depth": (1.0, 5.0)}
+    people = replace(HUMANS, scores=scores, sources=sources, scales=scales)
+    panel = replace(PANEL, sources=sources, scales=scales)
+    rows = by_name(correlate(panel, people, QUICK, only=["source_mean"]))
+    systems = [each for each in calibrate(panel, people).systems if each.dimension != "composite"]
+    assert len(systems) == 4
+    for each in systems:
+        row, mean = rows["source_mean", "humans", each.system, each.dimension], each.human_only
+        assert (row.value, row.ci_reason) == (pytest.approx(mean.value), mean.reason)
+        assert (row.ci_low, row.ci_high) == pytest.approx(mean.ends, nan_ok=True)
+        assert mean.reason or row.ci_low < row.value < row.ci_high <= 5
 
 
 @pytest.mark.parametrize(
