@@ -8,11 +8,11 @@ Dependability of Behavioral Measurements*; R. L. Brennan (2001), *Generalizabili
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import combinations
 from math import nan, prod, sqrt
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -124,7 +124,6 @@ def variance_components(scores: ArrayLike, factors: Mapping[str, Labels]) -> Var
     return components(dict(zip(names, map(float, solution), strict=True)), None)
 
 
-EffectT = TypeVar("EffectT", bound=Hashable)
 _Cells = Mapping[tuple[int, ...], tuple[IntArray, Array]]
 
 
@@ -132,7 +131,7 @@ def _named(effect: Sequence[str]) -> str:
     return BETWEEN.join(effect)
 
 
-def _effects(factors: tuple[EffectT, ...]) -> list[tuple[EffectT, ...]]:
+def _effects(factors: tuple[Any, ...]) -> list[tuple[Any, ...]]:
     return [effect for n in range(1, len(factors) + 1) for effect in combinations(factors, n)]
 
 

@@ -119,7 +119,9 @@ class Departure(Estimate):
 def severities(cells: PersonaCells, prompts: Labels) -> list[Departure]:
     """Return how lenient each persona is: its departure over all responses, on the mean of the
     terms."""
-    return _tested(cells, _departures(cells.whole)[..., None], ("",), prompts, severity=True)
+    return _tested(
+        cells, mean_there(departures(cells.whole), 2)[..., None], ("",), prompts, severity=True
+    )
 
 
 def departures_by_system(
@@ -130,7 +132,7 @@ def departures_by_system(
     beyond severity."""
     names, system = encode_labels(systems, len(cells.values))
     own = np.where(np.eye(len(names), dtype=bool)[system][:, None], 1.0, np.nan)
-    seen = _departures(cells.whole)[..., None] * own
+    seen = mean_there(departures(cells.whole), 2)[..., None] * own
     reason = Reason.FEW_SYSTEMS if len(names) < 2 else None
     return _tested(cells, seen, tuple(map(str, names)), prompts, reason)
 
@@ -143,12 +145,7 @@ def departures_by_dimension(
     reason = Reason.FEW_DIMENSIONS if len(dimensions) < 2 else None
     if reason is None and not one_scale:
         reason = Reason.OTHER_SCALE
-    return _tested(cells, _departures(cells.values), dimensions, prompts, reason)
-
-
-def _departures(values: Array) -> Array:
-    """Return the departures of each persona on each response, the mean over columns."""
-    return mean_there(departures(values), 2)
+    return _tested(cells, mean_there(departures(cells.values), 2), dimensions, prompts, reason)
 
 
 def _tested(

@@ -25,7 +25,6 @@ from persona_panel.statistics.core.arrays import (
     Array,
     IntArray,
     Labels,
-    Mask,
     Reason,
     Resampled,
     Statistic,
@@ -319,7 +318,7 @@ def group_shares(has: ArrayLike, groups: Sequence[str], prompts: Labels) -> list
     Args:
         has: `(texts, features)`, whether a text has a feature.
     """
-    table = _mask(has)
+    table = np.asarray(has, dtype=np.bool_)
     names, codes = encode_labels(groups, len(table))
     own_prompts = encode_labels(prompts, len(table))[1]
     shares = []
@@ -346,7 +345,7 @@ def share_differences(
 ) -> list[ShareDifference]:
     """Compare every two groups on every feature, groups in order of appearance; arguments and
     errors as of `group_shares`."""
-    table = _mask(has)
+    table = np.asarray(has, dtype=np.bool_)
     names, codes = encode_labels(groups, len(table))
     of_prompt = encode_labels(prompts, len(table))[1]
     # Of shape (prompts, features), a group's means by prompt, NaN where it has no text.
@@ -362,10 +361,3 @@ def share_differences(
         for feature, apart in enumerate((means[a] - means[b]).T)
     ]
     return holm_adjusted(compared)
-
-
-def _mask(has: ArrayLike) -> Mask:
-    table: Mask = np.asarray(has, dtype=np.bool_)
-    if table.ndim != 2:
-        raise ValueError(f"texts by features are needed, found {table.ndim} dimensions")
-    return table

@@ -175,9 +175,7 @@ def fewest(probability: Callable[[int], float]) -> int | None:
 
 def detectable_effect(n: int, level: float) -> float:
     """Return the mean of n values, in their standard deviations, that a two-sided t-test at `level`
-    detects in its own direction with a probability of `POWER`; ValueError with fewer than two."""
-    if n < 2:
-        raise ValueError(f"a spread takes two values, found {n}")
+    detects in its own direction with a probability of `POWER`; NaN of one."""
     critical = special.stdtrit(n - 1, 1 - level / 2)
     return float(special.nctdtrinc(n - 1, 1 - POWER, critical)) / math.sqrt(n)
 

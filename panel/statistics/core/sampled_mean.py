@@ -132,7 +132,10 @@ def sampled_mean(
         factors: what judges are sampled by; see `JudgeSample`.
         limits: the ends of the scores' scale.
     """
-    moved = None if influence is None else _by_level(influence, factors or {})
+    moved = None
+    if influence is not None:
+        encoded = (encode_labels(of, influence.shape[1]) for of in (factors or {}).values())
+        moved = [influence @ np.eye(len(names))[codes] for names, codes in encoded]
     return mean_and_levels(scores, moved, limits)
 
 
@@ -165,13 +168,6 @@ def mean_and_levels(
         return SampledMean(mean, (), n, Reason.ONE_OFF_THE_END)
     values = None if limits == UNLIMITED else known
     return SampledMean(mean, errors, n, None, parts, limits, values)
-
-
-def _by_level(influence: Array, factors: Mapping[str, Labels]) -> list[Array]:
-    """Sum the judges' influence by level of each factor: `(prompts, levels)` for each."""
-    n_columns = influence.shape[1]
-    encoded = [encode_labels(labels, n_columns) for labels in factors.values()]
-    return [influence @ np.eye(len(names))[codes] for names, codes in encoded]
 
 
 def prompts_assured(sampled: SampledMean | None, level: float) -> Assurance:

@@ -4,13 +4,12 @@ Sources: S. Holm (1979), "A simple sequentially rejective multiple test procedur
 (1986), "Modified sequentially rejective multiple test procedures" (all pairs); Y. Benjamini & D.
 Yekutieli (2001), "The control of the false discovery rate in multiple testing under dependency"; C.
 J. Clopper & E. S. Pearson (1934), "The use of confidence or fiducial limits illustrated in the case
-of the binomial"; N. Gaffke (2005),
-"Three test statistics for a nonparametric one-sided hypothesis on the mean of a nonnegative
-variable", with J. P. Imhof (1961), "Computing the distribution of quadratic forms in normal
-variables" (bounded means); R. A. Fisher (1935), *The Design of Experiments*, section 21 (flipped
-signs); P. H. Westfall & S. S. Young (1993), *Resampling-Based Multiple Testing*, algorithm 4.1, and
-J. P. Romano & M. Wolf (2005), "Exact and approximate stepdown methods for multiple hypothesis
-testing" (the largest statistic, step by step).
+of the binomial"; N. Gaffke (2005), "Three test statistics for a nonparametric one-sided hypothesis
+on the mean of a nonnegative variable", with J. P. Imhof (1961), "Computing the distribution of
+quadratic forms in normal variables" (bounded means); R. A. Fisher (1935), *The Design of
+Experiments*, section 21 (flipped signs); P. H. Westfall & S. S. Young (1993), *Resampling-Based
+Multiple Testing*, algorithm 4.1, and J. P. Romano & M. Wolf (2005), "Exact and approximate stepdown
+methods for multiple hypothesis testing" (the largest statistic, step by step).
 """
 
 from __future__ import annotations

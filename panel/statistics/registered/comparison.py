@@ -363,18 +363,15 @@ def of_errors(block: ComparisonBlock) -> Iterator[Statistic]:
     note = f"a lower bound, as the noise of people's mean is not known ({reliability.reason})"
     if known:
         bound = effective_judges(block.judges, block.target, intervals=False)
+        uncorrected = "undefined" if bound.reason else f"{bound.value:.1f}"
         note = (
             f"corrected for the noise of people's mean (reliability "
-            f"{number(reliability.value)}); without the correction {_number(bound)}, a lower bound"
+            f"{number(reliability.value)}); without the correction {uncorrected}, a lower bound"
         )
     if votes.reason is not None and votes.ci is not None and not isnan(votes.ci.low):
         # Judges whose errors seem independent have no number, but a bound.
         note += f"; 95 % interval {votes.ci.low:.1f} to {votes.ci.high:.1f}"
     yield replace(votes, note=note, ci=None if votes.reason else votes.ci)
-
-
-def _number(votes: Statistic) -> str:
-    return "undefined" if votes.reason else f"{votes.value:.1f}"
 
 
 BY_SOURCE = StatisticTable(

@@ -58,9 +58,7 @@ def test_differences_are_paired_by_prompt_and_corrected() -> None:
 
 
 def test_groups_without_a_common_prompt_are_not_compared() -> None:
-    """There is no difference, and the reason says so; two-dimensional input is asked for."""
+    """There is no difference, and the reason says so."""
     [found] = share_differences([[True], [False]], ["a", "b"], ["p", "q"])
     assert math.isnan(found.value)
     assert found.reason is Reason.FEW_CLUSTERS
-    with pytest.raises(ValueError, match="texts by features"):
-        group_shares([True], ["a"], ["p"])
