@@ -304,6 +304,10 @@ class Cells(NamedTuple):
         """Return the mean of values `(n, …)` in each cell `(prompts, systems, …)`."""
         return means_by_cell(values, self.row, self.column, (self.n_prompts, len(self.systems)))
 
+    def share_a_prompt(self, a: int, b: int) -> bool:
+        """Return whether two systems answered a prompt in common."""
+        return bool(np.isin(self.row[self.column == a], self.row[self.column == b]).any())
+
     def abstentions(self, counts: IntArray | None) -> IntArray:
         """Return the sums by system `(systems, 2)` of counts of abstentions."""
         sums = np.zeros((len(self.systems), 2), dtype=np.intp)
@@ -360,7 +364,7 @@ def _pair_means(
         rows = common if paired.apart is None else np.where(paired.apart[:, a, b], nan, common)
         moved = None if influence is None else influence[:, a] - influence[:, b]
         mean, there = sampled_mean(rows, moved, factors), rows[~np.isnan(rows)]
-        if not len(there) and np.isin(*(cells.row[cells.column == of] for of in (a, b))).any():
+        if not len(there) and cells.share_a_prompt(a, b):
             shared = np.isnan(common).all()
             why = Reason.NO_SHARED_RATINGS if shared else Reason.NO_SHARED_JUDGES
             mean = replace(mean, reason=why)

@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import trim_mean
 
+from persona_panel.statistics.core.arrays import Reason
 from persona_panel.statistics.core.ranking import rank_systems
 from persona_panel.statistics.core.sampled_mean import JudgeSample
 from persona_panel.statistics.multiverse import (
@@ -56,6 +57,16 @@ def test_each_analysis_of_a_table_by_hand() -> None:
     ]
     assert without.lead.value == pytest.approx(-4 / np.sqrt(3))
     assert (without.n_judges, without.n_prompts, without.lead.n) == (2, 3, 3)
+
+
+def test_a_lead_without_ratings_of_the_same_prompt_says_why() -> None:
+    """Both answered both prompts, each was rated on the other one: the mean of a is higher, and
+    there is no difference."""
+    rated = np.array([[5.0, 6], [np.nan, np.nan], [np.nan, np.nan], [4, 3]])[..., None]
+    computed = multiverse({"quality": rated}, [*"abab"], [*"ppqq"])
+    assert computed is not None and computed.leader == "a"
+    assert np.isnan(computed.main.lead.value)
+    assert computed.main.lead.reason == Reason.NO_SHARED_RATINGS
 
 
 def test_the_fewest_changes_are_named() -> None:
