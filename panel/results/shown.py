@@ -259,7 +259,8 @@ def short_names(names: Collection[str], width: int) -> dict[str, str]:
     # A name that is a part of another is replaced after it.
     for name in sorted((each for each in names if cell_len(each) > width), key=len, reverse=True):
         half, letters = width // 2 - 1, graphemes(name)
-        widths = [cell_len(letter) for letter in letters]
+        width_of = {letter: cell_len(letter) for letter in {*letters}}
+        widths = [width_of[letter] for letter in letters]
         heads, tails = [*accumulate(widths)], [*accumulate(reversed(widths))]
         while True:
             tail = len(letters) - bisect(tails, half)

@@ -353,14 +353,13 @@ def _words(line: Mapping[str, Any]) -> list[Any]:
     """Rationale, raw reply, error and what changed the judge's mind. Of a reply that quotes the
     rationale, what stands before and after it, and whether it stands there as JSON writes it."""
     raw, rationale = line["raw"], line["rationale"]
-    if rationale and rationale in raw:
-        before, _, after = raw.partition(rationale)
-        raw = [before, after, 0]
-    elif rationale and not _WRITTEN_OTHERWISE.search(rationale):
-        written = as_json(rationale).decode()[1:-1]
-        if written in raw:
-            before, _, after = raw.partition(written)
-            raw = [before, after, 1]
+    if rationale:
+        before, quoted, after = raw.partition(rationale)
+        is_json = not quoted and not _WRITTEN_OTHERWISE.search(rationale)
+        if is_json:
+            before, quoted, after = raw.partition(as_json(rationale).decode()[1:-1])
+        if quoted:
+            raw = [before, after, int(is_json)]
     parts = [rationale, raw, line["error"], line["changed_because"]]
     while parts and not parts[-1]:
         parts.pop()
