@@ -287,8 +287,8 @@ def corrected_mean(
         moved += sign * placed
     own = left_out_variance(moved[0, 1:][is_rated])
     plain = sides[0].plain if is_mean else None
-    mean = None if plain is None else sampled_mean(plain, limits=limits)
-    alone = _Reached(float(moved[0, 0]), 0.0, math.sqrt(own), n - 1.0, mean)
+    sampled = None if plain is None else sampled_mean(plain, limits=limits)
+    alone = _Reached(float(moved[0, 0]), 0.0, math.sqrt(own), n - 1.0, sampled)
     why_alone = Reason.FEW_CLUSTERS if least < 2 else alone.why_none
     human = replace(none, value=alone.value, reason=why_alone)
     if why_alone is None:
