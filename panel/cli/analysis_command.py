@@ -26,6 +26,7 @@ from persona_panel.cli.failures import (
     figure_and_file,
     refusals,
     refusals_without_calls,
+    say_what_goes_on,
     say_what_is_missing,
 )
 from persona_panel.cli.help import PanelCommand
@@ -183,6 +184,10 @@ def _with_gate(command: Command, examples: Sequence[str]) -> Command:
         for name, file in {"--junit": junit, "--markdown": markdown}.items():
             if file is not None and not Path(file).absolute().parent.is_dir():
                 raise click.UsageError(f"{name} {file}: the folder of the file does not exist.")
+        if junit is not None and not click.get_current_context().params.get("dry_run"):
+            from persona_panel.results.decision import remove_junit
+
+            remove_junit(Path(junit))
         requirements: tuple[Requirement, ...] = ()
         faults: Sequence[Fault] = ()
         if expressions:
@@ -332,6 +337,11 @@ def analysis_command(analysis: Analysis) -> click.Command:
     @result_options(*analysis.requirements)
     @refusals_without_calls
     def command(output: ResultOutput, **inputs: Any) -> None:
+        say_what_goes_on(
+            each
+            for value in inputs.values()
+            for each in (value if isinstance(value, tuple | list) else [value])
+        )
         with _progress(analysis.n_parts) as progress:
             # What a function takes as `*more` is an argument of that name.
             bound = BoundArguments(signature(analysis.function), OrderedDict(inputs | progress))

@@ -7,10 +7,11 @@ The next step that a command ends with: one, where there is one.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from errno import ENAMETOOLONG
 from functools import wraps
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, ParamSpec, TypeVar
 
 import click
@@ -191,10 +192,21 @@ def say_failures(failures: Sequence[str], elsewhere: str) -> None:
         say(f"and {more:,} more, {elsewhere}", err=True)
 
 
+def say_what_goes_on(inputs: Iterable[object]) -> None:
+    """A line for each input of a command that is the folder of a run which another process writes:
+    what is read of it is not all that it comes to."""
+    from persona_panel.files.judgments import is_being_written
+
+    for each in inputs:
+        if isinstance(each, str) and not is_address(each) and is_being_written(Path(each)):
+            say(f"The run {visible(each)} goes on: only what it has so far is read.", err=True)
+
+
 def say_what_is_missing(source: str, coverage: Coverage | None) -> None:
     """A sentence where judgments of a run are missing, as they failed or the run was stopped, and
     where they were edited. `source`: the run's folder; `coverage`: as `Ratings` has it; nothing is
     said where there is none."""
+    from persona_panel.files.judgments import is_being_written
     from persona_panel.results.conclusions.wording import EDITED, missing_judgments
 
     if coverage is None:
@@ -209,11 +221,10 @@ def say_what_is_missing(source: str, coverage: Coverage | None) -> None:
     sentence = missing_judgments(
         n, coverage.expected, of=visible(source), by_status=coverage.missing
     )
-    say_sentences(
-        f"{sentence}: figures are of those that are there. Judging the same responses into this "
-        "folder again asks for the missing ones alone.",
-        err=True,
-    )
+    more = "Judging the same responses into this folder again asks for the missing ones alone."
+    if is_being_written(Path(source)):
+        more = ""
+    say_sentences(f"{sentence}: figures are of those that are there. {more}".rstrip(), err=True)
 
 
 class NextStep(NamedTuple):

@@ -12,7 +12,7 @@ import click
 
 from persona_panel.analyses import parameters
 from persona_panel.cli.analysis_command import Gate, gate_options
-from persona_panel.cli.failures import refusals_without_calls
+from persona_panel.cli.failures import refusals_without_calls, say_what_goes_on
 from persona_panel.cli.help import PanelCommand
 from persona_panel.cli.options import (
     Command,
@@ -169,6 +169,7 @@ def report(
     from persona_panel.runs.kept import refuse_loss_of_ratings
     from persona_panel.runs.load import load_run
 
+    say_what_goes_on([run])
     if (raters is None) != (groups is None):
         raise click.UsageError("--raters and --groups are given together, or neither.")
     humans = inclusion = None

@@ -5,7 +5,7 @@ comparisons, where a judge preferred one of two responses.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import file_digest
 from math import nan
 from pathlib import Path
@@ -20,6 +20,9 @@ from persona_panel.graphs.records import judges_in
 from persona_panel.rubrics.comparison import Outcome
 from persona_panel.statistics.core.table import Coverage
 
+JUDGMENTS, GOING_ON = "judgments.jsonl", ".judgments.jsonl.new"
+"""The judgments of a run, and where those of one that goes on gather until they are as many."""
+_LOCKS = Path("/proc/locks")
 _TEXTS = ("prompt_id", "id", "system", "judge", "persona", "model", "status")
 _FIELDS = Fields(
     tuple((name, (name,)) for name in (*_TEXTS, "round", "scores", "labels")),
@@ -27,6 +30,36 @@ _FIELDS = Fields(
     is_users=False,
     grows=True,
 )
+
+
+def _inode(path: Path) -> int:
+    try:
+        return path.stat().st_ino
+    except OSError:
+        return -1
+
+
+def locked_inodes() -> frozenset[int]:
+    """Return the inodes of the files that are locked as a run locks its own."""
+    try:
+        lines = _LOCKS.read_text().splitlines()
+    except OSError:
+        return frozenset()
+    # As in "1: FLOCK  ADVISORY  WRITE 11204 fe:00:2146754 0 EOF".
+    fields = [line.split() for line in lines]
+    return frozenset(
+        int(words[5].rpartition(":")[2])
+        for words in fields
+        if len(words) > 5 and words[1] == "FLOCK" and words[3] == "WRITE"
+    )
+
+
+def is_being_written(folder: Path, locked: Collection[int] | None = None) -> bool:
+    """Return whether a process is seen to write a run's folder; `locked`: as `locked_inodes` has
+    them, of now if None."""
+    inodes = locked_inodes() if locked is None else locked
+    # The inode alone: on some file systems the list names another device than a file's status.
+    return any(_inode(folder / name) in inodes for name in (JUDGMENTS, GOING_ON))
 
 
 def judgments_digest(folder: Path) -> str:

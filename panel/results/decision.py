@@ -17,6 +17,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
+from pathlib import Path
 from textwrap import fill
 from typing import Literal
 from xml.etree import ElementTree as Xml
@@ -399,6 +400,9 @@ def _longest_run(text: str) -> int:
     return max(map(len, re.findall("`+", text)), default=0)
 
 
+_HEAD = '<?xml version="1.0" encoding="UTF-8"?>'
+
+
 def junit(result: GateResult, suite: str, *, no_result: str = "") -> str:
     """A document with one test suite, in which each requirement is a test case; one that is not met
     has a failure with its sentence.
@@ -425,7 +429,20 @@ def junit(result: GateResult, suite: str, *, no_result: str = "") -> str:
             kind = {"message": text, "type": f"requirement: {decision.why}"}
             Xml.SubElement(case, "failure", kind).text = text
     Xml.indent(root)
-    return f'<?xml version="1.0" encoding="UTF-8"?>\n{Xml.tostring(root, "unicode")}\n'
+    return f"{_HEAD}\n{Xml.tostring(root, 'unicode')}\n"
+
+
+def remove_junit(path: Path) -> None:
+    """Remove a document of `junit` that an earlier command left: one that ends before it has a
+    result would seem to have that. Any other file stays."""
+    try:
+        with path.open("rb") as file:
+            is_ours = file.read(100).startswith(f"{_HEAD}\n<testsuites".encode())
+        if is_ours:
+            path.unlink()
+    except OSError:
+        # Whatever is wrong with the file is said when it is written.
+        return
 
 
 def _text(text: str) -> str:

@@ -24,17 +24,26 @@ from persona_panel.statistics.core.means import critical_t
 from persona_panel.statistics.core.sampled_mean import SampledMean
 
 _NAMES_SHOWN = 6
-_WHERE_IT_IS = {
-    **dict.fromkeys(
-        ("omega", "rho", "alt_test_winning_rate", "alt_test_advantage"),
-        "--epsilon, with which `people correlate` has the alternative annotator test (`report` has "
-        "it with --human), or ",
+_WITH_EPSILON = ("omega", "rho", "alt_test_winning_rate", "alt_test_advantage")
+_OF_COMMANDS = {
+    "`people calibrate`, or `score` or `report` with --human, which have it": (
+        "corrected", "corrected_difference", "corrected_p", "human_only",
     ),
-    **dict.fromkeys(
-        ("corrected", "corrected_difference", "corrected_p", "human_only"),
-        "`people calibrate`, or `score` or `report` with --human, which have it, or ",
+    "`people align`, which has it": ("alignment", "alignment_p", "rmse_change"),
+    "`people fidelity`, which has it": (
+        "fidelity", "fidelity_ratio", "human_difference", "panel_difference",
     ),
-}
+    "`people votes`, which has it": ("votes", "votes_difference", "nearer_to_people"),
+    "`rasch`, which has it": (
+        "system_logits", "logits_difference", "judge_severity", "infit", "outfit",
+    ),
+    "`robustness`, which has it": ("analyses_ahead", "analyses_significant"),
+    "`contested`, which has it": ("contested_responses", "spread"),
+    "`sweep`, which has it": ("delta", "gap", "gap_p", "large_falls"),
+    "`audit injection`, which has it": ("uplift", "vulnerable"),
+    "`batch status`, which has it": ("open_batches",),
+}  # fmt: skip
+"""Figures that a command may be asked for which does not have them, by the commands that do."""
 _COMPARED = 300
 """Of more names those are compared letter by letter that have the most letters in common."""
 
@@ -199,7 +208,7 @@ def _called(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
         called = [figure for figure in figures if figure.label and same_name(figure.label) == name]
     if not called:
         known = dict.fromkeys(figure.name for figure in figures)
-        expected = f"{_WHERE_IT_IS.get(name, '')}{_nearest(name, list(known))}"
+        expected = f"{_where_it_is(name)}{_nearest(name, list(known))}"
         raise WrongRequirement(f"the figure {requirement.name!r}", expected)
     fitting = [figure for figure in called if _fits(requirement.keys, figure.keys) is not None]
     asked = written(requirement.name, requirement.keys)
@@ -216,6 +225,27 @@ def _called(requirement: Requirement, figures: Sequence[Figure]) -> Figure:
             raise WrongRequirement(clash, _nearest(asked, _names_of(nearest, by_label)))
         return nearest[0]
     return fitting[0]
+
+
+def _where_it_is(name: str) -> str:
+    """Return which command has a figure, before the nearest names; empty where none is known to."""
+    # Most requirements name a figure that is there.
+    from persona_panel.statistics.agreement import agreement_statistics
+    from persona_panel.statistics.comparison import comparison_statistics
+
+    if name in _WITH_EPSILON:
+        return (
+            "--epsilon, with which `people correlate` has the alternative annotator test (`report` "
+            "has it with --human), or "
+        )
+    for command, names in (
+        *_OF_COMMANDS.items(),
+        ("`agree`, which has it", [each.name for each in agreement_statistics]),
+        ("`people correlate`, which has it", [each.name for each in comparison_statistics]),
+    ):
+        if name in names:
+            return f"{command}, or "
+    return ""
 
 
 def _fits(names: Sequence[str], keys: Sequence[FigureKey]) -> list[int] | None:

@@ -22,7 +22,13 @@ from typing import Any, Literal
 from urllib.parse import quote, unquote_to_bytes
 
 from persona_panel.files.errors import PanelError
-from persona_panel.files.judgments import is_edited
+from persona_panel.files.judgments import (
+    GOING_ON,
+    JUDGMENTS,
+    is_being_written,
+    is_edited,
+    locked_inodes,
+)
 from persona_panel.files.outputs import RUN_FILES
 from persona_panel.graphs.records import judges_in
 from persona_panel.models.config import Price, cost, with_batches
@@ -33,9 +39,6 @@ from persona_panel.runs.output import SPENT
 from persona_panel.runs.spending import spent_in
 from persona_panel.statistics.core.display import number
 
-_LOCKS = Path("/proc/locks")
-JUDGMENTS, GOING_ON = "judgments.jsonl", ".judgments.jsonl.new"
-"""The judgments of a run, and where those of one that goes on gather until they are as many."""
 _CHANGING = (JUDGMENTS, GOING_ON, "spent.json", "run.json")
 QUIET_S = 30.0
 """After so long without a change a run whose lock cannot be seen counts as stopped."""
@@ -47,17 +50,16 @@ class Writers:
     """The processes that write runs, as of the last look."""
 
     def __init__(self) -> None:
-        self._held = _locked_inodes()
+        self._held = locked_inodes()
         self._seen: set[Path] = set()
 
     def refresh(self) -> None:
         """Look at the locks again."""
-        self._held = _locked_inodes()
+        self._held = locked_inodes()
 
     def lock(self, folder: Path) -> bool:
         """Return whether one is seen to hold the lock of this folder."""
-        # The inode alone: on some file systems the list names another device than a file's status.
-        held = any(_inode(folder / name) in self._held for name in (JUDGMENTS, GOING_ON))
+        held = is_being_written(folder, self._held)
         if held:
             self._seen.add(folder)
         return held
@@ -79,28 +81,6 @@ def last_change(folder: Path) -> float:
         except OSError:
             continue
     return max(times)
-
-
-def _inode(path: Path) -> int:
-    try:
-        return path.stat().st_ino
-    except OSError:
-        return -1
-
-
-def _locked_inodes() -> frozenset[int]:
-    """Return the inodes of the files that are locked as a run locks its own."""
-    try:
-        lines = _LOCKS.read_text().splitlines()
-    except OSError:
-        return frozenset()
-    # As in "1: FLOCK  ADVISORY  WRITE 11204 fe:00:2146754 0 EOF".
-    fields = [line.split() for line in lines]
-    return frozenset(
-        int(words[5].rpartition(":")[2])
-        for words in fields
-        if len(words) > 5 and words[1] == "FLOCK" and words[3] == "WRITE"
-    )
 
 
 MANIFEST = "run.json"

@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 import orjson
 
+from persona_panel.files.judgments import GOING_ON, JUDGMENTS
 from persona_panel.files.limits import LONGEST_LINE, open_regular
 from persona_panel.files.pages import shown
 from persona_panel.files.responses import Item
@@ -40,7 +41,7 @@ from persona_panel.runs.scale_limits import composite_limits
 from persona_panel.runs.spending import spent_in
 from persona_panel.statistics.core.display import clock, counted, number
 from persona_panel.statistics.core.ranking import SystemRank
-from persona_panel.view.lines import GOING_ON, JUDGMENTS, MANIFEST, State, cost_of, stopped_at
+from persona_panel.view.lines import MANIFEST, State, cost_of, stopped_at
 
 _CHUNK = 1 << 20
 _LAST = 256

@@ -17,6 +17,7 @@ from persona_panel.analyses.comparison.opened_run import (
     version_differences,
 )
 from persona_panel.files.errors import Fault, InputError
+from persona_panel.files.judgments import is_being_written
 from persona_panel.files.wording import printable, some
 from persona_panel.results.conclusions.wording import counted
 
@@ -121,9 +122,11 @@ def _shared_prompts(a: OpenedRun, b: OpenedRun) -> tuple[set[str], list[str]]:
     for run in (a, b):
         if not run.finished:
             judged, every = len(run.texts), len(run.run.items)
+            there = f"{judged:,} of {every:,} responses are judged"
             notes.append(
-                f"{run.name} is unfinished: {judged:,} of {every:,} responses are judged; the "
-                "command that began it continues it."
+                f"{run.name} goes on: {there} so far."
+                if run.run.folder is not None and is_being_written(run.run.folder)
+                else f"{run.name} is unfinished: {there}; the command that began it continues it."
             )
     return shared, notes
 

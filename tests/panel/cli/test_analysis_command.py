@@ -198,6 +198,21 @@ def test_a_requirement_on_coverage_says_how_many_may_be_missing() -> None:
         assert score(server, *options, *required("composite[my-model] > 1")).exit_code == 1
 
 
+def test_a_command_without_a_result_leaves_no_earlier_one(server: ScriptedServer) -> None:
+    """JUnit XML of an earlier command is gone after a refused one, and stays after a dry run; any
+    other file stays."""
+    files = ("--junit", "found.xml")
+    assert score(server, *required("coverage >= 1"), *files).exit_code == 0
+    before = Path("found.xml").read_bytes()
+    assert score(server, *required("coverage >= 1"), *files, "--dry-run").exit_code == 0
+    assert Path("found.xml").read_bytes() == before
+    assert score(server, *required("no_such_figure >= 1"), *files).exit_code == 2
+    assert not Path("found.xml").exists()
+    Path("mine.xml").write_text("<mine/>")
+    assert score(server, *required("no_such_figure >= 1"), "--junit", "mine.xml").exit_code == 2
+    assert Path("mine.xml").read_text() == "<mine/>"
+
+
 def test_where_nothing_was_scored(tmp_path: Path) -> None:
     """The reason comes last, in one sentence, there are no tables, and the exit status is 4 with a
     requirement that is met and with one that is not, each of which is an error in JUnit XML."""

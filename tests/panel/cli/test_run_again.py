@@ -321,6 +321,31 @@ def test_a_killed_run_can_be_read_and_gone_on_with(command: Command, tmp_path: P
 # What a folder tells
 
 
+def test_commands_on_a_run_that_goes_on_say_so(
+    command: Command, batch: Path, tmp_path: Path
+) -> None:
+    """While a process holds a run's lock, analyses of it and its page say that they read what there
+    is, and no longer that the same command makes what is missing; afterwards the reverse."""
+    fcntl = pytest.importorskip("fcntl", reason="locks are those of Unix")
+    with serving() as server:
+        assert command("score", batch, *ARGUMENTS, **at(server)).returncode == 0
+    shutil.copytree(tmp_path / "run", tmp_path / "whole")
+    path = tmp_path / "run" / "judgments.jsonl"
+    path.write_bytes(b"".join(path.read_bytes().splitlines(keepends=True)[:17]))
+    (tmp_path / "run" / "summary.json").unlink()
+    goes_on, again = "The run run goes on: only what it has so far is read.", "folder again asks"
+    commands = (("agree", "run"), ("compare", "whole", "run", "--full"), ("report", "run"))
+    with path.open("ab") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        during = [command(*each) for each in commands]
+    after = [command(*each) for each in commands]
+    assert [done.stderr.count(goes_on) for done in (*during, *after)] == [1, 1, 1, 0, 0, 0]
+    assert "13 of 30 judgments of run are missing" in said(during[0])
+    assert (again in said(during[0]), again in said(after[0])) == (False, True)
+    assert "run goes on: " in during[1].stdout
+    assert "run is unfinished: " in after[1].stdout
+
+
 def test_what_was_judged_can_be_scored_again(command: Command, batch: Path, tmp_path: Path) -> None:
     """`score` reads a run's responses.jsonl: the same verdicts, of contexts and metadata too, and
     no call."""

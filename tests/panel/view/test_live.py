@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from persona_panel.files import judgments
 from persona_panel.view import lines
 from tests.helpers.viewed import JUDGES, JUDGMENTS, PROMPTS, LiveBatch, viewing
 
@@ -84,7 +85,7 @@ def test_a_run_without_a_lock_goes_on_while_its_files_change(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As that of another machine on a shared disk, whose lock is in no list here."""
-    monkeypatch.setattr(lines, "_LOCKS", tmp_path / "absent")
+    monkeypatch.setattr(judgments, "_LOCKS", tmp_path / "absent")
     run = tmp_path / "run"
     run.mkdir()
     (run / "judgments.jsonl").write_text("")
