@@ -14,9 +14,7 @@ from math import inf, nan
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from persona_panel.statistics.core import special
 from persona_panel.statistics.core.arrays import (
     ROUNDING,
     Array,
@@ -39,6 +37,7 @@ from persona_panel.statistics.core.means import (
     assurance,
     assurance_limit,
     assured,
+    critical_t,
     fewest,
     off_the_end,
     scaled_interval,
@@ -180,7 +179,7 @@ def prompts_assured(sampled: SampledMean | None, level: float) -> Assurance:
     if not sampled.judges:
         return assured(mean, error * math.sqrt(n), n, 0.0, level)
     known = sampled
-    limit = assurance_limit(mean, error, n, float(_reach(known, inf, level)))
+    limit = assurance_limit(mean, error, n, _reach(known, inf, level))
 
     def probability(new: int) -> float:
         return float(assurance(mean, error, n, new, level, _error_of(known, new)))
@@ -192,22 +191,19 @@ def takes_more_judges(sampled: SampledMean | None, level: float) -> bool:
     """Return whether a test at `level` detects the mean with no number of prompts."""
     if sampled is None or not sampled.judges:
         return False
-    return abs(sampled.mean) <= float(_reach(sampled, inf, level))
+    return abs(sampled.mean) <= _reach(sampled, inf, level)
 
 
-def _reach(sampled: SampledMean, n_prompts: ArrayLike, level: float) -> Array:
+def _reach(sampled: SampledMean, n_prompts: float, level: float) -> float:
     """Return how far from 0 a mean over `n_prompts` has to be."""
     error, df = _error_of(sampled, n_prompts)
-    return error * special.stdtrit(df, 1 - level / 2)
+    return error * critical_t(df, 1 - level)
 
 
-def _error_of(sampled: SampledMean, n_prompts: ArrayLike) -> tuple[Array, Array]:
+def _error_of(sampled: SampledMean, n_prompts: float) -> tuple[float, float]:
     """Return the standard error of a mean over `n_prompts`, and its degrees of freedom."""
-    n = np.asarray(n_prompts, dtype=np.float64)
-    by_prompt = sampled.errors[0][0] ** 2 * sampled.n_prompts / n
-    total, squares = by_prompt, by_prompt**2 / (n - 1)
+    ratio = sampled.n_prompts / n_prompts
+    parts = [VariancePart(sampled.errors[0][0] ** 2 * ratio, n_prompts - 1)]
     for part in sampled.judges:
-        own = part.variance - part.shared * (1 - sampled.n_prompts / n)
-        total, squares = total + own, squares + own**2 / part.df
-    df = np.divide(total**2, squares, out=np.full_like(total, inf), where=squares > 0)
-    return np.sqrt(total), df
+        parts.append(VariancePart(part.variance - part.shared * (1 - ratio), part.df))
+    return standard_errors(parts)[-1]
