@@ -63,8 +63,7 @@ def demonstration_notice(*models: str) -> list[str]:
 
 def is_capped(run: Run) -> bool:
     """Return whether judgments are missing as a cap was reached."""
-    reason, _ = run.commonest_reason("skipped") or ("", 0)
-    return reason.startswith(CAP)
+    return any(of == "skipped" and (why or "").startswith(CAP) for of, why, _ in run.reasons)
 
 
 def unfenced_notice(run: Run) -> list[str]:

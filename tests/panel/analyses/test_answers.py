@@ -287,6 +287,53 @@ def test_a_run_that_was_stopped_claims_nothing(runs: dict[str, Answered], tmp_pa
         assert f"{QUESTIONS['settle']} {first}" in " ".join(score_result(stopped).text().split())
 
 
+@pytest.mark.parametrize(
+    ("missing", "begins"),
+    [
+        ([("failed", "answered 500")] * 4, "ash is significantly ahead: "),
+        (
+            [("skipped", "the cap of 240 calls is reached")] * 120,
+            "Incomplete: 240 of 360 judgments are there. Significance holds only if the run was "
+            "not stopped because of what it showed. ash is significantly ahead: ",
+        ),
+        (
+            [("skipped", "its server is down")] * 80
+            + [("skipped", "the cap of 240 calls is reached")] * 40,
+            "Incomplete: 240 of 360 judgments are there. Significance holds only if the run was "
+            "not stopped because of what it showed. ash is significantly ahead: ",
+        ),
+    ],
+    ids=["failed", "capped", "capped, and a server down"],
+)
+def test_a_run_that_came_to_its_end_claims_its_winner(
+    runs: dict[str, Answered], tmp_path: Path, missing: list[tuple[str, str]], begins: str
+) -> None:
+    """A few failed judgments are no stop, and neither is a cap, which is said wherever one was
+    reached; that missing ratings could undo the winner is a reason of the last answer."""
+    whole, _ = runs["winner"]
+    assert whole.folder is not None
+    shutil.copytree(whole.folder, folder := tmp_path / "run")
+    lines = [json.loads(line) for line in (folder / "judgments.jsonl").read_text().splitlines()]
+    for line, (why, error) in zip(lines[-len(missing) :], missing, strict=True):
+        line |= {"status": why, "scores": {}, "error": error}
+    (folder / "judgments.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
+    for name in ("summary.json", "verdicts.csv"):
+        (folder / name).unlink()
+    manifest = json.loads((folder / "run.json").read_text())
+    del manifest["starts"][-1]["judgments"]
+    (folder / "run.json").write_text(json.dumps(manifest))
+    run = load_run(folder)
+    said = sentences(run)
+    assert said["best"].startswith(begins)
+    assert "of a run that was stopped" not in said["best"]
+    summary = run_summary(run)
+    assert summary["winner"]["system"] == "ash"
+    undone = "Missing ratings could undo which system is best." in said["settle"]
+    assert undone == (len(missing) > 4)
+    reason = "judgments are missing"
+    assert (summary["answers"][-1]["estimate"]["reason"] == reason) == undone
+
+
 def test_judgments_that_cannot_matter_leave_the_best_system_settled(
     runs: dict[str, Answered], tmp_path: Path
 ) -> None:
