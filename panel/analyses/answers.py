@@ -53,14 +53,15 @@ from persona_panel.runs.kept import command_again, command_with
 from persona_panel.runs.run import Run, judged_in
 from persona_panel.runs.run_remarks import demonstration_notice, is_capped, other_models
 from persona_panel.runs.scale_limits import unit_of
-from persona_panel.statistics.annotators import LEAST_CLUSTERS, LEAST_ITEMS
-from persona_panel.statistics.calibration import LEAST_PROMPTS
 from persona_panel.statistics.core.arrays import AnalysisOptions, Reason
 from persona_panel.statistics.core.display import COMPOSITE, number
 from persona_panel.statistics.core.estimate import (
+    ALT_TEST_ITEMS,
+    ALT_TEST_PROMPTS,
     LEVEL,
     PASSED,
     POWER,
+    RATED_PROMPTS,
     RELIABLE,
     TENTATIVE,
     Difference,
@@ -87,8 +88,8 @@ _NOT_KNOWN = "Not known"
 _LINE = 80
 _IN_SHORT = {
     str(Reason.IDENTICAL_REPLICATES): "replicates do not vary",
-    str(Reason.FEW_ITEMS_A_PERSON): f"fewer than {LEAST_ITEMS} items in common",
-    str(Reason.FEW_PROMPTS_A_PERSON): f"fewer than {LEAST_CLUSTERS} prompts in common",
+    str(Reason.FEW_ITEMS_A_PERSON): f"fewer than {ALT_TEST_ITEMS} items in common",
+    str(Reason.FEW_PROMPTS_A_PERSON): f"fewer than {ALT_TEST_PROMPTS} prompts in common",
 }
 """Reasons in the words of a shorter answer, which is a line where the question is not answered."""
 
@@ -428,13 +429,13 @@ def may_stand_in(
         why = "no people's ratings"
         answer = RunAnswer("people", f"Not known: {why} (--human).", Estimate(nan, reason=why))
         n_prompts = len({item.prompt_id for item in run.items})
-        if n_prompts < LEAST_PROMPTS:
-            takes = f"A correction by people's ratings takes {LEAST_PROMPTS} prompts"
+        if n_prompts < RATED_PROMPTS:
+            takes = f"A correction by people's ratings takes {RATED_PROMPTS} prompts"
             return replace(answer, limits=[f"{takes} (now {n_prompts})."])
-        if (n := len(run.items)) < LEAST_ITEMS:
-            takes = f"The alternative annotator test takes {LEAST_ITEMS} responses"
+        if (n := len(run.items)) < ALT_TEST_ITEMS:
+            takes = f"The alternative annotator test takes {ALT_TEST_ITEMS} responses"
             return replace(answer, limits=[f"{takes} (now {n})."])
-        options = {"--n": LEAST_ITEMS, "--out": "items.csv"}
+        options = {"--n": ALT_TEST_ITEMS, "--out": "items.csv"}
         return replace(answer, command=command_on(run, "select", options))
     command = command_on(run, "people correlate", people=people)
     rate = people.first("alt_test_winning_rate")
@@ -541,7 +542,7 @@ def _by_more(run: Run, ranked: Ranked) -> RunAnswer:
     not known."""
     if (why := ranked.uncorrected) in (Reason.FEW_FOR_A_CORRECTION, Reason.NOT_RATED_BY_PEOPLE):
         clause = (
-            f"people's ratings of at least {LEAST_PROMPTS} prompts of every system would correct "
+            f"people's ratings of at least {RATED_PROMPTS} prompts of every system would correct "
             "the panel's scores."
         )
         return RunAnswer("settle", clause, Estimate(nan, reason=why))

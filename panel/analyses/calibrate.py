@@ -295,11 +295,11 @@ def calibrate_conclusion(calibrated: Calibration, run: Run | None = None) -> lis
 
 def _uncorrected(systems: Iterable[CorrectedMean]) -> list[str]:
     """Say which means could not be corrected, by reason."""
-    from persona_panel.statistics.calibration import LEAST_PROMPTS
     from persona_panel.statistics.core.arrays import Reason
+    from persona_panel.statistics.core.estimate import RATED_PROMPTS
 
     few = Reason.FEW_FOR_A_CORRECTION, Reason.NOT_RATED_BY_PEOPLE
-    more = f" With ratings by people in {LEAST_PROMPTS} prompts there is one."
+    more = f" With ratings by people in {RATED_PROMPTS} prompts there is one."
     return [
         f"No correction of {listed([*map(_name, those)], 'means of a system on a dimension')}: "
         f"{reason}.{more if reason in few else ''}"

@@ -9,8 +9,7 @@ from persona_panel.results.conclusions.wording import counted
 from persona_panel.results.result import Result
 from persona_panel.results.table import Column, Key, Table, for_programs, row_of
 from persona_panel.statistics.alignment import LEAST_PROMPTS as LEAST_TO_ALIGN
-from persona_panel.statistics.annotators import LEAST_ITEMS
-from persona_panel.statistics.calibration import LEAST_PROMPTS as LEAST_TO_CORRECT
+from persona_panel.statistics.core.estimate import ALT_TEST_ITEMS, RATED_PROMPTS
 from persona_panel.statistics.core.table import Ratings
 from persona_panel.statistics.selection import SelectedItem, scored_items
 
@@ -93,10 +92,10 @@ def select_conclusion(drawn: Sequence[SelectedItem], panel: Ratings, n: int) -> 
         for name in set(panel.sources or [None])
     }
     fewest = min(by_system.values())
-    if fewest < LEAST_TO_CORRECT:
+    if fewest < RATED_PROMPTS:
         more = "choose a larger --n" if len(drawn) < n_scored else "score more prompts"
         sentences.append(
-            f"A correction takes {LEAST_TO_CORRECT} prompts of each system rated by people; here "
+            f"A correction takes {RATED_PROMPTS} prompts of each system rated by people; here "
             f"it is {fewest} of some: {more}."
         )
     n_prompts = len({item.prompt or item.item for item in drawn})
@@ -121,10 +120,10 @@ def too_few_to_come(
             "learn nothing, and the alternative annotator test of `people correlate --epsilon` "
             "will be undefined; they take two people a text."
         )
-    elif texts_per_rater < LEAST_ITEMS:
+    elif texts_per_rater < ALT_TEST_ITEMS:
         sentences.append(
             "The alternative annotator test of `people correlate --epsilon` will be undefined: it "
-            f"takes {LEAST_ITEMS} texts a person that another person rates, too; here a person "
+            f"takes {ALT_TEST_ITEMS} texts a person that another person rates, too; here a person "
             f"rates at most {texts_per_rater:,}."
         )
     if n_prompts < LEAST_TO_ALIGN:
@@ -142,10 +141,10 @@ def prompts_for_people(n_prompts: int) -> list[str]:
     >>> prompts_for_people(10)
     []
     """
-    if n_prompts >= max(LEAST_TO_CORRECT, LEAST_TO_ALIGN):
+    if n_prompts >= max(RATED_PROMPTS, LEAST_TO_ALIGN):
         return []
     return [
-        f"To correct scores by people's ratings it takes {LEAST_TO_CORRECT} prompts of each system "
+        f"To correct scores by people's ratings it takes {RATED_PROMPTS} prompts of each system "
         f"that people rated (`people calibrate`), to learn from them {LEAST_TO_ALIGN} (`people "
         f"align`); here it is {n_prompts:,}."
     ]

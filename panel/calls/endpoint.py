@@ -11,9 +11,7 @@ import time
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
-from typing import TypeVar
-
-from tenacity import AsyncRetrying, RetryCallState, retry_if_exception
+from typing import TYPE_CHECKING, TypeVar
 
 from persona_panel.calls.budget import CapReached
 from persona_panel.calls.in_flight import waiting_for_a_server
@@ -22,6 +20,9 @@ from persona_panel.graphs.context import Unanswered
 from persona_panel.models.client import NOTHING, CallError, ModelClient, sound
 from persona_panel.models.config import REASONING_TOKENS
 from persona_panel.rubrics import ModelRequest, ModelResponse, Usage
+
+if TYPE_CHECKING:
+    from tenacity import RetryCallState
 
 
 def tokens_in(text: str) -> int:
@@ -333,6 +334,9 @@ async def retried(
     """Try a call again whose first attempt met `first`; returns its result. `try_again`: makes
     another attempt; `random_`: jitters the waits. Raises Unanswered: `failed`, with the last fault
     and, if one forbade another attempt, the cap."""
+    # Slow to import, and most runs try nothing again.
+    from tenacity import AsyncRetrying, retry_if_exception
+
     started = time.monotonic()
     last, tries, charged = first, 0, 0
 

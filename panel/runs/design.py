@@ -18,7 +18,7 @@ from persona_panel.runs.collected import judge_composites
 from persona_panel.runs.load import load_run
 from persona_panel.runs.run import Run
 from persona_panel.runs.scale_limits import composite_limits, in_points
-from persona_panel.statistics.calibration import LEAST_PROMPTS
+from persona_panel.statistics.core.estimate import RATED_PROMPTS
 from persona_panel.statistics.core.sampled_mean import UNLIMITED
 from persona_panel.statistics.core.table import Coverage, Ratings, RatingsOrigin
 from persona_panel.statistics.designs import (
@@ -179,7 +179,7 @@ def design_report(
     people = _of_the_same_systems(people, ours)
     # With fewer the panel's means could not be corrected by what people say.
     of_people = _reaching(
-        human, tuple(design_studies(people)), people, target, None, fewest_prompts=LEAST_PROMPTS
+        human, tuple(design_studies(people)), people, target, None, fewest_prompts=RATED_PROMPTS
     )
     return replace(result, people=replace(of_people, origin=people.origin))
 

@@ -117,9 +117,9 @@ def refuse_open_batches(
     """Refuse to send a request to its model again while it is in a provider's batch. `run`: the
     run's folder, or the file of its texts. Raises RunFolderError: it has open batches, and is to be
     overwritten or made without them."""
-    place = journal_of(run).parent
-    if not (place.is_dir() and os.access(place, os.R_OK | os.X_OK)):
-        # That it cannot be written is said when it is opened for writing.
+    journal = journal_of(run)
+    # That its folder cannot be written is said when it is opened for writing.
+    if not (os.access(journal.parent, os.R_OK | os.X_OK) and journal.exists()):
         return
     from persona_panel.calls.batch_rounds import batches_of
 

@@ -38,6 +38,7 @@ from persona_panel.statistics.core.arrays import (
     mean_of,
     mean_there,
 )
+from persona_panel.statistics.core.estimate import ALT_TEST_ITEMS, ALT_TEST_PROMPTS
 from persona_panel.statistics.core.jackknife import left_out_variance
 from persona_panel.statistics.core.means import assured
 from persona_panel.statistics.core.significance import benjamini_yekutieli
@@ -64,10 +65,6 @@ label, or the negative root of the mean squared distance to their scores."""
 
 FALSE_DISCOVERIES = 0.05
 """The share of wins that may be false."""
-LEAST_ITEMS = 30
-"""With fewer items shared with the judge and other people a person is left out, as in the paper."""
-LEAST_CLUSTERS = 5
-"""With fewer prompts, likewise: see docs/explanation/statistics.md on intervals of few prompts."""
 _SAME = 1e-9
 
 
@@ -160,7 +157,7 @@ def annotator_test(
     tested = [
         each.human
         for each in people
-        if each.n_items >= LEAST_ITEMS and each.n_clusters >= LEAST_CLUSTERS
+        if each.n_items >= ALT_TEST_ITEMS and each.n_clusters >= ALT_TEST_PROMPTS
     ]
     n, n_items = len(tested), int(shared[:, tested or slice(None)].any(axis=1).sum())
     if not n:
@@ -231,7 +228,7 @@ def _why_untested(humans: Array, shared: Array, people: Sequence[AnnotatorCompar
         return Reason.FEW_PEOPLE
     if not shared.any():
         return Reason.NO_SHARED_ITEMS
-    few = all(each.n_items < LEAST_ITEMS for each in people)
+    few = all(each.n_items < ALT_TEST_ITEMS for each in people)
     return Reason.FEW_ITEMS_A_PERSON if few else Reason.FEW_PROMPTS_A_PERSON
 
 

@@ -37,7 +37,12 @@ from persona_panel.statistics.core.arrays import (
     rows_of,
 )
 from persona_panel.statistics.core.display import ALL, COMPOSITE
-from persona_panel.statistics.core.estimate import LEVEL, Difference, Estimate
+from persona_panel.statistics.core.estimate import (
+    LEVEL,
+    RATED_PROMPTS,
+    Difference,
+    Estimate,
+)
 from persona_panel.statistics.core.jackknife import VariancePart, left_out_variance, standard_errors
 from persona_panel.statistics.core.means import (
     Assurance,
@@ -184,8 +189,6 @@ def _slope(sums: Array) -> Array:
     return np.where(slope > 0, slope * np.maximum(0.0, 1 - chance), 0.0)
 
 
-LEAST_PROMPTS = 8
-"""With fewer prompts that people rated there is no correction."""
 WIDEST = 1.2
 """The largest ratio of a corrected interval's width to that of people's own."""
 
@@ -294,7 +297,7 @@ def corrected_mean(
     if why_alone is None:
         human = alone.as_estimate(none, is_mean)
         human = replace(human, p=nan) if is_mean else human
-    why = Reason.FEW_FOR_A_CORRECTION if least < LEAST_PROMPTS else why_alone
+    why = Reason.FEW_FOR_A_CORRECTION if least < RATED_PROMPTS else why_alone
     if why is not None:
         return undefined(human, why)
     result = _Reached.of(moved[1], is_rated)

@@ -24,6 +24,11 @@ TENTATIVE, RELIABLE = 0.667, 0.8
 are usually called reliable: K. Krippendorff (2004), "Reliability in content analysis"."""
 PASSED = 0.5
 """The winning rate from which a panel or a judge passes the alternative annotator test."""
+ALT_TEST_ITEMS, ALT_TEST_PROMPTS = 30, 5
+"""With fewer items shared with the judge and other people that test leaves a person out, as in the
+paper; with fewer prompts likewise: see docs/explanation/statistics.md on intervals of few."""
+RATED_PROMPTS = 8
+"""With fewer prompts that people rated their ratings correct nothing."""
 MOST = 10_000
 """The largest number of values that is given as needed; above it nothing is said."""
 

@@ -11,8 +11,6 @@ from typing import Literal
 import numpy as np
 
 from persona_panel.statistics.annotators import (
-    LEAST_CLUSTERS,
-    LEAST_ITEMS,
     SHARED,
     AlignmentScore,
     AnnotatorTest,
@@ -24,6 +22,7 @@ from persona_panel.statistics.annotators import (
 from persona_panel.statistics.comparison import ComparisonBlock, comparison_statistics
 from persona_panel.statistics.core.arrays import Array, Reason, Statistic, has_ratings
 from persona_panel.statistics.core.display import general
+from persona_panel.statistics.core.estimate import ALT_TEST_ITEMS, ALT_TEST_PROMPTS
 from persona_panel.statistics.core.registry import ANY_LEVEL, OF_SCORES, StatisticTable
 from persona_panel.statistics.human_raters import added_raters
 from persona_panel.statistics.rater_pairs import majority
@@ -86,9 +85,9 @@ def _note(block: ComparisonBlock, test: AnnotatorTest) -> str:
     sentences = [f"epsilon {block.options.epsilon:g}"]
     if n_tested:
         sentences.append(f"as close as {n_wins} of {n_tested} people")
-    few = [person for person in test.humans if person.n_items < LEAST_ITEMS]
+    few = [person for person in test.humans if person.n_items < ALT_TEST_ITEMS]
     untested = [person for person in test.humans if not person.is_tested and person not in few]
-    what = f"fewer than {LEAST_ITEMS} shared items", f"fewer than {LEAST_CLUSTERS} prompts"
+    what = f"fewer than {ALT_TEST_ITEMS} shared items", f"fewer than {ALT_TEST_PROMPTS} prompts"
     sentences += [
         left_out([block.human_names[person.human] for person in people], len(test.humans), why)
         for people, why in zip((few, untested), what, strict=True)

@@ -66,12 +66,12 @@ def test_a_run_imports_no_statistic_before_it_has_something_to_say() -> None:
 HELP = {"click"}
 READING = HELP | {
     "annotated_types", "asyncio_throttle", "numpy", "orjson", "platformdirs", "pydantic",
-    "pydantic_core", "rich", "scipy", "tenacity", "typing_extensions", "typing_inspection", "yaml",
+    "pydantic_core", "rich", "scipy", "typing_extensions", "typing_inspection", "yaml",
 }  # fmt: skip
 VIEWING = READING | {"jinja2", "markupsafe"}
 SCORING = VIEWING | {"diskcache", "uvloop"}
-TRIED = {"charset_normalizer", "colorama", "tornado"}
-"""What numpy, rich and tenacity import where it is installed."""
+TRIED = {"charset_normalizer", "colorama"}
+"""What numpy and rich import where it is installed."""
 LEFT_OUT = {
     "numpy.ctypeslib",
     "numpy.f2py",
