@@ -435,7 +435,7 @@ def may_stand_in(
         if (n := len(run.items)) < ALT_TEST_ITEMS:
             takes = f"The alternative annotator test takes {ALT_TEST_ITEMS} responses"
             return replace(answer, limits=[f"{takes} (now {n})."])
-        options = {"--n": ALT_TEST_ITEMS, "--out": "items.csv"}
+        options: dict[str, str | int] = {"--n": ALT_TEST_ITEMS, "--out": "items.csv"}
         return replace(answer, command=command_on(run, "select", options))
     command = command_on(run, "people correlate", people=people)
     rate = people.first("alt_test_winning_rate")
