@@ -1,8 +1,8 @@
 """How often a run in which there is nothing to find is said to show something.
 
-Four systems are equal, judges with a persona rate as those without one do, and people rate other
-qualities than the panel does. Counted is by which of the five answers something is claimed all the
-same, read from their sentences.
+Four systems, or two, are equal, judges with a persona rate as those without one do, and people rate
+other qualities than the panel does. Counted is by which of the five answers something is claimed
+all the same, read from their sentences.
 
 `noise`: no two judges have anything in common, and no two people. `agree`: judges agree about each
 response, as do people, about something else. `few judges`: two personas through two models, with
@@ -50,20 +50,21 @@ RUBRIC = Rubric(
 @dataclass(frozen=True)
 class Kind:
     """Standard deviations of what all judges, and all people, see in a response; and how many
-    judges there are, with a persona and without, through each of the models."""
+    judges there are, with a persona and without, through each of the models, and systems."""
 
     judges: float
     people: float
     personas: int = 5
     models: int = 1
+    systems: int = len(SYSTEMS)
 
     def drawn(self, rng: np.random.Generator, prompts: int) -> tuple[Scores, Scores]:
         """Ratings `(responses, judges, dimensions)` by judges, with personas first, and people."""
-        n, judges = prompts * len(SYSTEMS), 2 * self.personas * self.models
+        n, judges = prompts * self.systems, 2 * self.personas * self.models
         ours = rng.normal(0, 1.5, (n, judges, 2)) + rng.normal(0, self.judges, (n, 1, 1))
         theirs = rng.normal(0, 1.5, (n, 3, 2)) + rng.normal(0, self.people, (n, 1, 1))
         ours += rng.normal(0, 0.5, (1, judges, 1))
-        hardness = np.repeat(rng.normal(0, 0.5, prompts), len(SYSTEMS))[:, None, None]
+        hardness = np.repeat(rng.normal(0, 0.5, prompts), self.systems)[:, None, None]
         ours, theirs = (np.clip(np.round(5.5 + each), 1, 10) for each in (ours + hardness, theirs))
         return ours, theirs
 
@@ -72,6 +73,7 @@ KINDS = {
     "noise": Kind(0, 0),
     "agree": Kind(1.5, 1.5),
     "few judges": Kind(1.0, 1.0, personas=2, models=2),
+    "two systems": Kind(1.0, 1.0, systems=2),
 }
 
 
@@ -80,8 +82,9 @@ def run_of(scores: Scores, kind: Kind) -> Run:
     models = [f"model {m}" for m in range(kind.models)]
     judges = [Judge(f"persona {p}", m, "dimensions") for m in models for p in range(kind.personas)]
     judges += [Judge("none", m, "dimensions", p + 1) for m in models for p in range(kind.personas)]
-    n = len(scores) // len(SYSTEMS)
-    items = [Item(f"p{p:03}", f"r-{name}", name) for p in range(n) for name in SYSTEMS]
+    systems = SYSTEMS[: kind.systems]
+    n = len(scores) // len(systems)
+    items = [Item(f"p{p:03}", f"r-{name}", name) for p in range(n) for name in systems]
     run = Run(items, {}, judges, RUBRIC, prices=dict.fromkeys(models), seed=0)
     for item, ratings in zip(items, scores.tolist(), strict=True):
         judgments = [

@@ -799,6 +799,31 @@ def test_what_personas_add_beside_people_is_claimed_at_half_of_the_level(
     assert ("Personas lower" in personas_beside_people(below).sentence) == (reach == 0.15)
 
 
+@pytest.mark.parametrize(
+    ("quality", "claimed"),
+    [
+        ({"ash": 6.0, "birch": 6.0}, False),
+        ({"ash": 7.0, "birch": 6.0}, True),
+        ({"ash": 6.0, "birch": 6.0, "cedar": 6.0}, True),
+    ],
+    ids=["two alike", "two apart", "three alike"],
+)
+def test_two_systems_that_are_not_told_apart_leave_little_level_for_what_personas_add(
+    quality: dict[str, float], claimed: bool, tmp_path: Path
+) -> None:
+    """The test of two systems spends the 5 %: where it shows nothing, personas whose added votes
+    have a 95 % interval above 0 are said to add them at 99.5 % alone."""
+    case = Case(quality, n_prompts=12, persona=0.5, plain_judge=True)
+    run, _ = scored_case(case, tmp_path / "run")
+    best, _, personas, *_ = answers_of(run)
+    alike = len(set(quality.values())) == 1
+    assert ("No system is significantly ahead" in best.sentence) == alike
+    assert personas.estimate.sign == 1
+    assert personas.sentence.startswith("Personas raise") == claimed
+    at = "At 99.5 %, which a claim takes here, the interval contains 0."
+    assert personas.sentence.endswith(at) != claimed
+
+
 def _few_rated(of_people: dict[str, list[float]]) -> tuple[Run, Ratings]:
     """A run of three prompts on which two judges put birch 2 points above ash, less or more by a
     half, and one person's ratings of both by prompt."""
