@@ -348,12 +348,11 @@ class Transfer:
     def _came_early(self) -> bool:
         """Return whether a success began before the last of the request went out, or was with
         OpenSSL then, which reads ahead. An error may be said before all of a request is read."""
-        if not last_head(self._head).startswith(b"2", 9) or _INTERIM.search(self._head):
+        info, asked, answered = self._curl.getinfo, self._asked, self._answered
+        is_early = info(pycurl.STARTTRANSFER_TIME_T) < info(pycurl.POSTTRANSFER_TIME_T)
+        if not (is_early or (asked and answered and asked.received == answered.received)):
             return False
-        if self._asked and self._answered and self._asked.received == self._answered.received:
-            return True
-        info = self._curl.getinfo
-        return bool(info(pycurl.STARTTRANSFER_TIME_T) < info(pycurl.POSTTRANSFER_TIME_T))
+        return last_head(self._head).startswith(b"2", 9) and not _INTERIM.search(self._head)
 
     def _excess(self) -> float:
         """Return how many bytes libcurl threw away; infinite where it was not asked."""

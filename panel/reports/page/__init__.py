@@ -9,4 +9,4 @@ their figures.
 
 AUTOMATIC = 10_000
 """The most judgments of a run at whose end the page is written unasked: up to there it takes at
-most 5 % of the run's CPU (`benchmarks/overhead.py`)."""
+most a tenth of the run's CPU (`benchmarks/overhead.py`)."""
