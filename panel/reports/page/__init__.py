@@ -8,5 +8,5 @@ their figures.
 """
 
 AUTOMATIC = 10_000
-"""The most judgments of a run at whose end the page is written unasked: up to there it takes at
-most a tenth of the run's CPU (`benchmarks/overhead.py`)."""
+"""The most judgments of a run at whose end the page is written unasked: with so many it takes
+a tenth of the run's CPU with summary.json (`benchmarks/overhead.py`)."""
