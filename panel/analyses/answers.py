@@ -174,9 +174,10 @@ def which_is_best(run: Run, ranked: Ranked, people: RunWithPeople | None = None)
     to tell, with the p-value that decides (`persona_panel.statistics.core.ranking.winner_among`).
     """
     command = command_on(run, "report", people=people)
-    estimate, measure, decisive = Estimate(nan), "", ranked.decisive
+    estimate, measure, above = Estimate(nan), "", ranked.above_first
+    decisive = above or ranked.decisive
     unit = unit_of(run.rubric).after_number
-    significant = decisive is not None and is_ahead(decisive)
+    significant = decisive is not None and (above is not None or is_ahead(decisive))
     unclaimed = significant and was_stopped(run)
 
     def best(beside: Run | None) -> str:
@@ -202,7 +203,7 @@ def which_is_best(run: Run, ranked: Ranked, people: RunWithPeople | None = None)
             why = f"people did not rate {listed(ranked.unrated, 'systems')}"
         if unclaimed:
             why = "the run was stopped"
-        elif ranked.winner is not None or not (significant or ranked.unrated):
+        elif ranked.winner is not None or above or not (significant or ranked.unrated):
             n = [] if decisive.n is None else [counted(decisive.n, "prompt")]
             whose = "by people's ratings" if ranked.basis else ""
             sides = " ".join(filter(None, [f"{decisive.a} − {decisive.b}", whose]))
@@ -563,6 +564,10 @@ def _by_more(run: Run, ranked: Ranked) -> RunAnswer:
     command = command_line("plan", [], {"--from": folder_named(run)})
     if ranked.corrected:
         return _more_of_people(run, ranked)
+    if ranked.above_first is not None:
+        why = "the means of systems are of different prompts or judges"
+        clause = "responses of every system to the same prompts would, rated by the same judges."
+        return RunAnswer("settle", clause, Estimate(nan, reason=why))
     open_ = [
         (each, each.sampled)
         for each in (ranked.of_first() if len(ranked.systems) > 1 else [])

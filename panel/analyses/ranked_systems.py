@@ -92,6 +92,16 @@ class Ranked(NamedTuple):
         return winner_among(self._names, self.differences)
 
     @property
+    def above_first(self) -> Difference | None:
+        """Return the clearest difference of the first system from another that is significantly
+        better on the prompts and by the judges of both, from the first one's side; None where none
+        is, as always where all systems have all prompts and judges."""
+        lower = [each for each in self.of_first() if each.shown and each.value < 0]
+        if lower and len(self.systems) == 2:
+            return self.decisive
+        return min(lower, key=lambda each: each.p_adjusted, default=None)
+
+    @property
     def decisive(self) -> Difference | None:
         """Return the difference of the first system from the one from which it is the hardest to
         tell, with the unadjusted p-value that decides whether the first is the best; None where
@@ -269,7 +279,7 @@ def best_sentence(ranked: Ranked, run: Run | None, *, unit: str = " points") -> 
         unit: what follows a difference, where no run is known.
     """
     unit = unit if run is None else unit_of(run.rubric).after_number
-    decisive = ranked.decisive
+    decisive = ranked.above_first or ranked.decisive
     if decisive is None:
         any_tested = any(not isnan(each.p) for each in ranked.differences)
         which = f"of {ranked.first} from another system" if any_tested else "between systems"
@@ -278,7 +288,8 @@ def best_sentence(ranked: Ranked, run: Run | None, *, unit: str = " points") -> 
     else:
         rated = " rated by people" if ranked.basis else ""
         prompts = "" if decisive.n is None else counted(decisive.n, "prompt") + rated
-        facts = in_brackets(decisive.interval(), decisive.p_text(), prompts)
+        shown = -decisive if ranked.above_first else decisive
+        facts = in_brackets(shown.interval(), shown.p_text(), prompts)
         sentence = _ahead(ranked, decisive, unit, facts)
     if not ranked.basis:
         return " ".join(filter(None, [sentence, ranked.note]))
@@ -324,6 +335,12 @@ def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
         on = " on the prompts of both"
     if not ranked.basis and abs(decisive.value - lead) > _VISIBLE:
         on = " on the prompts and by the judges of both"
+    if ranked.above_first is not None:
+        return (
+            f"{ranked.first} has the highest mean, {number(means[ranked.first])}, but{on} "
+            f"{decisive.b} ({number(means[decisive.b])}) is significantly ahead of it, by "
+            f"{points(-decisive.value, unit)}{facts}."
+        )
     sentence = (
         f"No system is significantly ahead: {_means(ranked, decisive)}, difference{on} "
         f"{number(decisive.value)}{unit}{facts}."
@@ -372,10 +389,11 @@ def winner_of(run: Run, ranked: Ranked) -> Winner | None:
 def first_so_far(ranked: Ranked, decisive: Difference, unit: str) -> str:
     """Return which system of a run that was stopped has the highest mean."""
     basis = f"{ranked.basis}: " if ranked.basis else ""
-    facts = in_brackets(decisive.interval())
+    where = "above" if decisive.value >= 0 else "on the prompts of both below"
     return (
-        f"{basis}{ranked.first} has the highest mean so far, {points(decisive.value, unit)} above "
-        f"{decisive.b}{facts}; nothing is claimed of a run that was stopped."
+        f"{basis}{ranked.first} has the highest mean so far, {points(abs(decisive.value), unit)} "
+        f"{where} {decisive.b}{in_brackets(decisive.interval())}; nothing is claimed of a run that "
+        "was stopped."
     )
 
 

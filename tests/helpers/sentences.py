@@ -170,11 +170,26 @@ def _not_won(found: re.Match[str], beside: Beside) -> bool:
     return (
         found["a"] == first
         and beside.summary["winner"] is None
+        and not any(shown(each) and each["difference"] < 0 for each in own)
         and is_named
         and close(found["x"], _mean_of(beside, found["a"]))
         and close(found["y"], _mean_of(beside, found["b"]))
         and close(found["signed"], row["difference"])
         and _decides(found, row, [each for each in own if each["p"] is not None])
+    )
+
+
+def _above_first(found: re.Match[str], beside: Beside) -> bool:
+    """The first system by the mean, and another that is above it on the prompts of both."""
+    row = beside.difference(found["b"], found["a"])
+    return (
+        found["a"] == beside.ranked[0]["system"]
+        and beside.summary["winner"] is None
+        and row["difference"] > 0
+        and claimed(row)
+        and figures(found, row)
+        and close(found["x"], _mean_of(beside, found["a"]))
+        and close(found["y"], _mean_of(beside, found["b"]))
     )
 
 
@@ -338,6 +353,9 @@ RUN: dict[str, Check] = {
     rf"(?P<signed>{NUMBER}){UNIT}"
     rf"{DECIDING_FACTS}\."
     r"(?: Tied with \S+: (?P<tied>[^;]+)(?:; significantly behind: (?P<behind>.+))?\.)?": _not_won,
+    rf"{_BEST}(?P<a>\S+) has the highest mean, (?P<x>{NUMBER}), but on the prompts(?: and by the "
+    rf"judges)? of both (?P<b>\S+) \((?P<y>{NUMBER})\) is significantly ahead of it, by {POINTS}"
+    rf"{FACTS.replace('adjusted p', '(?:adjusted )?p')}\.": _above_first,
     rf"{_BEST}{_NOTHING_SCORED}": _nothing,
     rf"{_TRUST}Agreement cannot be measured: .+\.": (
         lambda found, beside: beside.estimate("trust")["value"] is None
@@ -411,6 +429,8 @@ RUN: dict[str, Check] = {
     rf"{_SETTLE}Which system is best(?: by the panel's scores)? is shown at the 5 % level\.": (
         lambda found, beside: beside.summary["winner"] is not None
     ),
+    rf"(?:{_SETTLE}R|Then r)esponses of every system to the same prompts would, rated by the same "
+    r"judges\.": lambda _, beside: beside.estimate("settle")["value"] is None,
     rf"{_SETTLE}Not known: (?P<why>[^;]+)(?:; .+)?\.": (
         lambda found, beside: (
             beside.estimate("settle")["reason"] == found["why"] and beside.summary["winner"] is None

@@ -164,6 +164,32 @@ def test_systems_with_texts_on_the_same_prompts_are_not_said_to_have_none(
     assert said.startswith(f"No difference between systems can be tested ({why}): A ")
 
 
+def test_a_system_that_is_better_on_all_prompts_of_both_is_not_called_tied() -> None:
+    """A has 9 on five easy prompts, which B did not answer; on five others it is a point or more
+    below B. It has the highest mean, and B is ahead of it, by 1.4 points with the p-value of
+    scipy's paired t-test. No system is the winner, and no number of prompts would settle it."""
+    ours, theirs = [5.0, 5, 6, 5, 6], [6.0, 6.5, 7.5, 6.5, 7.5]
+    table = [[9.0, NAN]] * 5 + [list(pair) for pair in zip(ours, theirs, strict=True)]
+    p = stats.ttest_rel(theirs, ours).pvalue
+    assert p < 0.001
+    for rows, how in (
+        (table, "p"),
+        ([[*row, 2.0 + n % 2] for n, row in enumerate(table)], "adjusted p"),
+    ):
+        found = board(rows)
+        assert best(found) == (
+            "A has the highest mean, 7.20, but on the prompts and by the judges of both B (6.80) "
+            "is significantly ahead of it, by 1.40 points (95 % interval 1.12 to 1.68, "
+            f"{how} < 0.001, 5 prompts)."
+        )
+        answer = which_is_best(RUN, by_panel(found))
+        assert answer.estimate.value == pytest.approx(-1.4)
+        assert by_panel(found).winner is None
+        assert settled(found) == (
+            "Responses of every system to the same prompts would, rated by the same judges."
+        )
+
+
 def test_those_significantly_below_are_left_out_of_the_tie() -> None:
     """A and B, which win in turn, are both far ahead of C: it is not among those tied."""
     table = [[9, 8.9, 2.1], [8, 8.2, 2], [9, 8.8, 1.7], [8, 8.1, 2.2], [8.5, 8.4, 2]]
