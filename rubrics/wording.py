@@ -331,8 +331,9 @@ def _reading(
 
 
 _EMPTY = "it is empty"
-# Some servers send what a model thinks in the answer itself: it is no part of it.
-_THINKING = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
+# Some servers send what a model thinks in the answer itself: it is no part of it. Where the thought
+# has no end there is no answer.
+_THINKING = re.compile(r"\s*<think>.*?(?:</think>|\Z)", re.DOTALL)
 _TOKENS = 4  # about what such an answer takes
 _ID = "overall"
 

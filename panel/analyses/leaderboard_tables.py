@@ -28,7 +28,7 @@ _NO_COMPOSITE = "no response of this system has a composite"
 NO_MEAN = "no judge rated it"
 _NO_STRENGTH = "no strengths fit the comparisons"
 _NOT_COMPARED = "one of the two has no composite"
-_NOT_TESTED = "its difference from no other system could be tested"
+_NOT_TESTED = "no difference from another system could be tested"
 _OVER: Mapping[Random, str] = {
     "prompts": "prompts",
     "prompts-and-judges": "prompts and judges",

@@ -31,7 +31,7 @@ from persona_panel.graphs import Judgment
 from persona_panel.results.conclusions.wording import spent
 from persona_panel.results.console import legible, notices, shortened
 from persona_panel.rubrics import Status, Usage
-from persona_panel.runs.collected import Paced, interval_so_far
+from persona_panel.runs.collected import Paced, Unscored, interval_so_far
 from persona_panel.statistics.core.display import NONE, clock, counted
 
 if TYPE_CHECKING:
@@ -349,6 +349,7 @@ class ScoreProgress:
         self._board = Board(ranking)
         self._console = notices()
         self._done = self._missing = self._skipped = self._revised = 0
+        self._unscored = Unscored()
         self._by_model: Counter[str] = Counter()
         self._fresh: Counter[str] = Counter()
         self._note = ""
@@ -398,6 +399,11 @@ class ScoreProgress:
         if judgment.round > 1:
             self._revised += 1
             return
+        if before := self._unscored.take(judgment):
+            self._done -= 1
+            self._missing -= 1
+            self._skipped -= before == "skipped"
+            self._by_model[judgment.judge.model] -= 1
         self.count(judgment.judge.model, judgment.status, cached=judgment.cached)
 
     def count(self, model: str, status: Status, *, cached: bool) -> None:
@@ -420,6 +426,8 @@ class ScoreProgress:
     def note(self, text: str) -> None:
         """Show what has come of what goes before the judgments."""
         self._note = text
+        # Another panel may have the same judges, of which none comes again.
+        self._unscored = Unscored()
 
     @property
     def done(self) -> int:

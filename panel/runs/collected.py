@@ -171,6 +171,25 @@ def interval_so_far(entry: SystemRank) -> str:
 _OUTCOME_CODE: dict[str, int] = {name: code for code, name in enumerate(get_args(Outcome), start=1)}
 
 
+class Unscored:
+    """The judgments that came without ratings: those whose answers were taken back come again."""
+
+    def __init__(self) -> None:
+        self._statuses: dict[tuple[str, str, Judge], Status] = {}
+
+    def take(self, judgment: Judgment) -> Status | None:
+        """Take in a judgment; return the status with which it came before, where it was without
+        ratings then."""
+        key = judgment.prompt_id, judgment.id, judgment.judge
+        before = self._statuses.pop(key, None)
+        if judgment.status not in ("scored", "abstained"):
+            self._statuses[key] = judgment.status
+        return before
+
+    def __len__(self) -> int:
+        return len(self._statuses)
+
+
 class CollectedComparisons:
     """The judgments so far of judges that compare; a judgment that comes again replaces the earlier
     one."""

@@ -44,7 +44,7 @@ from persona_panel.graphs.records import has_own_prompt
 from persona_panel.planning.bound_models import BoundModel
 from persona_panel.planning.panel_plan import PanelPlan, counted_judges, manifest_of
 from persona_panel.results.conclusions.wording import counted
-from persona_panel.runs.collected import ratings_of
+from persona_panel.runs.collected import Unscored, ratings_of
 from persona_panel.runs.cost_estimate import (
     CostEstimate,
     refuse_unpriced,
@@ -87,7 +87,7 @@ class _NotebookProgress:
     def __init__(self, total: int, shell: Any) -> None:
         self._total = total
         self._publish = shell.display_pub.publish
-        self._done = self._missing = 0
+        self._done, self._unscored = 0, Unscored()
         self._started = self._shown = time.monotonic()
         self._place = {"display_id": f"persona-panel-{uuid4().hex}"}
         self._show(self._started, update=False)
@@ -96,9 +96,8 @@ class _NotebookProgress:
         """Count one more judgment; ratings after a deliberation are none more."""
         if not isinstance(event, Judgment) or event.round > 1:
             return
-        # Those whose answers were taken back come again.
-        self._done = min(self._done + 1, self._total)
-        self._missing += event.status not in ("scored", "abstained")
+        is_new = self._unscored.take(event) is None
+        self._done = min(self._done + is_new, self._total)
         now = time.monotonic()
         if now - self._shown >= _EVERY_S or self._done == self._total:
             self._show(now, update=True)
@@ -107,8 +106,8 @@ class _NotebookProgress:
         self._shown = now
         elapsed = now - self._started
         parts = [f"{self._done:,}/{self._total:,} judgments"]
-        if self._missing:
-            parts.append(f"{self._missing:,} missing")
+        if n_missing := len(self._unscored):
+            parts.append(f"{n_missing:,} missing")
         if self._done == self._total:
             parts.append(f"in {clock(round(elapsed))}")
         elif self._done and elapsed > _TIME_LEFT_AFTER_S:

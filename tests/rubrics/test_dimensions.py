@@ -140,12 +140,13 @@ def test_two_personas_share_the_first_block() -> None:
     "draft", ["5, or rather 6?", '{"clarity": 1, "depth": 1}', "I cannot say {"]
 )
 def test_what_a_model_thinks_in_its_answer_is_not_read(draft: str) -> None:
-    """A closed block at its beginning is no part of the answer, which is kept whole; a draft in it
-    is never taken for one."""
+    """A block at its beginning is no part of the answer, which is kept whole; a draft in it is
+    never taken for one, also where the block has no end."""
     thought = f"\n<think>{draft}</think>\n"
     judgment, _ = play(a_question(), [f"{thought}{GOOD}"])
     assert judgment == replace(play(a_question(), [GOOD])[0], raw=f"{thought}{GOOD}")
-    assert play(a_question(), [thought] * 2)[0].status == "unparsed"
+    for unanswered in (thought, f"<think>{draft} {GOOD}"):
+        assert play(a_question(), [unanswered] * 2)[0].status == "unparsed"
 
 
 def test_persona_first() -> None:

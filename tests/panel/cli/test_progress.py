@@ -88,6 +88,32 @@ def test_failures_alone_foresee_no_end(capsys: pytest.CaptureFixture[str]) -> No
     assert [" left" in line for line in lines[:30]] == [False] * 29 + [True]
 
 
+def test_judgments_that_come_again_are_counted_once(capsys: pytest.CaptureFixture[str]) -> None:
+    """Of 20 judgments 8 are missing; after answers were taken back the 8 come again, and 3 of them
+    are scored: 5 of 20 are missing. Another panel's judgments are others."""
+    judge = Judge("ann", "openai:m", "dimensions")
+    shown = progress.ScoreProgress("Scoring", 40, {"openai:m": 1})
+
+    def take(n: int, n_missing: int) -> None:
+        for i in range(n):
+            status: Status = "skipped" if i < n_missing else "scored"
+            shown.take(Judgment("q", f"r{i}", "s", judge, status))
+        shown._print_line(CallsState({}, {}, {}), shown._came)
+
+    async def run() -> None:
+        with shown:
+            shown.begin(lambda: CallsState({}, {}, {}))
+            take(20, 8)
+            take(8, 5)
+            shown.note("the next panel")
+            take(20, 8)
+
+    asyncio.run(run())
+    lines = [line for line in capsys.readouterr().err.splitlines() if "missing" in line]
+    counts = [re.search(r"(\d+)/40 .* (\d+) missing", line).groups() for line in lines]  # type: ignore[union-attr]
+    assert counts[:3] == [("12", "8"), ("15", "5"), ("27", "13")]
+
+
 @pytest.mark.parametrize("columns", [80, 120, 200])
 def test_count_rate_and_time_left_stay_whole(tmp_path: Path, columns: int) -> None:
     """With 30 % faults each frame has count, rate and time left on one line, and one line for the
