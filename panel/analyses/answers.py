@@ -435,8 +435,7 @@ def may_stand_in(
 ) -> RunAnswer:
     """Return whether the panel may stand in for people here, against people's own disagreement.
 
-    The figure is the winning rate of the alternative annotator test; where people are too few for
-    it, how much closer the panel is to the others than one person is (difference of τ_b).
+    The figure is the winning rate of the alternative annotator test.
     """
     if people is None:
         why = "no people's ratings"
@@ -477,23 +476,7 @@ def may_stand_in(
             "people", sentence, rate.estimate(), command, "winning rate", {"needed": PASSED},
             [f"For {near}."], f"{verdict}: for {near}.",
         )  # fmt: skip
-    against = people.first(
-        "human_difference_tau_b_within_prompts", "human_difference_tau_b"
-    ).estimate()
-    why = str(rate.reason or "too few people rated")
-    if isnan(against.value):
-        return _unknown("people", why, command, goes)
-    what = "agree with the other people than one person does (difference of τ_b"
-    more = {1: "The panel's scores more closely", -1: "The panel's scores less closely"}
-    parts = filter(None, [against.number(with_sign=True), against.interval()])
-    ends = f" {', '.join(parts)})"
-    sentence = (
-        f"{more[against.sign]} {what}{ends}"
-        if against.sign
-        else f"Not shown: no significant difference from one person (of τ_b{ends}"
-    )
-    whole = f"{sentence}. The alternative annotator test: {why}.{goes}"
-    return RunAnswer("people", whole, against, command, "difference of τ_b", shorter=f"{sentence}.")
+    return _unknown("people", str(rate.reason or "too few people rated"), command, goes)
 
 
 def what_would_settle(run: Run, ranked: Ranked) -> RunAnswer:
