@@ -550,7 +550,8 @@ async def test_a_stream_capped_in_dollars_wants_a_price() -> None:
 
 
 def test_a_text_that_is_too_long_is_refused() -> None:
-    """100,000 words for a window of 4,096 tokens: named with the model, and nothing is called."""
+    """100,000 words for a window of 4,096 tokens: named with its row and the model, and nothing is
+    called."""
     long = Response(id="long", prompt="p", text="word " * 100_000, system="s", prompt_id="q")
     with serving() as server:
         panel = Panel(TWO, [stub(server, "small", context_window=4096), stub(server)], PLAIN)
@@ -558,7 +559,7 @@ def test_a_text_that_is_too_long_is_refused() -> None:
             panel.score([RESPONSES[0], long])
         assert not server.calls
     [fault] = caught.value.faults
-    assert fault.file == "q/long"
+    assert (fault.file, fault.line, fault.field) == ("responses", 2, "response long")
     assert "4,096, the context of openai:small" in fault.expected
 
 
