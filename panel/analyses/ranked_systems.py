@@ -96,10 +96,16 @@ class Ranked(NamedTuple):
         """Return the clearest difference of the first system from another that is significantly
         better on the prompts and by the judges of both, from the first one's side; None where none
         is, as always where all systems have all prompts and judges."""
-        lower = [each for each in self.of_first() if each.shown and each.value < 0]
+        lower = [each for each in self.of_first() if each.b in self.above(self.first)]
         if lower and len(self.systems) == 2:
             return self.decisive
-        return min(lower, key=lambda each: each.p_adjusted, default=None)
+        # One that no other is ahead of, if there is one.
+        return min(lower, key=lambda each: (len(self.above(each.b)), each.p_adjusted), default=None)
+
+    def above(self, system: str) -> list[str]:
+        """Return the systems that are significantly ahead of this one."""
+        turned = [pair for each in self.differences for pair in (each, -each)]
+        return [each.a for each in turned if each.b == system and each.shown and each.value > 0]
 
     @property
     def decisive(self) -> Difference | None:
@@ -294,7 +300,7 @@ def best_sentence(ranked: Ranked, run: Run | None, *, unit: str = " points") -> 
     if not ranked.basis:
         return " ".join(filter(None, [sentence, ranked.note]))
     sentence = f"{ranked.basis}: {sentence}"
-    if decisive is not None and ranked.by_correction:
+    if decisive is not None and ranked.by_correction and not ranked.above_first:
         means = dict(ranked.systems)
         lead = means[decisive.a] - means[decisive.b]
         if abs(decisive.value - lead) > _VISIBLE:
@@ -336,11 +342,14 @@ def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
     if not ranked.basis and abs(decisive.value - lead) > _VISIBLE:
         on = " on the prompts and by the judges of both"
     if ranked.above_first is not None:
-        return (
+        sentence = (
             f"{ranked.first} has the highest mean, {number(means[ranked.first])}, but{on} "
             f"{decisive.b} ({number(means[decisive.b])}) is significantly ahead of it, by "
             f"{points(-decisive.value, unit)}{facts}."
         )
+        if above := ranked.above(decisive.b):
+            sentence += f" Significantly ahead of {decisive.b}: {listed(above, 'systems')}."
+        return sentence
     sentence = (
         f"No system is significantly ahead: {_means(ranked, decisive)}, difference{on} "
         f"{number(decisive.value)}{unit}{facts}."

@@ -299,6 +299,9 @@ def _conclusion(
     if rest := by_count[_NAMED:]:
         others.append(f"; {len(rest):,} more in {sum(n for _, n in rest):,}")
     so_far = "is" if main.winner else "is first, not significantly: it is"
+    if main.is_behind(leader):
+        so_far = "has the highest mean, but another system is significantly ahead of it on the "
+        so_far += "prompts of both: it is"
     yield (
         f"{leader} {so_far} ahead in {firsts[leader]:,} of {len(analyses):,} analyses, "
         f"significantly in {winners[leader]:,}{''.join(others)}."

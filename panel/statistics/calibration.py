@@ -18,6 +18,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain, combinations, compress
 from math import nan
 from typing import cast
@@ -425,9 +426,9 @@ def calibrate(
     ratings of a part, and the differences between systems.
 
     Systems are the panel's sources (`all`, where it names none); intervals are over its prompts
-    (items, where it names none). Scores are means of raters, judges without a persona left out; of
-    categories, each one's share is estimated. First comes the `composite`, where both have one; its
-    p-values are a family of their own.
+    (items, where it names none), of a difference over those that both have. Scores are means of
+    raters, judges without a persona left out; of categories, each one's share is estimated. First
+    comes the `composite`, where both have one; its p-values are a family of their own.
 
     Args:
         panel, humans: under the same names, as `load_aligned_ratings` gives them; the part that
@@ -459,15 +460,22 @@ def calibrate(
     systems: list[CorrectedMean] = []
     pairs: list[CorrectedMean] = []
     for dimension, ours, theirs, limits in _scores(panel, humans, dimensions):
-        sides = {
-            name: RatedPart.of(ours[of], theirs[of], list(compress(prompts, of)), chance[of])
-            for name, of in of_system.items()
-        }
+        part = partial(_part, ours, theirs, prompts, chance)
+        sides = {name: part(of) for name, of in of_system.items()}
         for name, side in sides.items():
             mean = corrected_mean(side, limits=limits, over=over)
             systems.append(replace(mean, system=name, dimension=dimension))
         for a, b in combinations(sides, 2):
-            mean = corrected_mean(sides[a], sides[b], limits=limits, over=over)
+            two = sides[a], sides[b]
+            # On those of one system alone its prompts, not the system, may make a difference.
+            if panel.prompts is not None and {*two[0].names} != {*two[1].names}:
+                both = {*two[0].names} & {*two[1].names}
+                shared = np.array([prompt in both for prompt in prompts])
+                two = part(of_system[a] & shared), part(of_system[b] & shared)
+            mean = corrected_mean(*two, limits=limits, over=over)
+            if not all(side.n_items for side in two):
+                none = replace(mean.difference, reason=Reason.NO_SHARED_RATINGS)
+                mean = replace(mean, human_only=none, corrected=none)
             named = replace(mean.difference, a=a, b=b)
             pairs.append(replace(mean, corrected=named, dimension=dimension))
     primary = [pair.dimension == COMPOSITE for pair in pairs]
@@ -480,6 +488,10 @@ def calibrate(
         labels=_labels(panel),
         scales=_scales(*(on_composite(panel, humans) or (panel, humans))),
     )
+
+
+def _part(ours: Array, theirs: Array, prompts: Labels, chance: Array, of: Mask) -> RatedPart:
+    return RatedPart.of(ours[of], theirs[of], list(compress(prompts, of)), chance[of])
 
 
 def _scales(panel: Ratings, humans: Ratings) -> tuple[Limits, Limits] | None:

@@ -120,9 +120,14 @@ class Specification:
 
     @property
     def first(self) -> str:
-        """Return the system that is ahead of all others; empty where there is none."""
+        """Return the system that is ahead of all others; empty where there is none, or where one is
+        significantly ahead of it on the prompts of both."""
         leading = [system for system, rank in self.ranks.items() if rank == 1]
-        return leading[0] if len(leading) == 1 else ""
+        return leading[0] if len(leading) == 1 and not self.is_behind(leading[0]) else ""
+
+    def is_behind(self, system: str) -> bool:
+        """Return whether another system is significantly ahead of this one."""
+        return any(each.shown and each.from_above.b == system for each in self.differences)
 
 
 @dataclass(frozen=True, slots=True)

@@ -64,13 +64,10 @@ def test_a_mean_that_is_higher_over_other_prompts_makes_no_system_best() -> None
         "a has the highest mean, 5.20, but on the prompts of both b (5.10) is significantly ahead "
         "of it, by 0.90 points (95 % interval 0.40 to 1.40, "
     )
-    assert f"{ahead}p 0.01). " in first
+    assert first.endswith(f"{ahead}p 0.01).")
     pairs = (pair("a", "b", -0.9, 0.01), pair("a", "c", 1, 0.01), pair("b", "c", 2, 0.01))
     first, *_ = calibrate_conclusion(Calibration(systems_of(a=5.2, b=5.1, c=4.0), pairs))
-    apart = (
-        "The corrected means of a and b are 0.10 points apart: each figure is corrected by itself."
-    )
-    assert first.endswith(f"{ahead}adjusted p 0.01). {apart}")
+    assert first.endswith(f"{ahead}adjusted p 0.01).")
 
 
 def test_first_place_may_be_open() -> None:

@@ -32,6 +32,39 @@ def sides(n: int = 30, rated: int = 12) -> tuple[Ratings, Ratings]:
     return panel, Ratings(people[:, :, None], names[: 3 * rated], ("x", "y"), ("all",), ("h", "h"))
 
 
+@pytest.mark.parametrize("rated", [12, 30])
+def test_systems_are_compared_on_the_prompts_of_both(rated: int) -> None:
+    """B has the first 20 of A's 30 prompts, of which the other ten are easier: the difference is
+    that of the first 20 prompts alone, by people and corrected, and each mean is of all prompts.
+    C has none of B's prompts, and cannot be compared with it."""
+    panel, people = sides(rated=rated)
+    of_prompt = np.repeat(np.arange(30), 3)
+    is_kept = (panel_sources := np.array(panel.sources)) == "a"
+    is_kept |= (panel_sources == "b") & (of_prompt < 20)
+    is_kept |= (panel_sources == "c") & (of_prompt >= 20)
+
+    def part(side: Ratings, kept: np.ndarray) -> Ratings:
+        n = len(side.items)
+        return replace(
+            side, scores=(side.scores + 3.0 * (of_prompt[:n, None, None] >= 20))[kept[:n]],
+            **{name: tuple(np.array(getattr(side, name))[kept[:n]].tolist())
+               for name in ("items", "prompts", "sources") if getattr(side, name) is not None},
+        )  # fmt: skip
+
+    found = calibrate(part(panel, is_kept), part(people, is_kept))
+    both = is_kept & (of_prompt < 20)
+    alone = calibrate(part(panel, both), part(people, both))
+    difference = {(each.difference.a, each.difference.b): each for each in found.pairs}
+    expected = alone.pairs[0]
+    assert (expected.difference.a, expected.difference.b) == ("a", "b")
+    mine = difference["a", "b"]
+    assert mine.human_only.value == pytest.approx(expected.human_only.value)
+    assert mine.corrected.value == pytest.approx(expected.corrected.value)
+    assert mine.corrected.ends == pytest.approx(expected.corrected.ends)
+    assert difference["b", "c"].corrected.reason is Reason.NO_SHARED_RATINGS
+    assert found.systems[0].n_items == 30
+
+
 def squared() -> tuple[Ratings, Ratings]:
     """The same on two dimensions, of which the second is the square of the first."""
     panel, people = (

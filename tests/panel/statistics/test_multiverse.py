@@ -69,6 +69,20 @@ def test_a_lead_without_ratings_of_the_same_prompt_says_why() -> None:
     assert computed.main.lead.reason == Reason.NO_SHARED_RATINGS
 
 
+def test_the_highest_mean_is_not_ahead_of_who_is_better_on_the_prompts_of_both() -> None:
+    """A has 9 on five prompts that B did not answer, and is a point or more below it on the five
+    others: its mean is the highest, and neither is first."""
+    ours, theirs = [5.0, 5, 6, 5, 6], [6.0, 6.5, 7.5, 6.5, 7.5]
+    rated = np.array([9.0] * 5 + ours + theirs)[:, None, None]
+    prompts = [*range(10), *range(5, 10)]
+    computed = multiverse({"quality": rated}, ["A"] * 10 + ["B"] * 5, [str(n) for n in prompts])
+    assert computed is not None
+    main = computed.main
+    assert (computed.leader, main.ranks, main.first, main.winner) == ("A", {"A": 1, "B": 2}, "", "")
+    assert main.is_behind("A") and not main.is_behind("B")
+    assert main.lead.high < 0
+
+
 def test_the_fewest_changes_are_named() -> None:
     """Each of four choices alone reverses b's lead; two together are no news."""
     computed = multiverse({"quality": RATED}, SYSTEMS, PROMPTS, [THIRD])
