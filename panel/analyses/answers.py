@@ -545,12 +545,12 @@ def _by_more(run: Run, ranked: Ranked) -> RunAnswer:
     if why:
         return RunAnswer("settle", f"{_NOT_KNOWN}: {why}.", Estimate(nan, reason=why))
     command = command_line("plan", [], {"--from": folder_named(run)})
-    if ranked.corrected:
-        return _more_of_people(run, ranked)
     if ranked.above_first is not None:
         why = "the means of systems are of different prompts or judges"
         clause = "responses of every system to the same prompts would, rated by the same judges."
         return RunAnswer("settle", clause, Estimate(nan, reason=why))
+    if ranked.corrected:
+        return _more_of_people(run, ranked)
     open_ = [
         (each, each.sampled)
         for each in (ranked.of_first() if len(ranked.systems) > 1 else [])

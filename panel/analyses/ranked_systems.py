@@ -309,8 +309,10 @@ def best_sentence(ranked: Ranked, run: Run | None, *, unit: str = " points") -> 
             sentence += "corrected by itself."
     if run is not None:
         # No second claim: it would err beside the first.
-        alone = by_panel(run.leaderboard()).systems
-        sentence += f" By the panel alone, {alone[0][0] if alone else 'no system'} is first."
+        alone = by_panel(run.leaderboard())
+        does = "is first" if alone.above_first is None else "has the highest mean"
+        first = alone.first if alone.systems else "no system"
+        sentence += f" By the panel alone, {first} {does}."
     return " ".join(filter(None, [sentence, ranked.note]))
 
 
