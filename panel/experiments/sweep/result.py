@@ -35,6 +35,7 @@ from persona_panel.files.secrets import SECRETS
 from persona_panel.graphs.framing import BASELINE, Degradation, Variant
 from persona_panel.graphs.sweeping import TargetAnswer
 from persona_panel.results.conclusions.score import Judged
+from persona_panel.results.conclusions.wording import first_of
 from persona_panel.results.frames import FrameColumn, FrameMethod, field_columns
 from persona_panel.results.page_columns import PageColumns, check_plots
 from persona_panel.rubrics import Rubric
@@ -128,6 +129,7 @@ def cell_columns(sweep: Sweep) -> list[FrameColumn]:
 
 
 _OF_MISSING = ("prompt_id", "condition", "system", "status", "error")
+_NAMED = 6
 WITHOUT_ANSWER = "without an answer to judge"
 NOT_COMPARABLE = "without another condition to compare with"
 """The reasons for a missing judgment of a response that the judges never saw."""
@@ -286,6 +288,17 @@ class Sweep:
         """Return the answers that are missing."""
         return [answer for answer in self.answers if answer.text is None]
 
+    @cached_property
+    def absent(self) -> Counter[tuple[str, str]]:
+        """Return of how many prompts there is no response, by system and condition, where responses
+        are given; empty where none are."""
+        there = {(r.system, r.condition, r.prompt_id) for r in self.plan.responses or ()}
+        if not there:
+            return Counter()
+        n = Counter((system, condition) for system, condition, _ in there)
+        whole = {key: len(self.prompts) for key in product(self.systems, self.conditions)}
+        return +(Counter(whole) - n)
+
     @property
     def complete(self) -> bool:
         """Return whether every variant, answer and judgment is there."""
@@ -293,9 +306,18 @@ class Sweep:
 
     def conclusion(self) -> list[str]:
         """Return what is significant, what is not, and what would settle it."""
-        return sweep_conclusion(
+        sentences = sweep_conclusion(
             self.cells, self.profiles, self._judged(), self.labels, self._unmeasured()
         )
+        if self.absent:
+            of = counted(len(self.prompts), "prompt")
+            where = [
+                f"{system}, {self.labels.condition(condition)} ({n:,} of {of})"
+                for (system, condition), n in self.absent.items()
+            ]
+            lacks = counted(self.absent.total(), "response")
+            sentences.append(f"The file lacks {lacks}: {first_of(where, _NAMED)}.")
+        return sentences
 
     @property
     def n_measured(self) -> int:

@@ -311,7 +311,8 @@ def _for_programs(sweep: Sweep) -> Iterator[Table]:
         "gap_plainly_asymmetric": sweep.gap_asymmetry.plain,
         "variants_made": variants["made"], "variants_used": variants["used"],
         "variants_missing": len(sweep.rejected), "answers_received": answers["received"],
-        "answers_cut_off": answers["cut_off"], "answers_missing": len(sweep.unanswered),
+        "answers_cut_off": answers["cut_off"],
+        "answers_missing": len(sweep.unanswered) + sweep.absent.total(),
     }  # fmt: skip
     columns = tuple(
         Column(name, kinds.get(name, "whole"), figure=name if name.endswith("_missing") else "")

@@ -153,8 +153,8 @@ async def test_inside_a_running_loop(server: ScriptedServer) -> None:
 
 
 def test_gaps_in_given_responses_stay_gaps(server: ScriptedServer) -> None:
-    """A system without a condition has NaN there, is counted as missing, and is not judged
-    where it has nothing to compare."""
+    """A system without a condition has NaN there, is counted as missing, is said to be, and is not
+    judged where it has nothing to compare."""
     given = [
         FramedResponse(prompt_id="p", prompt="q?", condition=c, system=s, text=f"{s} {c}")
         for s, c in (("a", "baseline"), ("a", "placebo"), ("b", "baseline"))
@@ -167,6 +167,12 @@ def test_gaps_in_given_responses_stay_gaps(server: ScriptedServer) -> None:
     lost = [cell for cell in sweep.cells if cell.system == "b"]
     assert {(cell.delta.n_pairs, cell.n_missing) for cell in lost} == {(0, 2)}
     assert all(math.isnan(cell.delta.value) for cell in lost)
+    assert sweep.absent == {("b", "placebo"): 1}
+    result = sweep_result(sweep)
+    [facts] = result["sweep"].rows
+    assert (facts["answers_missing"], facts["variants_missing"]) == (1, 0)
+    where = f"b, {sweep.labels.condition('placebo')} (1 of 1 prompt)"
+    assert result.conclusion[-1] == f"The file lacks 1 response: {where}."
 
 
 # Figures
