@@ -27,6 +27,7 @@ from persona_panel.statistics.core.ranking import (
     Winner,
     decisive_difference,
     is_ahead,
+    systems_above,
     winner_among,
 )
 
@@ -96,16 +97,15 @@ class Ranked(NamedTuple):
         """Return the clearest difference of the first system from another that is significantly
         better on the prompts and by the judges of both, from the first one's side; None where none
         is, as always where all systems have all prompts and judges."""
-        lower = [each for each in self.of_first() if each.b in self.above(self.first)]
+        lower = [each for each in self.of_first() if each.shown and each.value < 0]
         if lower and len(self.systems) == 2:
             return self.decisive
-        # One that no other is ahead of, if there is one.
-        return min(lower, key=lambda each: (len(self.above(each.b)), each.p_adjusted), default=None)
 
-    def above(self, system: str) -> list[str]:
-        """Return the systems that are significantly ahead of this one."""
-        turned = [pair for each in self.differences for pair in (each, -each)]
-        return [each.a for each in turned if each.b == system and each.shown and each.value > 0]
+        def clearness(each: Difference) -> tuple[int, float]:
+            # One that no other is ahead of, if there is one.
+            return len(systems_above(each.b, self.differences)), each.p_adjusted
+
+        return min(lower, key=clearness, default=None)
 
     @property
     def decisive(self) -> Difference | None:
@@ -285,7 +285,8 @@ def best_sentence(ranked: Ranked, run: Run | None, *, unit: str = " points") -> 
         unit: what follows a difference, where no run is known.
     """
     unit = unit if run is None else unit_of(run.rubric).after_number
-    decisive = ranked.above_first or ranked.decisive
+    above = ranked.above_first
+    decisive = above or ranked.decisive
     if decisive is None:
         any_tested = any(not isnan(each.p) for each in ranked.differences)
         which = f"of {ranked.first} from another system" if any_tested else "between systems"
@@ -294,13 +295,14 @@ def best_sentence(ranked: Ranked, run: Run | None, *, unit: str = " points") -> 
     else:
         rated = " rated by people" if ranked.basis else ""
         prompts = "" if decisive.n is None else counted(decisive.n, "prompt") + rated
-        shown = -decisive if ranked.above_first else decisive
+        shown = decisive if above is None else -decisive
         facts = in_brackets(shown.interval(), shown.p_text(), prompts)
-        sentence = _ahead(ranked, decisive, unit, facts)
+        say = _ahead if above is None else _behind
+        sentence = say(ranked, decisive, unit, facts)
     if not ranked.basis:
         return " ".join(filter(None, [sentence, ranked.note]))
     sentence = f"{ranked.basis}: {sentence}"
-    if decisive is not None and ranked.by_correction and not ranked.above_first:
+    if decisive is not None and ranked.by_correction and above is None:
         means = dict(ranked.systems)
         lead = means[decisive.a] - means[decisive.b]
         if abs(decisive.value - lead) > _VISIBLE:
@@ -336,24 +338,9 @@ def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
             f"{points(decisive.value, unit)}{facts}, and not tested against {others} "
             f"({untested_[0].reason})."
         )
-    # Means are of all ratings of a system, the difference of those that both have.
-    means, on = dict(ranked.systems), ""
-    lead = means[decisive.a] - means[decisive.b]
-    if decisive.value * lead < 0:
-        on = " on the prompts of both"
-    if not ranked.basis and abs(decisive.value - lead) > _VISIBLE:
-        on = " on the prompts and by the judges of both"
-    if ranked.above_first is not None:
-        sentence = (
-            f"{ranked.first} has the highest mean, {number(means[ranked.first])}, but{on} "
-            f"{decisive.b} ({number(means[decisive.b])}) is significantly ahead of it, by "
-            f"{points(-decisive.value, unit)}{facts}."
-        )
-        if above := ranked.above(decisive.b):
-            sentence += f" Significantly ahead of {decisive.b}: {listed(above, 'systems')}."
-        return sentence
     sentence = (
-        f"No system is significantly ahead: {_means(ranked, decisive)}, difference{on} "
+        f"No system is significantly ahead: {_means(ranked, decisive)}, "
+        f"difference{_on_what(ranked, decisive)} "
         f"{number(decisive.value)}{unit}{facts}."
     )
     if several:
@@ -363,6 +350,29 @@ def _ahead(ranked: Ranked, decisive: Difference, unit: str, facts: str) -> str:
         sentence += f" Tied with {ranked.first}: {listed(tied, 'systems')}"
         sentence += f"; significantly behind: {listed(behind, 'systems')}." if behind else "."
     return sentence
+
+
+def _behind(ranked: Ranked, above: Difference, unit: str, facts: str) -> str:
+    """Return that another system is significantly ahead of the first, by its difference from it."""
+    means = dict(ranked.systems)
+    sentence = (
+        f"{ranked.first} has the highest mean, {number(means[ranked.first])}, but"
+        f"{_on_what(ranked, above)} {above.b} ({number(means[above.b])}) is significantly ahead of "
+        f"it, by {points(-above.value, unit)}{facts}."
+    )
+    if others := systems_above(above.b, ranked.differences):
+        sentence += f" Significantly ahead of {above.b}: {listed(others, 'systems')}."
+    return sentence
+
+
+def _on_what(ranked: Ranked, of: Difference) -> str:
+    """Return what a difference is on, where that is not all that the means are on."""
+    # Means are of all ratings of a system, the difference of those that both have.
+    means = dict(ranked.systems)
+    lead = means[of.a] - means[of.b]
+    if not ranked.basis and abs(of.value - lead) > _VISIBLE:
+        return " on the prompts and by the judges of both"
+    return " on the prompts of both" if of.value * lead < 0 else ""
 
 
 def _means(ranked: Ranked, of: Difference | None = None) -> str:

@@ -39,6 +39,7 @@ from persona_panel.statistics.core.ranking import (
     competition_ranks,
     decisive_difference,
     is_declining,
+    systems_above,
     winner_among,
 )
 from persona_panel.statistics.core.significance import shaffer
@@ -127,7 +128,7 @@ class Specification:
 
     def is_behind(self, system: str) -> bool:
         """Return whether another system is significantly ahead of this one."""
-        return any(each.shown and each.from_above.b == system for each in self.differences)
+        return bool(systems_above(system, self.differences))
 
 
 @dataclass(frozen=True, slots=True)

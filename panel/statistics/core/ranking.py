@@ -9,7 +9,7 @@ families".
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 from math import isnan, nan
@@ -151,6 +151,12 @@ def _from_first(systems: Sequence[str], differences: Sequence[Difference]) -> Se
     turned = (each if each.a == systems[0] else -each for each in own)
     others = {*systems[1:]}
     return [each for each in turned if each.b in others]
+
+
+def systems_above(system: str, differences: Iterable[Difference]) -> list[str]:
+    """Return the systems that are significantly better than this one by these differences."""
+    higher = (each.from_above for each in differences if each.shown)
+    return [each.a for each in higher if each.b == system]
 
 
 @dataclass(frozen=True, slots=True)
@@ -379,9 +385,9 @@ def _rank_ranges(
         if pair.reason is None:
             tested |= {pair.a, pair.b}
         if pair.shown:
-            better, worse = (pair.a, pair.b) if pair.value > 0 else (pair.b, pair.a)
-            behind[better] += 1
-            ahead[worse] += 1
+            above = pair.from_above
+            behind[above.a] += 1
+            ahead[above.b] += 1
     n = len(ranks)
     # With gaps, means over other prompts may order two systems the other way.
     return {
