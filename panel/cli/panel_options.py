@@ -127,10 +127,8 @@ class PanelOptions:
 
         if not self.panel_file:
             return mapping
-        columns, field_of = (
-            load_definition(Path(self.panel_file), PanelFile).columns,
-            FIELDS.field_of,
-        )
+        columns = load_definition(Path(self.panel_file), PanelFile).columns
+        field_of = FIELDS.field_of
         replaced = {field_of.get(name, name) for name in mapping}
         kept = {
             name: column
