@@ -64,7 +64,7 @@ def is_being_written(folder: Path, locked: Collection[int] | None = None) -> boo
 
 def judgments_digest(folder: Path) -> str:
     """Return the SHA-256 of a run's judgments, which ties figures to them. Raises OSError."""
-    with (folder / "judgments.jsonl").open("rb") as file:
+    with (folder / JUDGMENTS).open("rb") as file:
         return file_digest(file, "sha256").hexdigest()
 
 
@@ -102,7 +102,7 @@ def read_judgments(folder: Path, report: Report) -> Judgments:
     `report` is that of judgments.jsonl; faults of run.json go there too.
     """
     document, by_id, rule = _rubric(folder / "run.json", report)
-    path = folder / "judgments.jsonl"
+    path = folder / JUDGMENTS
     if not by_id:
         return Judgments([], {}, {}, None, {})
     if not path.is_file():

@@ -85,7 +85,7 @@ def last_change(folder: Path) -> float:
 
 MANIFEST = "run.json"
 PAGE = "report.html"
-_READ = (*sorted(RUN_FILES), PAGE, ".judgments.jsonl.new")
+_READ = (*sorted(RUN_FILES), PAGE, GOING_ON)
 _DEEPEST = 4
 """Levels below the root at which runs are looked for."""
 
