@@ -65,6 +65,16 @@ def sentences(run: Run, people: Ratings | None = None) -> dict[str, str]:
     return {each.question: each.sentence for each in answers_of(run, beside)}
 
 
+def without_an_end(folder: Path) -> Run:
+    """The run of a folder, which looks as if it had not come to its end."""
+    for name in ("summary.json", "verdicts.csv"):
+        (folder / name).unlink()
+    manifest = json.loads((folder / "run.json").read_text())
+    del manifest["starts"][-1]["judgments"]
+    (folder / "run.json").write_text(json.dumps(manifest))
+    return load_run(folder)
+
+
 @pytest.mark.parametrize("name", CASES)
 def test_the_answers_are_the_same_everywhere(name: str, runs: dict[str, Answered]) -> None:
     """Terminal, JSON, data frame and requirements have the five answers of `answers_of`, and
@@ -243,12 +253,7 @@ def test_a_run_that_was_stopped_claims_nothing(runs: dict[str, Answered], tmp_pa
     shutil.copytree(whole.folder, folder)
     lines = (folder / "judgments.jsonl").read_text().splitlines(keepends=True)
     (folder / "judgments.jsonl").write_text("".join(lines[:324]))
-    for name in ("summary.json", "verdicts.csv"):
-        (folder / name).unlink()
-    manifest = json.loads((folder / "run.json").read_text())
-    del manifest["starts"][-1]["judgments"]
-    (folder / "run.json").write_text(json.dumps(manifest))
-    run = load_run(folder)
+    run = without_an_end(folder)
     caveat = "Incomplete: 324 of 360 judgments are there. ash has the highest mean so far, "
     best = sentences(run)["best"]
     assert best.startswith(caveat)
@@ -317,12 +322,7 @@ def test_a_run_that_came_to_its_end_claims_its_winner(
     for line, (why, error) in zip(lines[-len(missing) :], missing, strict=True):
         line |= {"status": why, "scores": {}, "error": error}
     (folder / "judgments.jsonl").write_text("".join(f"{json.dumps(line)}\n" for line in lines))
-    for name in ("summary.json", "verdicts.csv"):
-        (folder / name).unlink()
-    manifest = json.loads((folder / "run.json").read_text())
-    del manifest["starts"][-1]["judgments"]
-    (folder / "run.json").write_text(json.dumps(manifest))
-    run = load_run(folder)
+    run = without_an_end(folder)
     said = sentences(run)
     assert said["best"].startswith(begins)
     assert "of a run that was stopped" not in said["best"]
